@@ -4,9 +4,11 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from django.db import connections
 from django.utils import translation
 from hypothesis import HealthCheck, settings
 from tests.support.examples import examples
+from tests.support.servers import has_tables
 
 from hekla.launcher import catalogues
 
@@ -18,6 +20,14 @@ settings.register_profile(
 )
 settings.load_profile("hekla")
 catalogues.compile_stale()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """The test database is a copy of the database that has the tables already. The migrations take seconds."""
+    if has_tables():
+        for database in connections.settings.values():
+            database["TEST"]["TEMPLATE"] = database["NAME"]
 
 
 @pytest.fixture(autouse=True)

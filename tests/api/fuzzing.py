@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -76,6 +77,7 @@ _OF_QUEUE: dict[str, Any] = {
     **{f"{how}_node_groups": ["a"] for how in ("required", "preferred", "avoided")},
     "excluded_node_groups": ["b"],
     "node_group_limits": {"a": {"cpu": "1"}},
+    "card_quota": {"A100": 1},
     "hierarchy": "",
     "hierarchy_weights": "",
 }
@@ -188,19 +190,26 @@ CONFIG = SchemathesisConfig.from_dict(
 )
 
 
+_HANDLER = ClientHandler()
+
+
 def _application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
     """The console, in the transaction of the test."""
-    response = ClientHandler()(environ)
+    response = _HANDLER(environ)
     start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
     return [response.content]
 
 
 def openapi_document() -> dict[str, Any]:
     """The OpenAPI document, as a client reads it."""
-    with patched_settings(SchemaView().custom_settings):
-        found = SchemaGenerator().get_schema(request=None, public=True)
-    read: dict[str, Any] = json.loads(json.dumps(found, default=str))
+    read: dict[str, Any] = json.loads(_text())
     return read
+
+
+@cache
+def _text() -> str:
+    with patched_settings(SchemaView().custom_settings):
+        return json.dumps(SchemaGenerator().get_schema(request=None, public=True), default=str)
 
 
 def load(found: dict[str, Any]) -> Any:

@@ -4,27 +4,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.settings import patched_settings
 from rest_framework.test import APIClient
 from tests.api.conftest import World, job
+from tests.api.fuzzing import openapi_document
 
 from hekla.api.arrays import MAX_ITEMS
 from hekla.api.queries import MAX_PAGE
-from hekla.api.v1.schema import SchemaView
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.lib import clock
 
-
-def _document() -> dict[str, Any]:
-    with patched_settings(SchemaView().custom_settings):
-        found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-    return found
-
-
-DOCUMENT = _document()
+DOCUMENT = openapi_document()
 ROWS = {"slug": "lab", "task": "worker", "index": 0, "name": "sim"}
 
 

@@ -365,6 +365,7 @@ SETTINGS = {
     "excluded_node_groups": ["old"],
     "avoided_node_groups": ["a100"],
     "node_group_limits": {"a100": {"nvidia.com/gpu": "4"}},
+    "card_quota": {"NVIDIA-A100": 8, "NVIDIA-H100/mig-1g.10gb-mixed": 0},
     "hierarchy": "root/science/vision",
     "hierarchy_weights": "1/2/4",
 }
@@ -375,7 +376,9 @@ def test_settings_for_plugins_are_saved_recorded_and_round_trip(root):
     assert {name: changed[name] for name in SETTINGS} == SETTINGS
     assert changed["warnings"] == [
         "No node of cluster sim is in node groups a100, h100, old (label volcano.sh/nodegroup-name).",
+        "No node of cluster sim has cards of the models NVIDIA-A100, NVIDIA-H100/mig-1g.10gb-mixed. It has: –.",
         "Node groups: no effect, because the policy of cluster sim does not use nodegroup.",
+        "Card limits: no effect, because the policy of cluster sim does not use capacity-card.",
         "Hierarchy: no effect, because the policy of cluster sim does not use drf (enableHierarchy: true).",
     ]
     event = LoggedEvent.objects.get(kind="QueueChanged")
@@ -408,6 +411,10 @@ def test_settings_for_plugins_are_previewed(root):
         ({"excluded_node_groups": ["g"] * 65}, "excluded_node_groups"),
         ({"node_group_limits": {"a": {"cpu": "lots"}}}, "node_group_limits.a"),
         ({"node_group_limits": {"a": 3}}, "node_group_limits.a"),
+        ({"card_quota": {"A100": "many"}}, "card_quota.A100"),
+        ({"card_quota": {"A100": -1}}, "card_quota.A100"),
+        ({"card_quota": {"A 100": 1}}, "card_quota"),
+        ({"card_quota": {f"m{n}": 1 for n in range(65)}}, "card_quota"),
         ({"hierarchy": "science"}, "hierarchy"),
         ({"hierarchy": "root/" + "a" * 2000}, "hierarchy"),
         ({"hierarchy": "root/a", "hierarchy_weights": "1"}, "hierarchy_weights"),

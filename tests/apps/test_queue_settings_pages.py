@@ -15,7 +15,7 @@ FIELDS = {
     "weight": "1", "priority": "0", "reclaimable": "on", "job_order": "fair", "required_node_groups": "a100, h100",
     "preferred_node_groups": "h100", "excluded_node_groups": "old", "avoided_node_groups": "",
     "node_group_limits": "a100: nvidia.com/gpu=4, cpu=8\nh100: cpu=1", "hierarchy": "root/science/vision",
-    "hierarchy_weights": "1/2/4",
+    "hierarchy_weights": "1/2/4", "card_quota": "NVIDIA-A100=8, NVIDIA-H100/mig-1g.10gb-mixed=16",
 }  # fmt: skip
 
 
@@ -30,9 +30,12 @@ def test_settings_are_saved_and_shown(people: People, as_: As) -> None:
     page = save(ada)
     assert "is in node groups h100, old (label" in page
     assert "Node groups: no effect, because the policy of cluster sim does not use nodegroup." in page
+    assert "Card limits: no effect, because the policy of cluster sim does not use capacity-card." in page
+    assert "has cards of the models NVIDIA-A100, NVIDIA-H100/mig-1g.10gb-mixed. It has: –." in page
     people.queue.refresh_from_db()
     assert people.queue.required_node_groups == ["a100", "h100"]
     assert people.queue.node_group_limits == {"a100": {"nvidia.com/gpu": "4", "cpu": "8"}, "h100": {"cpu": "1"}}
+    assert people.queue.card_quota == {"NVIDIA-A100": 8, "NVIDIA-H100/mig-1g.10gb-mixed": 16}
     assert (people.queue.job_order, people.queue.hierarchy_weights) == ("fair", "1/2/4")
 
     form = ada.get(reverse("queues:edit", args=["default"])).content.decode()
@@ -42,6 +45,7 @@ def test_settings_are_saved_and_shown(people: People, as_: As) -> None:
     settings = detail.partition('id="queue-settings"')[2]
     assert "fair share" in settings
     assert "a100: cpu=8, nvidia.com/gpu=4; h100: cpu=1" in settings
+    assert "NVIDIA-A100=8, NVIDIA-H100/mig-1g.10gb-mixed=16" in settings
     assert "root/science/vision (1/2/4)" in settings
     assert "Avoided node groups" not in settings
 
@@ -54,6 +58,9 @@ def test_settings_are_saved_and_shown(people: People, as_: As) -> None:
         ("node_group_limits", "a100 nvidia.com/gpu=4", "is not in the form group: resource=amount."),
         ("node_group_limits", "a100: cpu=lots", "“lots” is not an amount"),
         ("node_group_limits", "a100: cpu=1\na100: cpu=2", "“a100” has two lines."),
+        ("card_quota", "A100", "“A100” is not in the form model=number."),
+        ("card_quota", "A100=-1", "“A100=-1” is not in the form model=number."),
+        ("card_quota", "#=1", "“#” is not the model of a card."),
         ("hierarchy", "science/vision", "Start with “root/”"),
         ("hierarchy_weights", "1/2", "one weight for each of the 3 names"),
         ("job_order", "dice", "Select a valid choice"),

@@ -44,6 +44,18 @@ def health(*, config: Mapping[str, Any], home: Path, key: str | None = None) -> 
     return found
 
 
+VARIANTS = {"containers": "local", "kubernetes-tenants": "kubernetes"}
+"""Kinds that share nearly all of their code with another."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests of all kinds leave the variants to a thorough run, unless they name kinds or are marked `every_kind`."""
+    kind = getattr(getattr(item, "callspec", None), "params", {}).get("cluster")
+    is_chosen = any("cluster" in mark.args[0] for mark in item.iter_markers("parametrize"))
+    if kind in VARIANTS and not is_chosen and item.get_closest_marker("every_kind") is None:
+        item.add_marker(pytest.mark.thorough)
+
+
 class ClusterFixture:
     """One cluster of one kind, with the backends that tests open for it. Containers are a runtime of the kind local."""
 

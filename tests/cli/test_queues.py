@@ -1,6 +1,7 @@
 """Queues, quotas and priority classes on the command line."""
 
 import json
+import re
 
 import pytest
 
@@ -112,10 +113,16 @@ def test_queue_is_edited_by_fields(console, world):
     amounts = ("capability.cpu=2", "capability.memory=1Gi", "node_group_limits.a.nvidia.com/gpu=4")
     assert console(*edit, *amounts).exit_code == 0
     assert console(*edit, "capability.memory=", "node_group_limits.b.cpu=1", "required_node_groups=").exit_code == 0
+    assert console(*edit, "card_quota.NVIDIA-A100/mig-1g.5gb-mixed=4", "card_quota.T4=0").exit_code == 0
+    assert console(*edit, "card_quota.T4=").exit_code == 0
+    assert console(*edit, "card_quota.T4=many").exit_code == 1
     queue = Queue.objects.get()
     assert (queue.job_order, queue.required_node_groups, queue.hierarchy, queue.weight) == ("fifo", [], "root/x", 3)
     assert queue.capability == {"cpu": "2"}
+    assert queue.card_quota == {"NVIDIA-A100/mig-1g.5gb-mixed": 4}
     assert queue.node_group_limits == {"a": {"nvidia.com/gpu": "4"}, "b": {"cpu": "1"}}
+    cards = console("queue", "show", "default").output.partition("CARD MODEL")[2]
+    assert re.search(r"NVIDIA-A100/mig-1g.5gb-mixed +0 +4", cards)
     assert console(*edit).exit_code == 2
     assert console(*edit, "weight.x=3").exit_code == 2
 
@@ -138,6 +145,12 @@ def test_quotas_are_shown(console):
     assert "UNFINISHED JOBS" in console("quota", "show", "lab").output
     assert [row["username"] for row in json.loads(console("quota", "show", "lab", "--json").output)] == [None, "alice"]
     assert console("quota", "show", "nowhere").exit_code == 1
+
+
+def test_hours_of_each_card_are_shown(console, world, monkeypatch):
+    hours = {world.alice.pk: {"nvidia.com/gpu": 1.5, "huawei.com/Ascend910": 2.0}}
+    monkeypatch.setattr("hekla.apps.jobs.spending.card_hours", lambda _tenant, _now: hours)
+    assert "3.5 (huawei.com/Ascend910 2.0, nvidia.com/gpu 1.5)" in console("quota", "show", "lab").output
 
 
 def test_quotas_are_set_and_checked_by_a_dry_run(console, manifest, world):

@@ -82,9 +82,33 @@ def describe() -> str:
 
 
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+KINDS = ("local", "simulated", "kubernetes")
+_FUNCTIONS = pytest.StashKey[dict[str, int]]()
+"""The tests of a file that run on every kind, numbered in their order."""
 
 
-@pytest.fixture(params=["local", "simulated", "kubernetes"])
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests of the controller run on one kind of cluster each, in turn; on every kind only in a thorough run.
+
+    The kinds behave the same for the controller (`tests/backends/test_contract.py`). Tests about their differences
+    name their kinds, or are marked `every_kind`.
+    """
+    if not isinstance(item, pytest.Function) or not _is_for_every_kind(item):
+        return
+    functions = item.parent.stash.setdefault(_FUNCTIONS, {}) if item.parent else {}
+    turn = functions.setdefault(item.originalname, len(functions)) + len(item.path.stem)
+    if item.callspec.params["world"] != KINDS[turn % len(KINDS)]:
+        item.add_marker(pytest.mark.thorough)
+
+
+def _is_for_every_kind(item: pytest.Function) -> bool:
+    """Whether its world was made for each kind only because the fixture is."""
+    is_chosen = any("world" in mark.args[0] for mark in item.iter_markers("parametrize"))
+    is_made = "world" in getattr(getattr(item, "callspec", None), "params", {})
+    return is_made and not is_chosen and item.get_closest_marker("every_kind") is None
+
+
+@pytest.fixture(params=KINDS)
 def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_path) -> Iterator[World]:
     """One node with four CPUs."""
     settings.HEKLA_HOME = tmp_path

@@ -45,6 +45,7 @@ def phase(job: Job) -> str:
     return Job.objects.get(pk=job.pk).phase
 
 
+@pytest.mark.every_kind
 def test_job_runs_to_completion(world: World) -> None:
     job = submit(world, "one", ["sh", "-c", "echo hello"])
     world.reconcile_until(lambda: phase(job) == "completed")
@@ -76,6 +77,7 @@ def test_two_gangs_of_four_never_mix_on_four_cpus(world: World) -> None:
     assert ends[0] <= starts[1] or ends[1] <= starts[0]
 
 
+@pytest.mark.every_kind
 def test_aborted_job_releases_its_pods_and_can_be_resumed(world: World) -> None:
     job = submit(world, "long", ["sleep", "60"], replicas=2, seconds=600)
     world.reconcile_until(lambda: phase(job) == "running")

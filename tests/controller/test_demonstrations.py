@@ -92,8 +92,10 @@ def evicted(played: Play) -> list[list[str]]:
             for view in played.views]  # fmt: skip
 
 
+BY_DEFAULT = ("elastic-other-queue", "racks")
+"""Those that run also without their policy by default: one without an action, one without a plugin."""
 MODES = [
-    (one, without)
+    pytest.param(one, without, marks=pytest.mark.thorough if without and one.name not in BY_DEFAULT else ())
     for one in DEMONSTRATIONS
     for without in ("", one.without and one.without.name)
     if without is not None

@@ -29,6 +29,8 @@ from hekla.lib import clock
 
 FIRST = {kind: 1 + at % EVERY for at, kind in enumerate(("local", "simulated", "kubernetes"))}
 """The step of the first crash. The kinds of clusters share the steps."""
+STRIDE = {"local": EVERY**2, "simulated": EVERY, "kubernetes": EVERY}
+"""The distance of the steps that are tried: a local cluster has many, one for each file that it removes."""
 WRITES_LOG_AND_FILE = ["sh", "-c", "echo said; touch left"]
 
 
@@ -122,6 +124,7 @@ def age(days: float) -> None:
         Job.objects.filter(pk=job.pk).update(deleted_at=job.deleted_at - timedelta(days=days))
 
 
+@pytest.mark.every_kind
 def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes) -> None:
     def delete_and_collect(job: Job) -> None:
         if row(job).deleted_at is None:
@@ -132,7 +135,7 @@ def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes)
     while crashed:
         job = finished(world, "again")
         crashed = crashes.at(step, lambda job=job: delete_and_collect(job))
-        step += EVERY
+        step += STRIDE[world.cluster.kind]
         controllers.reset()
         if crashed:
             delete_and_collect(job)
@@ -146,6 +149,7 @@ def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes)
     auditor.audit()
 
 
+@pytest.mark.every_kind
 def test_purging_survives_a_crash_at_every_step(world: World, crashes: Crashes) -> None:
     """Logs are purged first, then the history. Each purge is logged once."""
     Tenant.objects.update(log_days=0, history_days=1)
@@ -157,7 +161,7 @@ def test_purging_survives_a_crash_at_every_step(world: World, crashes: Crashes) 
         age(days=1)
         controllers.reset()
         crashed = crashes.at(step, lambda: controllers.reconcile(world.cluster))
-        tries, step = tries + 1, step + EVERY
+        tries, step = tries + 1, step + STRIDE[world.cluster.kind]
         controllers.reset()
         controllers.reconcile(world.cluster)
         assert not Job.objects.filter(pk=job.pk).exists()

@@ -139,6 +139,7 @@ def is_led_by(child: Child) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_stopped_worker_is_replaced(simulated: World, tmp_path: Path) -> None:
     worker = SupervisedWorker(tmp_path)
     with worker.supervisor:

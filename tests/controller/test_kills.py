@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 from tests.controller.conftest import World
 from tests.support import auditor
-from tests.support.examples import examples
+from tests.support.examples import EVERY
 from tests.support.workers import Workers
 
 from hekla.apps.clusters import services as clusters
@@ -33,7 +33,7 @@ from hekla.domain.phases import FINAL_JOB_PHASES
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
-KILLS = examples(60)
+KILLS = 60 if EVERY == 1 else 3
 SETTLED_WITHIN_SECONDS = 240
 RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 SIMULATED = {

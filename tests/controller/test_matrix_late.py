@@ -1,7 +1,7 @@
 """Events in jobs that are restarting, ending or over, with every action: one simulated job for each pair.
 
-The expected results are in tables (`late_cells.py`). By default each phase tries every third of its pairs, other ones
-than the phase before; `HEKLA_EXAMPLES=1` tries all. Pods take hours to end, so the test moves the clock forward.
+The expected results are in tables (`late_cells.py`). By default each phase tries a ninth of its pairs, other ones than
+the phase before; `HEKLA_EXAMPLES=1` tries all. Pods take hours to end, so the test moves the clock forward.
 """
 
 from collections.abc import Callable, Sequence
@@ -129,7 +129,7 @@ def test_each_late_event_has_the_effect_of_its_policy(
     phase: JobPhase, advance: Callable[[int], None], simulated: World
 ) -> None:
     cells = [cell for cell in CELLS if cell.phase is phase]
-    late = LateJobs(simulated, cells[LATE.index(phase) % EVERY :: EVERY])
+    late = LateJobs(simulated, cells[LATE.index(phase) % EVERY**2 :: EVERY**2])
     late.expect(LateCell.at_work)
     late.start_slow_events()
     late.enter_phases()

@@ -24,7 +24,7 @@ PLACE = "/apis/nodeinfo.volcano.sh/v1alpha1/numatopologies"
 POLICY = """\
 actions: "enqueue, allocate"
 tiers:
-- plugins: [{name: gang}, {name: predicates}, {name: numaaware}]
+- plugins: [{name: gang}, {name: predicates}, {name: numa-aware}]
 """
 CPUS = {str(cpu): {"numa": cpu // 2, "socket": 0, "core": cpu} for cpu in range(4)}
 
@@ -57,7 +57,7 @@ def put(plane: ControlPlane, node: str, free: str) -> None:
 
 def submit(world: World, name: str) -> Job:
     """A job of one pod whose two CPUs must be in one cell."""
-    wanted = spec(name, cpu="2", topology_policy="single-numa-node")
+    wanted = spec(name, cpu="2", resources={"memory": "1Gi"}, topology_policy="single-numa-node")
     return services.submit(spec=wanted, tenant=world.tenant, user=world.alice, now=clock.now())
 
 

@@ -137,7 +137,10 @@ def test_power_over_the_node_is_refused_by_name(alice: APIClient, pod: Any, cont
     assert not Job.objects.exists()
 
 
-@pytest.mark.parametrize("world", ["local", "simulated", "kubernetes"], indirect=True)
+@pytest.mark.parametrize(
+    "world", ["kubernetes", *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("local", "simulated"))],
+    indirect=True,
+)  # fmt: skip
 def test_two_pods_of_one_node_never_have_the_same_port(world: World) -> None:
     if world.cluster.kind == "kubernetes":
         config = {**world.cluster.config, "host_ports": ["30080"]}

@@ -377,16 +377,7 @@ def test_job_refused_by_volcano_fails_with_the_message(delegated, monkeypatch) -
     assert rows.findings() == []
 
 
-def test_commands_that_volcano_lacks_are_refused(delegated) -> None:
-    job = submit(delegated, seconds=1000)
-    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
-    with pytest.raises(Refused, match="only the whole job"):
-        services.command(job, LifecycleAction.RESTART_TASK, task="main", user=delegated.alice, now=clock.now())
-    with pytest.raises(Refused, match="PriorityClass"):
-        services.set_priority(job, 5, user=delegated.alice, now=clock.now())
-
-
-def test_page_explains_and_hides_what_volcano_lacks(delegated, client) -> None:
+def test_commands_that_volcano_lacks_are_refused_and_not_offered(delegated, client) -> None:
     job = submit(delegated, seconds=1000, max_retry=1)
     reconcile_until_phase(delegated, job, JobPhase.RUNNING)
     client.force_login(delegated.alice, backend="django.contrib.auth.backends.ModelBackend")
@@ -397,6 +388,10 @@ def test_page_explains_and_hides_what_volcano_lacks(delegated, client) -> None:
     assert 'value="RestartJob"' not in page
     assert 'value="AbortJob"' in page
     assert reverse("jobs:scale", args=[job.uid]) in page
+    with pytest.raises(Refused, match="only the whole job"):
+        services.command(job, LifecycleAction.RESTART_TASK, task="main", user=delegated.alice, now=clock.now())
+    with pytest.raises(Refused, match="PriorityClass"):
+        services.set_priority(job, 5, user=delegated.alice, now=clock.now())
 
 
 def test_job_is_scaled_in_volcano_and_keeps_its_size(delegated, plane, volcano_namespace) -> None:
@@ -431,25 +426,18 @@ def test_number_of_partitions_cannot_change(delegated) -> None:
         resize(delegated, job, TaskScale(replicas=3))
 
 
-def test_restarted_controller_counts_each_pod_once(delegated) -> None:
+def test_each_pod_counts_once_after_a_restart_and_after_a_changed_configuration(delegated) -> None:
     job = submit(delegated, seconds=1000, replicas=2)
     reconcile_until_phase(delegated, job, JobPhase.RUNNING)
     delegated.reconcile_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
     controllers.reset()
     controllers.reconcile(delegated.cluster)
     controllers.reconcile(delegated.cluster)
-    assert job.pods.count() == 2
-    assert {pod.phase for pod in job.pods.all()} == {PodPhase.RUNNING}
-
-
-def test_changed_configuration_loses_no_pod(delegated) -> None:
-    job = submit(delegated, seconds=1000)
-    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
-    delegated.reconcile_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).exists())
+    assert [pod.phase for pod in job.pods.all()] == [PodPhase.RUNNING] * 2
     delegated.cluster.config = {**delegated.cluster.config, "image": "another"}
     delegated.cluster.save()
     controllers.reconcile(delegated.cluster)
-    assert [pod.phase for pod in job.pods.all()] == [PodPhase.RUNNING]
+    assert [pod.phase for pod in job.pods.all()] == [PodPhase.RUNNING] * 2
 
 
 def test_deleted_pod_returns_as_a_new_attempt(delegated, plane, volcano_namespace) -> None:
@@ -490,7 +478,9 @@ def test_pending_reason_of_a_full_queue_is_volcanos(delegated, plane) -> None:
 
 
 def test_files_of_a_job_exist_before_its_pods_and_are_deleted_with_it(delegated, plane, volcano_namespace) -> None:
-    job = submit(delegated, files={"train.py": "print(1)"})
+    shm = [{"name": "shm", "empty_dir": {"medium": "Memory", "size_limit": "1Gi"}}]
+    mounts = [{"name": "shm", "mount_path": "/dev/shm"}]
+    job = submit(delegated, files={"train.py": "print(1)"}, volumes=shm, mounts=mounts)
     reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
     maps = f"/api/v1/namespaces/{volcano_namespace}/configmaps?labelSelector=hekla.dev/job={job.uid.hex}"
     assert [one["data"] for one in plane.request("GET", maps)["items"]] == [{"train.py": "print(1)"}]
@@ -498,12 +488,6 @@ def test_files_of_a_job_exist_before_its_pods_and_are_deleted_with_it(delegated,
     delegated.reconcile_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
     assert plane.request("GET", maps)["items"] == []
     assert audit.findings() == []
-
-
-def test_job_with_shared_memory_completes(delegated, plane, volcano_namespace) -> None:
-    shm = [{"name": "shm", "empty_dir": {"medium": "Memory", "size_limit": "1Gi"}}]
-    job = submit(delegated, volumes=shm, mounts=[{"name": "shm", "mount_path": "/dev/shm"}])
-    reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
 
 
 def test_claim_of_a_job_exists_before_it_and_is_deleted_with_it(delegated, plane, volcano_namespace) -> None:

@@ -3,7 +3,9 @@
 import base64
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,6 +13,7 @@ from uuid import uuid4
 import pytest
 from tests.deploy.chart import CHART, MINIMAL, OF_FILES, Object, full_values, of_kind, render, run
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
+from tests.kubernetes.plugin import new_namespace
 from tests.kubernetes.volcano.processes import Volcano
 
 from hekla.backends.base import PodKey
@@ -24,6 +27,7 @@ from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
+_RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 _STRICT = "fieldManager=test&fieldValidation=Strict&force=true"
 _POD: Object = {
     "apiVersion": "v1",
@@ -40,6 +44,7 @@ class Installed:
     plane: ControlPlane
     namespace: str
     objects: list[Object]
+    _known: dict[str, list[Object]] = field(default_factory=dict)
 
     @property
     def jobs(self) -> str:
@@ -49,11 +54,16 @@ class Installed:
     def path(self, one: Object) -> str:
         """The path of this object on the API server."""
         group = "api" if one["apiVersion"] == "v1" else "apis"
-        known = self.plane.request("GET", f"/{group}/{one['apiVersion']}")["resources"]
+        known = self._resources(f"/{group}/{one['apiVersion']}")
         (found,) = [kind for kind in known if kind["kind"] == one["kind"] and "/" not in kind["name"]]
         namespace = one["metadata"].get("namespace", self.namespace)
         inside = f"namespaces/{namespace}/" if found["namespaced"] else ""
         return f"/{group}/{one['apiVersion']}/{inside}{found['name']}/{one['metadata']['name']}"
+
+    def _resources(self, group: str) -> list[Object]:
+        if group not in self._known:
+            self._known[group] = self.plane.request("GET", group)["resources"]
+        return self._known[group]
 
     def apply(self) -> None:
         """Apply all objects, as `kubectl apply --server-side --validate=strict` does."""
@@ -72,6 +82,7 @@ class Installed:
         items: list[Object] = self.plane.request("GET", f"/api/v1/namespaces/{self.namespace}/pods")["items"]
         return items
 
+    @cached_property
     def token(self) -> str:
         """A token of the chart's service account."""
         path = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/hekla/token"
@@ -89,52 +100,51 @@ class Installed:
             "spec": {"resourceAttributes": attributes},
         }
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        allowed: bool = self.plane.request("POST", path, body, token=self.token())["status"]["allowed"]
+        allowed: bool = self.plane.request("POST", path, body, token=self.token)["status"]["allowed"]
         return allowed
 
 
 @pytest.fixture
-def restricted_namespace(control_plane: ControlPlane, namespace: str) -> str:
+def restricted_namespace(control_plane: ControlPlane) -> Iterator[str]:
     """A namespace with the Pod Security level `restricted`."""
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    control_plane.request(
-        "PATCH",
-        f"/api/v1/namespaces/{namespace}",
-        {"metadata": {"labels": labels}},
-        content_type="application/merge-patch+json",
-    )
-    return namespace
+    with new_namespace(control_plane, _RESTRICTED) as name:
+        yield name
 
 
-@pytest.fixture(params=["minimal", "full"])
-def installed(
-    request: pytest.FixtureRequest, helm: Path, control_plane: ControlPlane, restricted_namespace: str
-) -> Iterator[Installed]:
-    yield from release(
-        helm, control_plane, restricted_namespace, MINIMAL if request.param == "minimal" else full_values()
-    )
+# The tests of a release share it, because they leave its objects as they are.
 
 
-@pytest.fixture
-def with_volcano(helm: Path, volcano: Volcano, restricted_namespace: str) -> Iterator[Installed]:
+@pytest.fixture(scope="module", params=["minimal", "full"])
+def installed(request: pytest.FixtureRequest, helm: Path, control_plane: ControlPlane) -> Iterator[Installed]:
+    with release(helm, control_plane, MINIMAL if request.param == "minimal" else full_values()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def with_volcano(helm: Path, volcano: Volcano) -> Iterator[Installed]:
     """A release whose jobs Volcano schedules."""
-    yield from release(helm, volcano.plane, restricted_namespace, {**MINIMAL, "jobs": {"scheduledByVolcano": True}})
+    with release(helm, volcano.plane, {**MINIMAL, "jobs": {"scheduledByVolcano": True}}) as made:
+        yield made
 
 
-@pytest.fixture
-def with_ports(helm: Path, control_plane: ControlPlane, restricted_namespace: str) -> Iterator[Installed]:
+@pytest.fixture(scope="module")
+def with_ports(helm: Path, control_plane: ControlPlane) -> Iterator[Installed]:
     """A release that exposes the ports of jobs."""
-    yield from release(helm, control_plane, restricted_namespace, {**MINIMAL, "jobs": {"portsOutside": True}})
+    with release(helm, control_plane, {**MINIMAL, "jobs": {"portsOutside": True}}) as made:
+        yield made
 
 
-def release(helm: Path, plane: ControlPlane, namespace: str, values: Mapping[str, Any]) -> Iterator[Installed]:
-    jobs = {**values.get("jobs", {}), "namespace": f"{namespace}-jobs"}
-    objects = render(helm, {**values, "jobs": jobs}, *OF_FILES, namespace=namespace)
-    prometheus_kinds = ("PodMonitor", "PrometheusRule")  # their operator is not installed
-    made = Installed(plane, namespace, [one for one in objects if one["kind"] not in prometheus_kinds])
-    made.apply()
-    yield made
-    made.remove()
+@contextmanager
+def release(helm: Path, plane: ControlPlane, values: Mapping[str, Any]) -> Iterator[Installed]:
+    """The objects of the chart in a new namespace."""
+    with new_namespace(plane, _RESTRICTED) as namespace:
+        jobs = {**values.get("jobs", {}), "namespace": f"{namespace}-jobs"}
+        objects = render(helm, {**values, "jobs": jobs}, *OF_FILES, namespace=namespace)
+        prometheus_kinds = ("PodMonitor", "PrometheusRule")  # their operator is not installed
+        made = Installed(plane, namespace, [one for one in objects if one["kind"] not in prometheus_kinds])
+        made.apply()
+        yield made
+        made.remove()
 
 
 def test_api_server_accepts_every_object_and_admits_restricted_pods(installed: Installed) -> None:
@@ -217,7 +227,7 @@ def test_without_volcano_the_account_has_no_permissions_for_it(installed: Instal
 def test_account_token_runs_a_delegated_job(with_volcano: Installed, tmp_path: Path) -> None:
     plane, namespace = with_volcano.plane, with_volcano.jobs
     (tmp_path / "kubeconfigs").mkdir()
-    (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(plane.kubeconfig(with_volcano.token())))
+    (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(plane.kubeconfig(with_volcano.token)))
     config = KubernetesConfig(kubeconfig="test", namespace=namespace, scheduler="volcano")
     backend = VolcanoBackend(config, BackendContext(with_volcano.namespace, tmp_path, clock.now))
     delegated = backend.delegated
@@ -245,7 +255,7 @@ def test_account_token_runs_a_delegated_job(with_volcano: Installed, tmp_path: P
 
 
 def test_account_token_creates_pods_but_reads_no_secrets_elsewhere(installed: Installed) -> None:
-    token, plane = installed.token(), installed.plane
+    token, plane = installed.token, installed.plane
     accounts = f"/api/v1/namespaces/{installed.jobs}/serviceaccounts"
     plane.wait_until(lambda: bool(plane.request("GET", accounts)["items"]))  # pods need a service account
     made = plane.request("POST", f"/api/v1/namespaces/{installed.jobs}/pods", _POD, token=token)

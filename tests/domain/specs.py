@@ -80,14 +80,16 @@ TASK = st.integers(1, 5).flatmap(
 )
 
 
-def _with_partitions(task):
-    """The task without a topology of partitions, if it has no partitions."""
+def _without_contradictions(task):
+    """The task without a topology of partitions, if it has no partitions, and with a size that nodes can pin."""
+    if task.get("topology_policy", "none") != "none":
+        task = {**task, "resources": {**task.get("resources", {}), "cpu": "2", "memory": "1Gi"}}
     return task if "partition_size" in task else {name: task[name] for name in task if name != "partition_topology"}
 
 
 def _with_names_and_dependencies(tasks):
     """Tasks with their names. A task with dependencies depends on all earlier ones."""
-    tasks = [(name, _with_partitions(task), waits) for name, task, waits in tasks]
+    tasks = [(name, _without_contradictions(task), waits) for name, task, waits in tasks]
     return [
         {"name": name, **task, **({"depends_on": _depends_on(tasks[:position], waits)} if waits and position else {})}
         for position, (name, task, waits) in enumerate(tasks)

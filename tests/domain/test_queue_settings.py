@@ -7,7 +7,8 @@ import pytest
 from hekla.domain.queue_settings import AFFINITY, branch_weights, is_above, problems
 
 USUAL: dict[str, Any] = {
-    **{field: [] for field in AFFINITY}, "node_group_limits": {}, "hierarchy": "", "hierarchy_weights": "",
+    **{field: [] for field in AFFINITY}, "node_group_limits": {}, "card_quota": {}, "hierarchy": "",
+    "hierarchy_weights": "",
 }  # fmt: skip
 
 
@@ -17,6 +18,7 @@ USUAL: dict[str, Any] = {
         {},
         {"required_node_groups": ["a", "B_1.x"], "preferred_node_groups": ["a"], "avoided_node_groups": ["B_1.x"]},
         {"node_group_limits": {"a": {"cpu": "4"}}},
+        {"card_quota": {"NVIDIA-A100": 8, "NVIDIA-A100/mps-80g*1/8": 0, "huawei.com/Ascend910": 4}},
         {"hierarchy": "root/science/dev"},
         {"hierarchy": "root/science/dev", "hierarchy_weights": "1/2.5/4"},
     ],
@@ -35,6 +37,11 @@ def test_valid_settings(settings: dict[str, Any]) -> None:
         ({"node_group_limits": {"a": {"cpu": "lots"}}}, "node_group_limits", "“lots” is not an amount"),
         ({"node_group_limits": {"-": {"cpu": "1"}}}, "node_group_limits", "not the value of a node label"),
         ({"node_group_limits": {"a": {f"r{n}": 1 for n in range(33)}}}, "node_group_limits", "at most 32"),
+        ({"card_quota": {"A 100": 1}}, "card_quota", "not the model of a card"),
+        ({"card_quota": {"A" * 129: 1}}, "card_quota", "not the model of a card"),
+        ({"card_quota": {"A100": True}}, "card_quota", "use a whole number"),
+        ({"card_quota": {"A100": -1}}, "card_quota", "use a whole number"),
+        ({"card_quota": {f"m{n}": 1 for n in range(65)}}, "card_quota", "At most 64"),
         ({"hierarchy": "science/dev"}, "hierarchy", "Start with “root/”"),
         ({"hierarchy": "root"}, "hierarchy", "Start with “root/”"),
         ({"hierarchy": "root/" + "/".join("a" * 16)}, "hierarchy", "at most 16 names"),

@@ -14,8 +14,9 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Error, Page
 from tests.e2e.operator_client import Operator
+from tests.support.browser import SIZE, clear
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 180
@@ -127,39 +128,43 @@ def hekla(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeklaServer]:
 
 
 @pytest.fixture(scope="session")
-def admin_session(hekla: HeklaServer, browser: Browser) -> dict[str, object]:
-    """The storage state of the first admin, who signed in with the one-time link."""
-    return _signed_in(hekla, browser, hekla.sign_in_link)
-
-
-def _signed_in(hekla: HeklaServer, browser: Browser, link: str) -> dict[str, object]:
-    context = browser.new_context()
+def admin_page(hekla: HeklaServer, browser: Browser) -> Iterator[Page]:
+    """The page of the first admin for all tests, who signs in with the one-time link. See `page`."""
+    context = browser.new_context(base_url=hekla.url, viewport=SIZE)
     page = context.new_page()
+    sign_in(hekla, page, hekla.sign_in_link)
+    yield page
+    context.close()
+
+
+def sign_in(hekla: HeklaServer, page: Page, link: str) -> None:
     page.goto(link)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(f"{hekla.url}/")
     hekla.signed_in_at = time.monotonic()
-    state: dict[str, object] = json.loads(json.dumps(context.storage_state()))
-    context.close()
-    return state
 
 
-def _sign_in_again(hekla: HeklaServer, browser: Browser, admin_session: dict[str, object]) -> None:
+def _sign_in_again(hekla: HeklaServer, page: Page) -> None:
     operator = Operator(hekla.home)
     link = f"{hekla.url}/accounts/link/{operator(do='link')}/"
     operator.close()
-    admin_session.update(_signed_in(hekla, browser, link))
+    page.context.clear_cookies()
+    sign_in(hekla, page, link)
 
 
 @pytest.fixture
-def page(hekla: HeklaServer, browser: Browser, admin_session: dict[str, object]) -> Iterator[Page]:
-    """A page of the first admin, whose sign-in is recent. An error in its scripts fails the test."""
+def page(hekla: HeklaServer, admin_page: Page) -> Iterator[Page]:
+    """The page of the first admin, whose sign-in is recent. An error in its scripts fails the test."""
     if time.monotonic() - hekla.signed_in_at > RECENT_SECONDS:
-        _sign_in_again(hekla, browser, admin_session)
-    context = browser.new_context(storage_state=admin_session, base_url=hekla.url)
-    page = context.new_page()
+        _sign_in_again(hekla, admin_page)
+    clear(admin_page, f"{hekla.url}/healthz")
+    admin_page.context.clear_cookies(name="django_language")
     errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
+
+    def note(error: Error) -> None:
+        errors.append(str(error))
+
+    admin_page.on("pageerror", note)
+    yield admin_page
+    admin_page.remove_listener("pageerror", note)
     assert errors == []

@@ -4,13 +4,11 @@ A crawl from the home page finds the pages, one of each route. So it covers new 
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
-from tests.e2e.conftest import HeklaServer
+from playwright.sync_api import Page
 from tests.e2e.crawler import FILES, NON_PAGE_NAMESPACES, CrawledPage, crawl
 from tests.e2e.people import send
 from tests.support.examples import EVERY
@@ -43,14 +41,6 @@ OBJECTS = {
     "federated-queues": {"name": "over", "members": ["beyond", "demo-vision"]},
 }
 """One object of each kind that has a page. They are created through REST."""
-
-
-@pytest.fixture(scope="module")
-def admin_page(hekla: HeklaServer, browser: Browser, admin_session: dict[str, object]) -> Iterator[Page]:
-    """A page of the first admin, with reduced motion."""
-    context = browser.new_context(storage_state=admin_session, base_url=hekla.url, reduced_motion="reduce")
-    yield context.new_page()
-    context.close()
 
 
 @pytest.fixture(scope="module")

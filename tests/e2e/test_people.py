@@ -1,7 +1,6 @@
 """The import of people from a table, and impersonation."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,18 +33,14 @@ def test_table_is_previewed_corrected_and_imported(page: Page, tmp_path: Path) -
 
 
 @pytest.fixture
-def admin(page: Page, admin_session: dict[str, object]) -> Iterator[Page]:
-    """The first admin, who has just signed in: impersonation requires that.
-
-    This makes several login sessions. The tests that follow use the last one.
-    """
+def admin(page: Page) -> Page:
+    """The first admin, who has just signed in: impersonation requires that."""
     page.goto("/accounts/1/")
     page.get_by_role("button", name="Create sign-in link").click()
     page.goto(page.locator("code", has_text="/accounts/link/").inner_text())
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url("/")
-    yield page
-    admin_session.update(page.context.storage_state())  # type: ignore[arg-type]
+    return page
 
 
 def test_admin_impersonates_a_person_and_stops(admin: Page) -> None:

@@ -128,15 +128,11 @@ def submit_with_form(person: Person) -> None:
 
 
 @pytest.fixture(scope="module")
-def two_people(
-    hekla: HeklaServer, browser: Browser, admin_session: dict[str, object]
-) -> Iterator[tuple[Person, Person]]:
+def two_people(hekla: HeklaServer, browser: Browser, admin_page: Page) -> Iterator[tuple[Person, Person]]:
     """Two people with the same kinds of objects: the owner, and the one who looks for them."""
-    context = browser.new_context(storage_state=admin_session, base_url=hekla.url)
-    admin = context.new_page()
-    people = [add_person(hekla, browser, admin, word) for word in ("quokka", "wombat")]
+    people = [add_person(hekla, browser, admin_page, word) for word in ("quokka", "wombat")]
     limits = {"capability": {"cpu": "50m"}, "tenants": ["quokka", "wombat"]}
-    send(admin, "POST", "/api/v1/queues", {"name": SHARED, "cluster": "local", **limits})
+    send(admin_page, "POST", "/api/v1/queues", {"name": SHARED, "cluster": "local", **limits})
     for person in people:
         add_objects(person)
     yield people[0], people[1]
@@ -144,7 +140,6 @@ def two_people(
         for name in ("first-of-all", "waits"):
             send(person.page, "POST", f"/api/v1/jobs/{person.uids[name]}/actions", {"action": "AbortJob"})
         person.page.context.close()
-    context.close()
 
 
 def test_pages_show_nothing_of_another_tenant(two_people: tuple[Person, Person]) -> None:

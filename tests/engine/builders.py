@@ -19,7 +19,7 @@ def job(name: str, pods: int = 1, cpu: str = "1", minimum: int | None = None, **
     task = more.pop("task", {})
     least = pods if minimum is None else minimum
     request = Resources.parse({"cpu": cpu}) if cpu else Resources()
-    tasks = tuple(PodSpec(f"{name}/{i}", f"{name}-w-{i}", "w", request, **task) for i in range(pods))
+    tasks = tuple(PodSpec(f"{name}/{i}", f"{name}-w-{i}", "w", **{"request": request} | task) for i in range(pods))
     return PodGroupSpec(
         uid=name,
         name=name,

@@ -217,7 +217,8 @@ def lent(**more: Any) -> ClusterState:
 
 def numa_pair() -> ClusterState:
     cell = NumaCell(Resources.parse({"cpu": "4"}), Resources.parse({"cpu": "4"}))
-    pinned = with_pods(job("one"), annotations={NUMA_POLICY: "single-numa-node"}, limits=Resources.parse({"cpu": "1"}))
+    size = Resources.parse({"cpu": "1", "memory": "1Gi"})
+    pinned = with_pods(job("one"), annotations={NUMA_POLICY: "single-numa-node"}, request=size, limits=size)
     return two_nodes(pinned, numa=Numa("single-numa-node", "static", (cell,)))
 
 
@@ -234,6 +235,14 @@ def virtual_cards() -> ClusterState:
     amounts = Resources.parse({**CARDS, "volcano.sh/vgpu-number": "10"})
     notes = {"volcano.sh/node-vgpu-register": "GPU-1,10,8000,NVIDIA-A100,true,"}
     return state([NodeSpec("a", amounts, annotations=notes)], [with_pods(job("one"), request=request)])
+
+
+def limited_cards(quota: str) -> ClusterState:
+    """A node with a card of a known model, and a queue with these limits."""
+    request = Resources.parse({"cpu": "1", "nvidia.com/gpu": "1"})
+    server = NodeSpec("a", Resources.parse({**CARDS, "nvidia.com/gpu": "1"}), labels={"nvidia.com/gpu.product": "A100"})
+    queue = QueueSpec("q", annotations={"volcano.sh/card.quota": quota})
+    return state([server], [with_pods(job("one"), request=request)], [queue])
 
 
 GROUPED = two_nodes(
@@ -290,12 +299,14 @@ CASES = [
     Case("data-locality", Input.NODE_ANNOTATIONS, Lack.NOTHING, CACHED),
     Case("data-locality", Input.JOB_ANNOTATIONS, Lack.NOTHING, CACHED),
     Case("colocation", Input.POD_ANNOTATIONS, Lack.NOTHING, state([node("a", "1")], [OFFLINE, job("two")])),
-    Case("numaaware", Input.POD_ANNOTATIONS, Lack.NOTHING, numa_pair()),
-    Case("numaaware", Input.POD_LIMITS, Lack.NOTHING, numa_pair()),
-    Case("numaaware", Input.NUMA_CELLS, Lack.REFUSES_SOME, numa_pair()),
+    Case("numa-aware", Input.POD_ANNOTATIONS, Lack.NOTHING, numa_pair()),
+    Case("numa-aware", Input.POD_LIMITS, Lack.NOTHING, numa_pair()),
+    Case("numa-aware", Input.NUMA_CELLS, Lack.REFUSES_SOME, numa_pair()),
     Case("nodegroup", Input.QUEUE_NODE_GROUPS, Lack.REFUSES_ALL, GROUPED),
     Case("nodegroup", Input.QUEUE_NODE_GROUPS, Lack.FALLBACK, GROUPED, "arguments: {strict: false}"),
     Case("nodegroup", Input.NODE_LABELS, Lack.REFUSES_ALL, GROUPED),
+    Case("capacity-card", Input.QUEUE_ANNOTATIONS, Lack.NOTHING, limited_cards('{"H100": 1}')),
+    Case("capacity-card", Input.NODE_LABELS, Lack.REFUSES_SOME, limited_cards('{"A100": 1}')),
     Case("tdm", Input.JOB_ANNOTATIONS, Lack.FALLBACK, lent(), NIGHT, "allocate, shuffle", now=NOON),
     Case("tdm", Input.SHUFFLE_TIME, Lack.WRONG, lent(last_shuffle_at=NOON - 10), NIGHT, "allocate, shuffle", now=NOON),
     Case("rescheduling", Input.SHUFFLE_TIME, Lack.WRONG, uneven(last_shuffle_at=NOW - 10), EVEN, "allocate, shuffle"),

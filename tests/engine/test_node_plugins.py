@@ -137,11 +137,20 @@ def numa_node(name: str, *free: int, policy_name: str = "single-numa-node", cpu_
 
 
 def bind_near(
-    nodes: list[NodeSpec], cpu: str, numa_policy: str = "single-numa-node", pods: int = 1, limit: str = ""
+    nodes: list[NodeSpec],
+    cpu: str,
+    numa_policy: str = "single-numa-node",
+    pods: int = 1,
+    limit: str = "",
+    memory: str = "1Gi",
 ) -> list[str]:
-    limits = Resources.parse({"cpu": limit or cpu})
-    task = {"annotations": {"volcano.sh/numa-topology-policy": numa_policy}, "limits": limits}
-    return used_nodes(decide(nodes, [job("near", pods, cpu, task=task)], policy=policy("{name: numaaware}")))
+    size = {"cpu": cpu, "memory": memory}
+    task = {
+        "annotations": {"volcano.sh/numa-topology-policy": numa_policy},
+        "request": Resources.parse(size),
+        "limits": Resources.parse(size | ({"cpu": limit} if limit else {})),
+    }
+    return used_nodes(decide(nodes, [job("near", pods, cpu, task=task)], policy=policy("{name: numa-aware}")))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +173,9 @@ def test_cpus_fit_the_numa_policy(nodes: list[NodeSpec], cpu: str, numa_policy: 
 
 
 def test_numa_policy_applies_to_guaranteed_pods_only() -> None:
+    assert bind_near([node("a")], "4") == []
     assert bind_near([node("a")], "4", limit="6") == ["a"]
+    assert bind_near([node("a")], "4", memory="0") == ["a"]
 
 
 def test_placed_pods_use_up_numa_cells() -> None:

@@ -48,6 +48,11 @@ def test_all_problems_are_reported_at_once() -> None:
     assert len(caught.value.problems) == 3
 
 
+def test_earlier_name_of_a_plugin_is_still_read() -> None:
+    (tier,) = parse("actions: allocate\ntiers: [{plugins: [{name: numaaware}, {name: numa-aware}]}]").tiers
+    assert [option.name for option in tier] == ["numa-aware", "numa-aware"]
+
+
 def test_heap_pops_the_least_first() -> None:
     rank = {name: position for position, name in enumerate("dbcae")}
     heap = HeapQueue(lambda left, right: rank[left] < rank[right], "abcde")

@@ -1,18 +1,18 @@
-"""The scripts in a real Chromium without a server or a network: the tests answer the requests."""
+"""The scripts in a real Chromium without a console: the tests answer the requests."""
 
 import gzip
 import json
-import mimetypes
 from pathlib import Path
 
 import pytest
 from django.contrib.staticfiles import finders
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, ViewportSize
+from tests.support.browser import clear
+from tests.support.static_site import serving
 
 from hekla.pages.frame import plots
 
-STATIC = Path(__file__).parents[2] / "static"
-ORIGIN = "http://hekla.test"
+SIZE: ViewportSize = {"width": 900, "height": 700}
 POLICY = "default-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self' ws:"
 
 MESSAGES = {"log_older": "{n} older", "log_found": "{i}/{n}", "catching_up": "{n} behind", "live": "Live"}
@@ -32,37 +32,57 @@ LOG = """<section data-log="p1"><input data-log-search><span data-log-found></sp
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-@pytest.fixture
-def page(browser: Browser):
-    context = browser.new_context(viewport={"width": 900, "height": 700})
-    page = context.new_page()
-    page.problems = []
+@pytest.fixture(scope="module")
+def site():
+    with serving(POLICY) as site:
+        yield site
+
+
+def new_page(browser, site):
+    page = browser.new_context(viewport=SIZE, base_url=site.origin).new_page()
+    page.site = site
     page.on("pageerror", lambda error: page.problems.append(str(error)))
+    page.route_web_socket("**/ws/**", lambda socket: page.sockets(socket))  # noqa: PLW0108  (each test has its own)
+    return page
+
+
+def prepare(page):
+    page.site.clear()
+    page.problems = []
+    page.sockets = Sockets()
+    clear(page, f"{page.site.origin}/blank", SIZE)
+
+
+@pytest.fixture(scope="module")
+def shared_page(browser: Browser, site):
+    page = new_page(browser, site)
     yield page
-    context.close()
+    page.context.close()
+
+
+@pytest.fixture
+def page(shared_page):
+    """The page of most tests."""
+    prepare(shared_page)
+    yield shared_page
+    assert shared_page.problems == []
+
+
+@pytest.fixture
+def own_page(browser: Browser, site):
+    """A page for a test that changes what all later documents of a page have."""
+    page = new_page(browser, site)
+    prepare(page)
+    yield page
+    page.context.close()
     assert page.problems == []
 
 
-def show(page, body, *, attributes="", sockets=None, path="/", extra=None):
-    """Show a page with this body.
-
-    `sockets` is called with each websocket that the page opens. `extra` has files by path, in addition to static/.
-    """
-    extra = extra or {}
-    html = FRAME.format(head=HEAD, attributes=attributes, body=body, messages=json.dumps(MESSAGES))
-
-    def respond(route):
-        name = route.request.url.removeprefix(ORIGIN).split("?")[0].lstrip("/")
-        if (file := extra.get(name, STATIC / name)).is_file():
-            kind = mimetypes.guess_type(name)[0]
-            route.fulfill(body=file.read_bytes(), content_type=kind)
-        else:
-            route.fulfill(body=html, content_type="text/html", headers={"content-security-policy": POLICY})
-
-    page.route("**/*", respond)
-    if sockets is not None:
-        page.route_web_socket("**/ws/**", sockets)
-    page.goto(ORIGIN + path)
+def show(page, body, *, attributes="", path="/", extra=None):
+    """Show a page with this body. `extra` has files by path, in addition to static/."""
+    page.site.files = extra or {}
+    page.site.html = FRAME.format(head=HEAD, attributes=attributes, body=body, messages=json.dumps(MESSAGES))
+    page.goto(path)
 
 
 class Sockets(list):
@@ -106,10 +126,10 @@ LIVE = 'data-live-query="view=job&amp;uid=1" data-live-since="7"'
 
 
 def test_fragment_replaces_its_element_and_keeps_focus_and_input(page):
-    sockets = Sockets()
+    sockets = page.sockets
     body = """<section id="job" data-live><b>Pending</b><input id="typed" value="">
     <details id="more"><summary>m</summary>x</details>    </section><p id="other">other</p>"""
-    show(page, body, attributes=LIVE, sockets=sockets)
+    show(page, body, attributes=LIVE)
     socket = sockets.wait_for(page, 1)
     assert socket.url.endswith("/ws/live/?view=job&uid=1&language=en&since=7")
     page.click("#more summary")
@@ -125,8 +145,8 @@ def test_fragment_replaces_its_element_and_keeps_focus_and_input(page):
 
 
 def test_older_rendering_does_not_replace_a_newer_one(page):
-    sockets = Sockets()
-    show(page, '<b id="n">none</b>', attributes=LIVE, sockets=sockets)
+    sockets = page.sockets
+    show(page, '<b id="n">none</b>', attributes=LIVE)
     socket = sockets.wait_for(page, 1)
     for seq, text in ((9, "nine"), (8, "eight"), (10, "ten")):
         send(socket, type="fragments", seq=seq, html=f'<b id="n">{text}</b><i id="s{seq}"></i>')
@@ -138,8 +158,8 @@ def test_older_rendering_does_not_replace_a_newer_one(page):
 
 
 def test_parts_of_a_page_have_their_own_sequence_numbers(page):
-    sockets = Sockets()
-    show(page, '<b id="a">none</b><b id="b">none</b>', attributes=LIVE, sockets=sockets)
+    sockets = page.sockets
+    show(page, '<b id="a">none</b><b id="b">none</b>', attributes=LIVE)
     first = sockets.wait_for(page, 1)
     send(first, type="hello", seq=7, parts=2)
     send(first, type="fragments", part=1, seq=12, html='<b id="b">twelve</b>')
@@ -150,8 +170,8 @@ def test_parts_of_a_page_have_their_own_sequence_numbers(page):
 
 
 def test_compressed_messages_are_read_in_order(page):
-    sockets = Sockets()
-    show(page, '<b id="n">none</b>', attributes=LIVE, sockets=sockets)
+    sockets = page.sockets
+    show(page, '<b id="n">none</b>', attributes=LIVE)
     socket = sockets.wait_for(page, 1)
     for seq in range(8, 30):
         message = json.dumps({"type": "fragments", "seq": seq, "html": f'<b id="n">{seq}</b>'})
@@ -160,8 +180,8 @@ def test_compressed_messages_are_read_in_order(page):
 
 
 def test_lost_connection_resumes_at_its_last_event(page):
-    sockets = Sockets()
-    show(page, '<b id="n">none</b>', attributes=LIVE, sockets=sockets)
+    sockets = page.sockets
+    show(page, '<b id="n">none</b>', attributes=LIVE)
     first = sockets.wait_for(page, 1)
     send(first, type="fragments", seq=12, html='<b id="n">twelve</b>')
     page.wait_for_selector("text=twelve")
@@ -170,8 +190,8 @@ def test_lost_connection_resumes_at_its_last_event(page):
 
 
 def test_page_reloads_after_the_loss_of_permissions(page):
-    sockets = Sockets()
-    show(page, "<p>x</p>", attributes=LIVE, sockets=sockets)
+    sockets = page.sockets
+    show(page, "<p>x</p>", attributes=LIVE)
     with page.expect_navigation():
         send(sockets.wait_for(page, 1), type="gone")
 
@@ -181,8 +201,8 @@ def lines_of(page):
 
 
 def test_log_is_complete_without_repetition_after_a_reconnect(page):
-    sockets = Sockets()
-    show(page, LOG, sockets=sockets)
+    sockets = page.sockets
+    show(page, LOG)
     first = sockets.wait_for(page, 1)
     assert first.url.endswith("/ws/logs/p1/?offset=0")
     send(first, type="log", offset=0, next=8, text="a\nbé\nc\n"[:6] + "d", complete=False)
@@ -197,8 +217,8 @@ def test_log_is_complete_without_repetition_after_a_reconnect(page):
 
 
 def test_gap_in_a_log_is_requested_again(page):
-    sockets = Sockets()
-    show(page, LOG, sockets=sockets)
+    sockets = page.sockets
+    show(page, LOG)
     first = sockets.wait_for(page, 1)
     send(first, type="log", offset=0, next=2, text="a\n", complete=False)
     send(first, type="log", offset=4, next=6, text="c\n", complete=False)
@@ -222,8 +242,8 @@ def test_gap_in_a_log_is_requested_again(page):
     ],
 )
 def test_terminal_output_is_sanitized(page, raw, text, classes):
-    sockets = Sockets()
-    show(page, LOG, sockets=sockets)
+    sockets = page.sockets
+    show(page, LOG)
     send(sockets.wait_for(page, 1), type="log", offset=0, next=len(raw) + 1, text=raw + "\n", complete=True)
     page.wait_for_selector(".log-line")
     assert lines_of(page) == [text]
@@ -233,8 +253,8 @@ def test_terminal_output_is_sanitized(page, raw, text, classes):
 
 
 def test_log_stops_following_after_scrolling_up_and_can_be_searched(page):
-    sockets = Sockets()
-    show(page, LOG, sockets=sockets)
+    sockets = page.sockets
+    show(page, LOG)
     socket = sockets.wait_for(page, 1)
     text = "".join(f"step {number}\n" for number in range(1, 1001))
     send(socket, type="log", offset=0, next=len(text), text=text, complete=False)
@@ -255,8 +275,8 @@ def test_log_stops_following_after_scrolling_up_and_can_be_searched(page):
 
 
 def test_too_long_log_shows_its_newest_lines_and_the_number_of_older_ones(page):
-    sockets = Sockets()
-    show(page, LOG, sockets=sockets)
+    sockets = page.sockets
+    show(page, LOG)
     text = "".join(f"{number}\n" for number in range(1, 100_301))
     send(sockets.wait_for(page, 1), type="log", offset=0, next=len(text), text=text, complete=True)
     page.wait_for_selector('.log-line a[href="#L100300"]', state="attached")
@@ -265,8 +285,8 @@ def test_too_long_log_shows_its_newest_lines_and_the_number_of_older_ones(page):
 
 
 def test_link_to_a_log_line_shows_the_line(page):
-    sockets = Sockets()
-    show(page, LOG, sockets=sockets, path="/#L120")
+    sockets = page.sockets
+    show(page, LOG, path="/#L120")
     text = "".join(f"step {number}\n" for number in range(1, 501))
     send(sockets.wait_for(page, 1), type="log", offset=0, next=len(text), text=text, complete=False)
     page.wait_for_selector(".log-target:visible")
@@ -376,10 +396,11 @@ def test_irreversible_action_requires_the_name(page):
     assert page.is_disabled("[data-confirm-go]")
     page.fill("[data-confirm-typed] input", "vision")
     page.click("[data-confirm-go]")
-    page.wait_for_url(ORIGIN + "/done?")
+    page.wait_for_url("/done?")
 
 
-def test_times_are_relative_with_the_exact_one_as_title(page):
+def test_times_are_relative_with_the_exact_one_as_title(own_page):
+    page = own_page
     page.clock.install(time="2026-11-21T08:30:00Z")
     times = (
         '<time id="a" datetime="2026-11-21T08:27:00Z" data-relative>x</time>'
@@ -403,33 +424,33 @@ def serve_part(page, responses):
     """Answer the requests of the part in order, and repeat the last answer. Return the list of requests."""
     requests = []
 
-    def respond(route):
-        status, body = responses[min(len(requests), len(responses) - 1)]
-        requests.append(route.request.headers.get("hx-request"))
-        route.fulfill(status=status, body=body, content_type="text/html")
+    def respond(hx_request):
+        requests.append(hx_request)
+        return responses.pop(0) if len(responses) > 1 else responses[0]
 
-    page.route("**/part/", respond)
+    page.site.parts["/part/"] = respond
     return requests
 
 
 def test_part_refreshes_and_keeps_input_until_a_response_has_no_refresh_attribute(page):
+    responses = [(200, PART.format(more="", words="second"))]
+    requests = serve_part(page, responses)
     show(page, PART.format(more="", words="first"))
-    requests = serve_part(
-        page, [(200, PART.format(more="", words="second")), (200, '<div id="part"><b>last</b></div>')]
-    )
     page.click("#more summary")
     page.fill("#typed", "half a wo")
     page.wait_for_selector("text=second")
     assert page.evaluate("document.getElementById('more').open")
     assert page.input_value("#typed") == "half a wo"
+    responses.append((200, '<div id="part"><b>last</b></div>'))
     page.wait_for_selector("text=last")
+    count = len(requests)
     page.wait_for_timeout(2500)
-    assert requests == ["true", "true"]
+    assert requests == ["true"] * count
 
 
 def test_part_stays_and_is_requested_again_after_an_error(page):
-    show(page, PART.format(more="", words="first"))
     serve_part(page, [(503, '<div id="part">trouble</div>'), (200, '<div id="part"><b>there</b></div>')])
+    show(page, PART.format(more="", words="first"))
     page.wait_for_selector("text=there", timeout=6000)
 
 
@@ -449,9 +470,7 @@ def test_plot_is_drawn_by_plotly_in_the_colours_of_the_theme(page):
     figure.add_scatter(x=["2026-11-21T12:00:00Z", "2026-11-21T13:00:00Z"], y=[1, 2], mode="lines", name="main-0")
     radios = "".join(f'<input type="radio" name="t" value="{theme}">' for theme in plots.THEMES)
     switch = f"<div data-theme-switch>{radios}</div>"
-    loaded = []
-    page.on("request", lambda request: loaded.append(request.url.removeprefix(ORIGIN)))
-    show(page, switch + plot(figure), extra={"plotly/plotly.min.js": Path(finders.find("plotly/plotly.min.js"))})
+    show(page, switch + plot(figure), extra={"/plotly/plotly.min.js": Path(finders.find("plotly/plotly.min.js"))})
     page.check("input[value=light]")
     until(page, "document.querySelector('.scatterlayer .js-line') !== null")
     page.wait_for_timeout(100)
@@ -459,7 +478,7 @@ def test_plot_is_drawn_by_plotly_in_the_colours_of_the_theme(page):
     assert "main-0" in page.text_content(".legend")
     page.check("input[value=dark]")
     until(page, "document.querySelector('.scatterlayer .js-line').style.stroke === 'rgb(86, 180, 233)'")
-    assert loaded.count("/plotly/plotly.min.js") == 1
+    assert page.site.requests.count("/plotly/plotly.min.js") == 1
 
 
 def test_page_without_a_plot_does_not_load_plotly(page):
@@ -467,7 +486,8 @@ def test_page_without_a_plot_does_not_load_plotly(page):
     assert page.evaluate("window.Plotly === undefined && !document.querySelector('script[src*=plotly]')")
 
 
-def test_plot_without_its_script_points_to_the_table(page):
+def test_plot_without_its_script_points_to_the_table(own_page):
+    page = own_page
     page.add_init_script("window.onunhandledrejection = (event) => { throw event.reason }")
     show(page, plot(plots.new_figure()))  # the response is a page, not a script
     until(page, "document.querySelector('[data-plot-area]').textContent === 'plot_failed'")
@@ -481,7 +501,7 @@ def test_times_of_a_plot_are_in_the_local_time_zone(page, tmp_path):
     stub = "window.drawn = []; window.Plotly = { react: (area, data) => window.drawn.push(data) };"
     script = tmp_path / "plotly.min.js"
     script.write_text(stub)
-    show(page, plot(figure), extra={"plotly/plotly.min.js": script})
+    show(page, plot(figure), extra={"/plotly/plotly.min.js": script})
     until(page, "window.drawn?.length > 0")
     drawn = page.evaluate("window.drawn[0][0].x")
     local = "new Date(Date.parse('2026-11-21T12:00:00Z') - new Date('2026-11-21').getTimezoneOffset() * 60000)"

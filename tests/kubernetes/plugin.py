@@ -1,6 +1,7 @@
 """A pytest plugin: Helm, one Kubernetes control plane per run, and one namespace per test."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,9 @@ def control_plane(programs: Path, request: pytest.FixtureRequest) -> Iterator[Co
         yield plane
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def disposable_control_plane(programs: Path) -> Iterator[ControlPlane]:
-    """A separate control plane that a test may kill: after a crash, watches reconnect with delays."""
+    """A separate control plane that the tests of a module may kill: after a crash, watches reconnect with delays."""
     yield from _running(programs)
 
 
@@ -91,15 +92,27 @@ def _running(programs: Path) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture
-def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """A new namespace in which pods can be created."""
-    body = {"metadata": {"generateName": "test-"}}
-    name = control_plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
+def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A new namespace in which pods can be created. Volcano's jobs go before their pods, which it would replace."""
+    with new_namespace(control_plane) as name:
+        yield name
+        if "volcano" in request.fixturenames:
+            control_plane.request("DELETE", f"/apis/batch.volcano.sh/v1alpha1/namespaces/{name}/jobs")
+
+
+@contextmanager
+def new_namespace(plane: ControlPlane, labels: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A namespace with these labels in which pods can be created.
+
+    It stays, without its pods: to delete it, the controllers would list the objects of every kind.
+    """
+    body = {"metadata": {"generateName": "test-", "labels": labels or {}}}
+    name = plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
     # Pods need a service account.
-    control_plane.wait_until(lambda: bool(control_plane.request("GET", accounts)["items"]))
+    plane.wait_until(lambda: bool(plane.request("GET", accounts)["items"]))
     yield name
-    control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
+    plane.request("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
 
 
 @pytest.fixture(scope="session")

@@ -149,6 +149,7 @@ def test_user_without_a_role_is_refused(control_plane: ControlPlane) -> None:
     assert refused.value.status == 403
 
 
+@pytest.mark.thorough
 def test_api_server_serves_the_same_objects_after_a_crash(disposable_control_plane: ControlPlane) -> None:
     pods, (node,) = Pods(disposable_control_plane, "default"), disposable_control_plane.add_nodes(1)
     pods.make("before")

@@ -7,6 +7,7 @@ from tests.controller.conftest import World
 from tests.controller.test_cluster_controller import phase
 from tests.simulation.conftest import POLICY, WorldFactory, abort_and_settle, has_started, settle, spec, submit
 from tests.simulation.test_what_if import preview
+from tests.support.examples import EVERY
 
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.job_history import labels
@@ -17,6 +18,8 @@ from hekla.lib import clock
 from hekla.simulation.what_if import StartVerdict
 
 BARE = 'actions: "allocate"\ntiers:\n- plugins: [{name: predicates}]\n'
+CASES = [(policy, quota_of) for quota_of in ("tenant", "each") for policy in ("", POLICY, BARE)]
+"""By default every other one, with each policy and each quota: without policy, bare, with evictions."""
 
 
 def set_quota(world: World, subject: str = "tenant", **resources: str) -> None:
@@ -33,8 +36,7 @@ def running_pods() -> int:
     return Pod.objects.filter(phase__in=["bound", "preparing", "running"]).count()
 
 
-@pytest.mark.parametrize("policy", ["", POLICY, BARE], ids=["default", "with evictions", "bare"])
-@pytest.mark.parametrize("quota_of", ["tenant", "each"])
+@pytest.mark.parametrize(("policy", "quota_of"), CASES[:: min(EVERY, 2)])
 def test_job_waits_for_its_quota_and_starts_when_it_is_raised(found: WorldFactory, policy: str, quota_of: str) -> None:
     world = found({}, {}, policy=policy)
     set_quota(world, quota_of, cpu="3")

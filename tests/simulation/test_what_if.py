@@ -5,6 +5,7 @@ import random
 import pytest
 from tests.controller.conftest import World
 from tests.simulation.conftest import POLICY, WorldFactory, abort_and_settle, has_started, settle, spec, submit
+from tests.support.examples import EVERY
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters import services as clusters
@@ -86,7 +87,7 @@ def test_offers_include_other_queues_of_the_same_cluster_kind(found: WorldFactor
     assert "queue=real-queue" not in offered
 
 
-@pytest.fixture(params=range(10))
+@pytest.fixture(params=range(10 if EVERY == 1 else 3))
 def dice(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(request.param)
 
@@ -174,8 +175,15 @@ def test_jobs_of_other_tenants_are_counted_but_not_named(found: WorldFactory) ->
     assert (after.known, after.unknown) == ((), 1)
 
 
-@pytest.mark.parametrize("lever", ["replicas", "min_available"])
-@pytest.mark.parametrize("busy", [3, 4])
+@pytest.mark.parametrize(
+    ("lever", "busy"),
+    [
+        ("replicas", 3),
+        ("min_available", 4),
+        pytest.param("replicas", 4, marks=pytest.mark.thorough),
+        pytest.param("min_available", 3, marks=pytest.mark.thorough),
+    ],
+)
 def test_offered_size_starts_the_waiting_job(found: WorldFactory, busy: int, lever: str) -> None:
     """Both for a job that waits for admission and for one whose pods wait for nodes."""
     world = found({"cpu": "5"})

@@ -1,13 +1,19 @@
 """A pytest plugin: makes steps cheap that thousands of tests repeat."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
+from django.conf import settings
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.db import connection, transaction
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.test import TransactionTestCase
+from django.utils.decorators import sync_and_async_middleware
+from servestatic import middleware as static_files
 from servestatic.middleware import ServeStaticMiddleware
 
 _LEAST = {"time_cost": 1, "memory_cost": 8, "parallelism": 1}
@@ -24,13 +30,29 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def economy() -> Iterator[None]:
-    """Finds static files once, hashes passwords at the lowest cost, and deletes rows instead of truncating tables."""
+    """Serves static files cheaply, hashes passwords at the lowest cost, deletes rows instead of truncating tables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ServeStaticMiddleware, "add_files_from_finders", _once(ServeStaticMiddleware))
+        patch.setattr(static_files, ServeStaticMiddleware.__name__, _static_files)
         for name, value in _LEAST.items():
             patch.setattr(Argon2PasswordHasher, name, value)
         patch.setattr(TransactionTestCase, "_fixture_teardown", _delete_rows)
         yield
+
+
+@sync_and_async_middleware
+def _static_files(get_response: Any) -> Callable[[HttpRequest], Any]:
+    """The middleware of static files. A synchronous client enters it, and an event loop, only for such files."""
+    if iscoroutinefunction(get_response):
+        return ServeStaticMiddleware(get_response)
+    serve = async_to_sync(ServeStaticMiddleware(sync_to_async(get_response)))
+
+    def respond(request: HttpRequest) -> HttpResponseBase:
+        is_static = request.path_info.startswith(settings.STATIC_URL)
+        response: HttpResponseBase = serve(request) if is_static else get_response(request)
+        return response
+
+    return respond
 
 
 def _once(kind: type[ServeStaticMiddleware]) -> Any:

@@ -16,6 +16,7 @@ import pytest
 
 from hekla.launcher.embedded import Postgres, Valkey
 from hekla.launcher.embedded.rundir import run_dir
+from hekla.launcher.up.template import template_folder
 
 READY_WITHIN_SECONDS = 60.0
 _NOWHERE = {"DATABASE_URL": "postgresql:///none?host=/nonexistent", "VALKEY_URL": "unix:///nonexistent?db=0"}
@@ -26,6 +27,7 @@ class Servers:
 
     def __init__(self) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="hekla-test-"))
+        self.has_tables = False
         self._started: list[tuple[Postgres | Valkey, subprocess.Popen[bytes]]] = []
         self._log = self.home / "servers.log"
 
@@ -36,8 +38,9 @@ class Servers:
         os.environ.setdefault("HEKLA_TRIES_A_MINUTE", "1000000")  # the tests try passwords more often than a person
         run = run_dir(self.home)
         if "DATABASE_URL" not in os.environ:
-            postgres = Postgres(self.home / "postgres", run, transient=True)
+            postgres = Postgres(self.home / "postgres", run, transient=True, template=template_folder())
             self._launch(postgres)
+            self.has_tables = template_folder().is_dir()
             os.environ["DATABASE_URL"] = postgres.url
         if "VALKEY_URL" not in os.environ:
             valkey = Valkey(run)
@@ -67,6 +70,11 @@ class Servers:
 
 
 _servers = Servers()
+
+
+def has_tables() -> bool:
+    """Whether the database of this run, which is not that of the tests, has the tables of this code."""
+    return _servers.has_tables
 
 
 @pytest.hookimpl(tryfirst=True)

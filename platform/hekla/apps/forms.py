@@ -79,6 +79,6 @@ def parse_amounts(text: str) -> dict[str, str]:
     return found
 
 
-def format_amounts(amounts: Mapping[str, str]) -> str:
+def format_amounts(amounts: Mapping[str, object]) -> str:
     """The text that `parse_amounts` reads."""
     return ", ".join(f"{name}={amount}" for name, amount in amounts.items())

@@ -93,6 +93,10 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
         click.echo("The scheduler ignores this queue: its settings are invalid, or the policy fails.")
     else:
         output.table(("SHARE", "AMOUNT"), [(head, output.amounts(shares[part])) for part, head in _SHARES.items()], "")
+    if found["cards"]:
+        click.echo()
+        cards = [(one["model"], f"{one['held']:g}", one["most"]) for one in found["cards"]]
+        output.table(("CARD MODEL", "ALLOCATED", "LIMIT"), cards, "")
     click.echo(f"\nThe queue is {found['state']}: {found['waiting']} jobs pending, {found['inside']} fully scheduled.")
     rows = [(job["place"], job["name"], job["uid"]) for job in found["in_line"]]
     output.table(("POSITION", "JOB", "UID"), rows, "No pending jobs.")
@@ -108,8 +112,8 @@ def edit(choice: ServerOptions, name: str, changes: tuple[str, ...], state: str 
 
     hekla queue edit vision job_order=fair required_node_groups=a100,h100 hierarchy=root/science/vision
 
-    FIELD is a field of the queue in REST. An empty VALUE clears it. deserved.cpu=4 and node_group_limits.a100.cpu=4
-    change one amount.
+    FIELD is a field of the queue in REST. An empty VALUE clears it. deserved.cpu=4, node_group_limits.a100.cpu=4 and
+    card_quota.NVIDIA-A100=8 change one amount.
     """
     client = client_of(choice)
     wanted = _fields(client, name, changes) | ({"state": state} if state else {})
@@ -152,6 +156,7 @@ _LISTS = frozenset(
     {"tenants", "required_node_groups", "preferred_node_groups", "excluded_node_groups", "avoided_node_groups"}
 )
 _AMOUNTS = frozenset({"capability", "guarantee", "deserved"})
+_COUNTS = "card_quota"
 _AMOUNTS_BY_GROUP = "node_group_limits"
 
 
@@ -169,6 +174,8 @@ def _fields(client: Client, name: str, changes: tuple[str, ...]) -> dict[str, An
             limits[group] = _with_amount(limits.get(group, {}), resource, value)
         elif field in _AMOUNTS:
             found[field] = _with_amount(found.get(field, current[field]), part, value)
+        elif field == _COUNTS:
+            found[field] = _with_amount(found.get(field, current[field]), part, _value(field, value))
         else:
             raise click.BadParameter(f"“{field}” has no parts.", param_hint="FIELD=VALUE")
     return found
@@ -183,17 +190,17 @@ def _pair(change: str) -> tuple[str, str, str]:
     return field, part, value
 
 
-def _with_amount(amounts: dict[str, Any], resource: str, value: str) -> dict[str, Any]:
+def _with_amount(amounts: dict[str, Any], resource: str, value: Any) -> dict[str, Any]:  # noqa: ANN401
     """The amounts with this one set, or removed if it is empty."""
     others = {name: amount for name, amount in amounts.items() if name != resource}
-    return {**others, resource: value} if value else others
+    return others if value in ("", {}) else {**others, resource: value}
 
 
 def _value(field: str, text: str) -> Any:  # noqa: ANN401
     """The list, mapping, number or boolean that the text writes; otherwise the text."""
     if field in _LISTS:
         return [name for name in text.split(",") if name]
-    if not text and field in (*_AMOUNTS, _AMOUNTS_BY_GROUP):
+    if not text and field in (*_AMOUNTS, _AMOUNTS_BY_GROUP, _COUNTS):
         return {}
     if not text and field == "parent":
         return None

@@ -47,7 +47,7 @@ def show(choice: ServerOptions, tenant: str, as_json: bool) -> None:
 @click.option("--member", metavar="USERNAME", help="Set the quota of this member. It replaces the default.")
 @click.option("--jobs", type=_Bound(), help="Maximum unfinished jobs.")
 @click.option("--sessions", type=_Bound(), help="Maximum debugging sessions.")
-@click.option("--gpu-hours", type=_Bound(), help="GPU-hours per month.")
+@click.option("--gpu-hours", type=_Bound(), help="GPU-hours per month, on cards of any kind together.")
 @click.option("--at-once", "resources", type=_Amounts(), help="Maximum resources allocated at once in each cluster.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
@@ -82,7 +82,7 @@ def _print(found: list[dict[str, Any]], tenant: str, *, as_json: bool) -> None:
             row["username"] or tenant,
             _part(str(row["jobs"]), row["most_jobs"]),
             _part(str(row["sessions"]), row["most_sessions"]),
-            _part(f"{row['gpu_hours']:.1f}", row["most_gpu_hours"]),
+            _hours(row),
             _at_once(row),
         )
         for row in found
@@ -96,6 +96,13 @@ def _print(found: list[dict[str, Any]], tenant: str, *, as_json: bool) -> None:
 
 def _part(used: str, most: int | None) -> str:
     return used if most is None else f"{used} of {most}"
+
+
+def _hours(row: dict[str, Any]) -> str:
+    """The hours on all cards; with those of each resource if there are several."""
+    hours = row["card_hours"]
+    parts = ", ".join(f"{name} {hours[name]:.1f}" for name in sorted(hours))
+    return _part(f"{row['gpu_hours']:.1f}", row["most_gpu_hours"]) + (f" ({parts})" if len(hours) > 1 else "")
 
 
 def _at_once(row: dict[str, Any]) -> str:

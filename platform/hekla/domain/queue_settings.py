@@ -19,6 +19,7 @@ GROUP_LABEL = "volcano.sh/nodegroup-name"
 """The label of nodes that names their group."""
 HIERARCHY, HIERARCHY_WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
 GROUP_LIMITS = "volcano.sh/nodegroup-resource-limits"
+CARD_QUOTA = "volcano.sh/card.quota"
 JOB_ORDER = "hekla.io/job-order"
 ROOT = "root"
 """Volcano's name of the root of all queues."""
@@ -36,12 +37,15 @@ OF_ANNOTATIONS: Mapping[str, str] = {
     "hierarchy": HIERARCHY,
     "hierarchy_weights": HIERARCHY_WEIGHTS,
     "node_group_limits": GROUP_LIMITS,
+    "card_quota": CARD_QUOTA,
 }
 """The other settings, and their annotations in Volcano's Queue."""
 MAX_GROUPS, MAX_RESOURCES, MAX_DEPTH, MAX_PATH = 64, 32, 16, 1024
 MAX_NAME, MAX_WEIGHTS = 63, 200
+MAX_MODELS, MAX_MODEL, MAX_CARDS = 64, 128, 1_000_000
 _EXCLUDED = "excluded_node_groups"
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_MODEL = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_./*]*")
 _WEIGHT = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?", re.ASCII)
 
 
@@ -79,6 +83,7 @@ def problems(settings: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _names(field, settings[field])
     yield from _contradictions(settings)
     yield from _limits(settings["node_group_limits"])
+    yield from _card_quota(settings["card_quota"])
     yield from _hierarchy(settings["hierarchy"], settings["hierarchy_weights"])
 
 
@@ -114,6 +119,18 @@ def _limits(limits: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
             Resources.parse(amounts)
         except InvalidQuantity as error:
             yield Problem(field, f"{quote(group)}: {error}.")
+
+
+def _card_quota(quota: Mapping[str, Any]) -> Iterator[Problem]:
+    if len(quota) > MAX_MODELS:
+        yield Problem("card_quota", translate("At most {most} card models.", most=MAX_MODELS))
+        return
+    for model, count in quota.items():
+        if len(model) > MAX_MODEL or not _MODEL.fullmatch(model):
+            yield Problem("card_quota", translate("{name} is not the model of a card.", name=quote(model)))
+        elif isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_CARDS:
+            message = translate("{name}: use a whole number from 0 to {most}.", name=quote(model), most=MAX_CARDS)
+            yield Problem("card_quota", message)
 
 
 def _hierarchy(path: str, weights: str) -> Iterator[Problem]:

@@ -161,6 +161,19 @@ class TaskSpec(BaseModel):
             raise ValueError(translate("Only with a partition size: the task is not divided."))
         return value
 
+    @field_validator("topology_policy")
+    @classmethod
+    def _nodes_can_follow(cls, value: TopologyPolicy, info: ValidationInfo) -> TopologyPolicy:
+        resources = info.data.get("resources")
+        if value is TopologyPolicy.NONE or resources is None:
+            return value
+        amounts = Resources.parse(resources)
+        if not amounts.amount("memory") or not amounts.amount("cpu") or amounts.amount("cpu") % 1000:
+            raise ValueError(
+                translate("Only with a whole number of CPUs and an amount of memory: nodes pin no other pods to CPUs.")
+            )
+        return value
+
     @field_validator("command")
     @classmethod
     def _names_a_program(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:

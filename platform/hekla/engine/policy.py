@@ -31,6 +31,8 @@ MAX_POLICY_ENTRIES = 10_000
 """With expanded aliases."""
 COMPATIBILITY = ("hekla", "volcano")
 """Whose behaviour applies where Hekla and Volcano differ (decision 0010); the first is the default."""
+_RENAMED = {"numaaware": "numa-aware"}
+"""Earlier names of plugins, which stored policies may have."""
 
 SWITCHES = frozenset(
     {
@@ -181,7 +183,7 @@ def _plugin(value: object, path: str, problems: list[Problem]) -> PluginOption:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         problems.append(Problem(path, translate("A plugin is a mapping with a name.")))
         return PluginOption("")
-    name = value["name"]
+    name = _RENAMED.get(value["name"], value["name"])
     if name not in registry.plugins():
         known = ", ".join(sorted(registry.plugins()))
         message = translate("Unknown plugin “{name}”. Available: {names}.", name=name[:40], names=known)

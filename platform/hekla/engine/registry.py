@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 _ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "gangpreempt", "gangreclaim", "backfill", "shuffle")
 _PLUGINS = (
-    "binpack", "capacity", "cdp", "colocation", "conformance", "data-locality", "deviceshare", "drf", "extender",
-    "gang", "namespace-order", "network-topology-aware", "nodegroup", "nodeorder", "numaaware", "overcommit", "pdb",
-    "predicates", "priority", "proportion", "queue-policy", "rescheduling", "reservation", "resource-strategy-fit",
-    "resourcequota", "sla", "task-topology", "tdm", "usage",
+    "binpack", "capacity", "capacity-card", "cdp", "colocation", "conformance", "data-locality", "deviceshare", "drf",
+    "extender", "gang", "namespace-order", "network-topology-aware", "nodegroup", "nodeorder", "numa-aware",
+    "overcommit", "pdb", "predicates", "priority", "proportion", "queue-policy", "rescheduling", "reservation",
+    "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage",
 )  # fmt: skip
 
 

@@ -90,7 +90,9 @@ def _passes(name: str, argv: Sequence[str]) -> bool:
 
 
 def _pytest(arguments: Sequence[str]) -> int:
+    """Run pytest. It keeps bytecode, also where others do not: all workers and consoles load the same code."""
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "platform")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment, check=False).returncode
 
 

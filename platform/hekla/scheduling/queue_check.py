@@ -6,9 +6,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.domain import queue_settings
+from hekla.domain.card_resources import is_card, model_of
 from hekla.domain.errors import Invalid
 from hekla.engine.policy import PluginOption
 from hekla.scheduling import policies
@@ -19,7 +21,7 @@ _MAX_NAMES = 12
 
 def warnings(queue: Queue) -> list[str]:
     """One sentence for each. The queue may be unsaved."""
-    return [*_unknown_groups(queue), *_other_weights(queue), *_without_effect(queue)]
+    return [*_unknown_groups(queue), *_unknown_models(queue), *_other_weights(queue), *_without_effect(queue)]
 
 
 def _unknown_groups(queue: Queue) -> Iterator[str]:
@@ -33,6 +35,24 @@ def _unknown_groups(queue: Queue) -> Iterator[str]:
         )
         names = _(", ").join(unknown[:_MAX_NAMES])
         yield sentence % {"cluster": queue.cluster, "names": names, "label": queue_settings.GROUP_LABEL}
+
+
+def _unknown_models(queue: Queue) -> Iterator[str]:
+    known = card_models(queue.cluster) if queue.card_quota else set()
+    if unknown := sorted(queue.card_quota.keys() - known):
+        sentence = ngettext(
+            "No node of cluster %(cluster)s has cards of the model %(names)s. It has: %(known)s.",
+            "No node of cluster %(cluster)s has cards of the models %(names)s. It has: %(known)s.",
+            len(unknown),
+        )
+        facts = {"names": _(", ").join(unknown[:_MAX_NAMES]), "known": _(", ").join(sorted(known)[:_MAX_NAMES]) or "–"}
+        yield sentence % {"cluster": queue.cluster, **facts}
+
+
+def card_models(cluster: Cluster) -> set[str]:
+    """The models of the cards of the cluster's nodes."""
+    nodes = clusters.nodes_of(cluster).values_list("allocatable", "labels")
+    return {model_of(name, labels) for amounts, labels in nodes for name in filter(is_card, amounts)}
 
 
 def _other_weights(queue: Queue) -> Iterator[str]:
@@ -60,6 +80,8 @@ def _without_effect(queue: Queue) -> Iterator[str]:
         return
     if (queue.has_node_groups or queue.node_group_limits) and "nodegroup" not in {one.name for one in plugins}:
         yield sentence % {"settings": _("Node groups"), "cluster": queue.cluster, "plugin": "nodegroup"}
+    if queue.card_quota and "capacity-card" not in {one.name for one in plugins}:
+        yield sentence % {"settings": _("Card limits"), "cluster": queue.cluster, "plugin": "capacity-card"}
     if queue.hierarchy and not any(one.name == "drf" and one.has("enableHierarchy") for one in plugins):
         yield sentence % {"settings": _("Hierarchy"), "cluster": queue.cluster, "plugin": "drf (enableHierarchy: true)"}
 

@@ -12,6 +12,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.quotas.models import Quota
 from hekla.domain import queue_settings
+from hekla.domain.card_resources import CARD_NAME
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import GangStage, stage_of
 from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
@@ -46,6 +47,7 @@ _OF_PODS = frozenset(
         _NUMA_POLICY,
         "volcano.sh/resource-strategy-scoring-type",
         "volcano.sh/resource-strategy-scoring-weight",
+        CARD_NAME,
         "nvidia.com/use-gputype",
         "nvidia.com/nouse-gputype",
         "nvidia.com/use-gpuuuid",

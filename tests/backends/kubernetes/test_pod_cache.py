@@ -76,6 +76,13 @@ def found(control_plane: ControlPlane, tmp_path: Path) -> access.Access:
     return admin_access(control_plane, tmp_path)
 
 
+@pytest.fixture
+def own_plane(disposable_control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane of this module; its namespace `default` has no pods."""
+    yield disposable_control_plane
+    disposable_control_plane.request("DELETE", "/api/v1/namespaces/default/pods?gracePeriodSeconds=0")
+
+
 def pod(index: int) -> Json:
     """A pod that is never bound."""
     key = PodKey("job", "worker", index, 0)
@@ -177,45 +184,42 @@ def test_dismissed_pod_is_not_reported_again(found, control_plane, namespace) ->
     api.close()
 
 
-def test_cache_recovers_after_the_api_server_is_killed(disposable_control_plane, tmp_path) -> None:
-    api = Api(admin_access(disposable_control_plane, tmp_path))
+def test_cache_recovers_after_the_api_server_is_killed(own_plane, tmp_path) -> None:
+    api = Api(admin_access(own_plane, tmp_path))
     cache = PodCache(api, "/api/v1/namespaces/default/pods", SELECTOR, now)
-    writer = PodWriter(disposable_control_plane, "default", seed=1)
+    writer = PodWriter(own_plane, "default", seed=1)
     writer.create()
     cache.list_now()
     cache.wait(0.1)
-    disposable_control_plane.kill_api_server()
+    own_plane.kill_api_server()
     with pytest.raises(BackendError):
         cache.list_now()
-    disposable_control_plane.start_api_server()
+    own_plane.start_api_server()
     writer.create()
     writer.delete()
-    assert_equals_fresh_list(cache, disposable_control_plane, "default")
+    assert_equals_fresh_list(cache, own_plane, "default")
     cache.close()
     api.close()
 
 
-def test_cache_follows_a_restored_store(disposable_control_plane, tmp_path) -> None:
+def test_cache_follows_a_restored_store(own_plane, tmp_path) -> None:
     """The cache knows newer versions of pods, deleted ones and new ones, which the restored store does not have."""
-    api, writer = (
-        Api(admin_access(disposable_control_plane, tmp_path)),
-        PodWriter(disposable_control_plane, "default", seed=2),
-    )
+    api, writer = Api(admin_access(own_plane, tmp_path)), PodWriter(own_plane, "default", seed=2)
     cache = PodCache(api, "/api/v1/namespaces/default/pods", SELECTOR, now)
     for _ in range(4):
         writer.create()
     cache.list_now()
     before = {one.name: one.version for one in cache.all()}
-    disposable_control_plane.back_up_store()
+    own_plane.back_up_store()
     for _ in range(20):
         writer.act()
-    assert_equals_fresh_list(cache, disposable_control_plane, "default")
+    assert_equals_fresh_list(cache, own_plane, "default")
     known = {one.name: one.version for one in cache.known()}
     assert any(known.get(name, version) > version for name, version in before.items())
-    disposable_control_plane.restore_store()
-    disposable_control_plane.wait_until(lambda: {one.name: one.version for one in cache.known()} == before, 60)
+    own_plane.restore_store()
+    own_plane.wait_until(lambda: {one.name: one.version for one in cache.known()} == before, 60)
     writer.create()
-    assert_equals_fresh_list(cache, disposable_control_plane, "default")
+    assert_equals_fresh_list(cache, own_plane, "default")
     cache.close()
     api.close()
 

@@ -108,7 +108,7 @@ def test_cache_equals_a_fresh_list_after_each_failure(
     cache = PodCache(api, f"/api/v1/namespaces/{namespace}/pods", SELECTOR, now)
     cache.list_now()
     lock = Lock()
-    for failure in itertools.islice(itertools.cycle(FAILURES), CUTS):
+    for failure in itertools.islice(itertools.cycle(FAILURES), CUTS // 2):
         with lock:
             api.next_failure = failure, lambda: writer.do_some(4, lock)
             writer.create()

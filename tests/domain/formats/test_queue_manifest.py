@@ -30,7 +30,7 @@ USUAL = {
     "description": "", "weight": 1, "priority": 0, "capability": {}, "guarantee": {}, "deserved": {}, "parent": None,
     "reclaimable": True, "state": "open", "tenants": [], "job_order": "", "required_node_groups": [],
     "preferred_node_groups": [], "excluded_node_groups": [], "avoided_node_groups": [], "node_group_limits": {},
-    "hierarchy": "", "hierarchy_weights": "",
+    "card_quota": {}, "hierarchy": "", "hierarchy_weights": "",
 }  # fmt: skip
 
 
@@ -55,6 +55,7 @@ metadata:
     volcano.sh/hierarchy: root/science/vision
     volcano.sh/hierarchy-weights: 1/2/4
     volcano.sh/nodegroup-resource-limits: '{"a100": {"nvidia.com/gpu": "4"}}'
+    volcano.sh/card.quota: '{"NVIDIA-A100": 8}'
 spec:
   affinity:
     nodeGroupAffinity:
@@ -73,16 +74,20 @@ def test_settings_of_volcanos_plugins_are_read_and_written() -> None:
         "name": "vision", "cluster": "sim", "job_order": "fair", "hierarchy": "root/science/vision",
         "hierarchy_weights": "1/2/4", "node_group_limits": {"a100": {"nvidia.com/gpu": "4"}},
         "required_node_groups": ["a100", "h100"], "preferred_node_groups": ["h100"], "excluded_node_groups": ["old"],
-        "avoided_node_groups": ["a100"],
+        "avoided_node_groups": ["a100"], "card_quota": {"NVIDIA-A100": 8},
     }  # fmt: skip
     assert yaml.safe_load(formats.dump_queue(loaded.document)) == yaml.safe_load(SETTINGS)
 
 
-def test_limits_in_node_groups_must_be_json() -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "annotation"),
+    [('{"a100": {', "{a100: {", "nodegroup-resource-limits"), ('{"NVIDIA-A100"', "{NVIDIA-A100", "card.quota")],
+)
+def test_limits_must_be_json(old: str, new: str, annotation: str) -> None:
     with pytest.raises(Invalid) as raised:
-        formats.load_queue(SETTINGS.replace('{"a100": {', "{a100: {"))
+        formats.load_queue(SETTINGS.replace(old, new))
     (problem,) = raised.value.problems
-    assert problem.path == "metadata.annotations.volcano.sh/nodegroup-resource-limits"
+    assert problem.path == f"metadata.annotations.volcano.sh/{annotation}"
     assert "Must be a JSON object" in problem.message
 
 
@@ -186,6 +191,7 @@ _AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]),
             "job_order": st.sampled_from(["", "fifo", "fair", "priority", "sla"]),
             **{field: st.lists(LABELS, max_size=2) for field in queue_settings.AFFINITY},
             "node_group_limits": st.dictionaries(LABELS, _AMOUNTS, max_size=2),
+            "card_quota": st.dictionaries(LABELS, st.integers(0, 99), max_size=2),
             "hierarchy": st.sampled_from(["", "root/a/b"]),
             "hierarchy_weights": st.sampled_from(["", "1/2/3.5"]),
         }

@@ -236,9 +236,21 @@ def test_partitions_are_read_and_written(more, minimum, topology):
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 
 
+LR = "env: [{name: LR"
+SIZED = "resources: {{limits: {{cpu: {cpu}, memory: {memory}}}}}\n          " + LR.replace("{", "{{")
+PINNED = DIGITS.replace(LR, SIZED.format(cpu=2, memory="1Gi"))
+
+
+@pytest.mark.parametrize(("cpu", "memory"), [(2, 0), (0, "1Gi"), ("1500m", "1Gi")])
+def test_pod_that_no_node_pins_cannot_have_a_topology_policy(cpu, memory):
+    text = DIGITS.replace(LR, SIZED.format(cpu=cpu, memory=memory))
+    with pytest.raises(Invalid, match=r"topologyPolicy: Only with a whole number of CPUs and an amount of memory"):
+        formats.load(changed("    replicas: 2", "    replicas: 2\n    topologyPolicy: restricted", text))
+
+
 @pytest.mark.parametrize(("written", "policy"), [("restricted", "restricted"), ("none", "none"), ('""', "none")])
 def test_topology_policy_is_read_and_written(written, policy):
-    loaded = formats.load(changed("    replicas: 2", f"    replicas: 2\n    topologyPolicy: {written}"))
+    loaded = formats.load(changed("    replicas: 2", f"    replicas: 2\n    topologyPolicy: {written}", PINNED))
     assert (loaded.spec.task("worker").topology_policy, loaded.warnings) == (policy, ())
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 

@@ -15,6 +15,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats, queue_settings
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.queue_shares import QueueShares
+from hekla.scheduling.card_model_usage import CardModelUsage
 from hekla.simulation import queue_descriptions
 from hekla.simulation.queue_shares import PodLoss, ShareForecast
 
@@ -76,6 +77,11 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     avoided_node_groups = GroupNamesField(help_text="its pods use these node groups last")
     node_group_limits = serializers.DictField(
         child=AmountsField(), required=False, help_text="the most that its pods may use in each node group"
+    )
+    card_quota = serializers.DictField(
+        child=serializers.IntegerField(min_value=0, max_value=queue_settings.MAX_CARDS),
+        required=False,
+        help_text="the most cards of each model that its pods may hold; {}: no limit, a model not named: none",
     )
     weight = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
     is_open = serializers.BooleanField(required=False, help_text="short form of the states open and closed")
@@ -166,6 +172,14 @@ class QueuePositionSerializer(serializers.Serializer[dict[str, Any]]):
     place = serializers.IntegerField()
 
 
+class CardModelUsageSerializer(serializers.Serializer[CardModelUsage]):
+    """The cards of one model that a queue limits."""
+
+    model = serializers.CharField()
+    held = serializers.FloatField(help_text="held by pods of the queue and of its child queues")
+    most = serializers.IntegerField(help_text="limit of the queue")
+
+
 class QueueStatusSerializer(serializers.Serializer[dict[str, Any]]):
     """The present state of a queue. `shares` is null if the engine does not use the queue."""
 
@@ -174,6 +188,7 @@ class QueueStatusSerializer(serializers.Serializer[dict[str, Any]]):
     waiting = serializers.IntegerField(help_text="number of pending jobs, including other tenants")
     inside = serializers.IntegerField(help_text="number of jobs with all pods placed")
     shares = SharesSerializer(allow_null=True)
+    cards = CardModelUsageSerializer(many=True, help_text="by model; empty without limits on cards")
     in_line = QueuePositionSerializer(many=True)
 
 

@@ -39,6 +39,7 @@ from hekla.domain import formats
 from hekla.domain.errors import HeklaError, Invalid
 from hekla.lib import clock
 from hekla.scheduling import queue_check
+from hekla.scheduling.card_model_usage import card_model_usage
 from hekla.simulation import queue_descriptions, queue_shares
 from hekla.simulation.queue_order import line
 
@@ -123,7 +124,8 @@ class QueueSharesView(ApiView):
         queue = selectors.get(name, user)
         here = queue_shares.present(queue)
         found = line(here, queue, jobs.seeing(user, tenancy.rights(user)))
-        facts = {"name": queue.name, "state": queue.state, "waiting": found.waiting, "inside": found.inside}
+        facts: dict[str, Any] = {"name": queue.name, "state": queue.state, "waiting": found.waiting}
+        facts |= {"inside": found.inside, "cards": card_model_usage(here.snapshot.state, queue)}
         in_line = [{"uid": here.snapshot.jobs[str(pk)].uid, "name": here.snapshot.jobs[str(pk)].name, "place": place}
                    for pk, place in found.places.items()]  # fmt: skip
         return respond(QueueStatusSerializer({**facts, "in_line": in_line, "shares": here.shares.get(queue.name)}))

@@ -3,8 +3,12 @@
 from functools import cache
 from typing import Any
 
+from django.utils.translation import get_language
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.views import SpectacularJSONAPIView
 from pydantic import BaseModel
+from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from hekla.api.throttles import PerPersonThrottle
@@ -63,6 +67,13 @@ def _settings() -> dict[str, Any]:
     }
 
 
+@cache
+def document(_language: str | None) -> dict[str, Any]:
+    """The document in the active language. It is the same for all people, and takes a second to generate."""
+    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return found
+
+
 class SchemaView(SpectacularJSONAPIView):
     """The OpenAPI document of all endpoints, for clients."""
 
@@ -73,3 +84,7 @@ class SchemaView(SpectacularJSONAPIView):
     def __init__(self, **initial: Any) -> None:  # noqa: ANN401  (as in Django)
         super().__init__(**initial)
         self.custom_settings = _settings()
+
+    def _get_schema_response(self, request: Request) -> Response:
+        name = self._get_filename(request, version=None)  # type: ignore[no-untyped-call]
+        return Response(document(get_language()), headers={"Content-Disposition": f'inline; filename="{name}"'})

@@ -60,7 +60,7 @@ class ReceiptSerializer(serializers.Serializer[Receipt]):
         child=serializers.JSONField(), help_text="shares of both sides before and after, by plugin"
     )
     lost_seconds = serializers.FloatField(allow_null=True, help_text="longest run time of the pods")
-    lost_gpu_seconds = serializers.FloatField(allow_null=True, help_text="sum over all GPUs")
+    lost_gpu_seconds = serializers.FloatField(allow_null=True, help_text="sum over all cards, of any kind")
     returned = serializers.IntegerField(help_text="number of pods that are placed again")
     sentence = serializers.CharField()
     rule = serializers.CharField()

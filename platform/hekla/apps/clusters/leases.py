@@ -6,7 +6,7 @@ lifetime.
 
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import CharField, DateTimeField, ExpressionWrapper, Func, QuerySet, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
@@ -22,6 +22,11 @@ FROZEN_AFTER = timedelta(seconds=20)
 SILENT_AFTER = timedelta(seconds=60)
 """A controller without a renewal for this long hangs or is gone: idle controllers renew every 20 seconds."""
 _NOBODY = ""
+_RENEW = """
+    UPDATE clusters_lease SET expires_at = clock_timestamp() + %(lifetime)s
+    WHERE cluster_id = %(cluster)s AND holder = %(holder)s RETURNING epoch
+"""
+"""The time is read after the row is locked: the lease must not begin to run while this waits."""
 
 
 class LeaseLost(Refused):
@@ -35,6 +40,8 @@ def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
 
     `now`: of the event, on the clock of this host.
     """
+    if (epoch := _renewed(cluster.pk, holder)) is not None:
+        return epoch
     with unit_of_work():
         lease, _ = Lease.objects.get_or_create(cluster=cluster, defaults={"holder": _NOBODY, "expires_at": Now()})
         lease = _locked().get(pk=lease.pk)
@@ -48,6 +55,14 @@ def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
             holder=holder, epoch=lease.epoch, fault=lease.fault, expires_at=_in_a_lifetime()
         )
         return lease.epoch
+
+
+def _renewed(cluster_id: int, holder: str) -> int | None:
+    """Renew the lease of its holder in one statement, as nearly every reconcile does. Returns its epoch, or None."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RENEW, {"cluster": cluster_id, "holder": holder, "lifetime": LIFETIME})
+        row = cursor.fetchone()
+    return None if row is None else row[0]
 
 
 def release(holder: str) -> None:

@@ -3,16 +3,22 @@
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
+from django.db import connection
 from django.db.models import Count, F, Max, Q, QuerySet, Subquery, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
 from hekla.apps.event_log.models import LoggedEvent, Numbering
 
+_LAST = "SELECT max(id) FROM event_log_loggedevent"
+"""Written out: a reconcile asks several times, and building the query costs Django more than running it."""
+
 
 def last_number() -> int:
     """The number of the newest event; 0 if there is none."""
-    return LoggedEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST)
+        return cursor.fetchone()[0] or 0
 
 
 def after(number: int, *, limit: int) -> Sequence[LoggedEvent]:

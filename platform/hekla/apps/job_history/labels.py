@@ -41,7 +41,13 @@ def _amount(name: str, value: float) -> str:
         return _("%(size)s memory") % {"size": _figure(name, value)}
     if name == "pods":
         return ngettext("%(n)d pod", "%(n)d pods", int(value)) % {"n": value}
-    return f"{value / 1000:g} {'GPU' if name.endswith('/gpu') else name}"
+    return f"{value / 1000:g} {quota_messages.resource(name)}"
+
+
+def hours_by_card(hours: Mapping[str, float]) -> str:
+    """`3.0 GPU, 1.5 huawei.com/Ascend910`; empty if there is only one kind of card."""
+    parts = (f"{hours[name]:.1f} {quota_messages.resource(name)}" for name in sorted(hours))
+    return _(", ").join(parts) if len(hours) > 1 else ""
 
 
 def _figure(name: str, value: float) -> str:

@@ -3,6 +3,8 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from hekla.domain.cards import NVIDIA
+
 SENTENCES = {
     "anti-affinity of its pods": gettext_lazy("anti-affinity of its own pods"),
     "claimed devices out of reach": gettext_lazy("claimed devices not reachable"),
@@ -24,6 +26,7 @@ SENTENCES = {
     "not schedulable": gettext_lazy("unschedulable"),
     "numa topology cannot be kept": gettext_lazy("NUMA cells have no room"),
     "numa topology policy does not match": gettext_lazy("NUMA policy differs"),
+    "no card of its models": gettext_lazy("no card of the models that it names"),
     "other reasons of the extender": gettext_lazy("other reasons of the policy’s extender"),
     "pod affinity": gettext_lazy("pod affinity not met"),
     "pod anti-affinity": gettext_lazy("pod anti-affinity not met"),
@@ -38,7 +41,13 @@ SENTENCES = {
     "volume not found": gettext_lazy("volume not found"),
     "volume out of reach": gettext_lazy("volume not reachable"),
 }
-_SHORT, _TAINT, _BUSY = "insufficient ", "taint ", " usage is too high"
+_SHORT, _BUSY = "insufficient ", " usage is too high"
+_WITH_NAME = {
+    "taint ": gettext_lazy("untolerated taint %s"),
+    "card quota used up: ": gettext_lazy("limit of its queue on %s reached"),
+    "card quota too small: ": gettext_lazy("limit of its queue on %s too low"),
+}
+"""Phrases that end with a name."""
 
 
 def render_reason(reason: str) -> str:
@@ -47,15 +56,16 @@ def render_reason(reason: str) -> str:
         return str(sentence)
     if reason.startswith(_SHORT):
         return _("not enough %s") % resource(reason.removeprefix(_SHORT))
-    if reason.startswith(_TAINT):
-        return _("untolerated taint %s") % reason.removeprefix(_TAINT)
+    for start, sentence in _WITH_NAME.items():
+        if reason.startswith(start):
+            return sentence % reason.removeprefix(start)
     if reason.endswith(_BUSY):
         return _("too busy: %s") % resource(reason.removesuffix(_BUSY))
     return reason
 
 
 def resource(name: str) -> str:
-    """The usual name of a resource."""
+    """The usual name of a resource; cards of other vendors than NVIDIA have the name of their resource."""
     if name == "memory":
         return _("memory")
-    return "GPU" if name.endswith("/gpu") else {"cpu": "CPU"}.get(name, name)
+    return {"cpu": "CPU", NVIDIA: "GPU"}.get(name, name)

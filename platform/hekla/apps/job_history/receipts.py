@@ -17,12 +17,12 @@ from hekla.apps.job_history import labels, victims
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.card_resources import card_counts
 from hekla.domain.phases import PodPhase
 from hekla.domain.queue_settings import JobOrder
 from hekla.domain.resources import Resources
 
 MOST = 20
-_GPU = "/gpu"
 Key = tuple[str, int, int]
 
 
@@ -31,7 +31,7 @@ class Receipt:
     """One decision. `gave`: the job's own pods were evicted; else other pods were evicted for it.
 
     `pods`, `other` and the losses are empty if they belong to another tenant. `lost_seconds`: the longest run time of
-    the evicted pods; `lost_gpu_seconds`: run time times GPUs of all of them. `returned`: how many of the replicas have
+    the evicted pods; `lost_gpu_seconds`: run time times cards of all of them. `returned`: how many of the replicas have
     a node again; None if that no longer matters.
     """
 
@@ -80,7 +80,7 @@ class Receipt:
             return ""
         text = _("Up to %(long)s of work since the start") % {"long": labels.duration(self.lost_seconds)}
         if self.lost_gpu_seconds:
-            text += _(", %(long)s on GPUs in all") % {"long": labels.duration(self.lost_gpu_seconds)}
+            text += _(", %(long)s on all of their cards together") % {"long": labels.duration(self.lost_gpu_seconds)}
         return _("%s. Saved checkpoints are not lost.") % text
 
     @property
@@ -161,7 +161,7 @@ def _facts(group: Sequence[LoggedEvent]) -> dict[str, Any]:
 
 def _receipt(job: Job, group: Sequence[LoggedEvent], pods: Mapping[Key, Pod]) -> Receipt:
     first, last = group[0].payload, {(task, index): pod for (task, index, _attempt), pod in pods.items()}
-    longest, on_gpus = _lost(job, group, pods)
+    longest, on_cards = _lost(job, group, pods)
     placed = [last.get((e.payload["task"], e.payload["index"])) for e in group]
     return Receipt(
         gave=True,
@@ -171,7 +171,7 @@ def _receipt(job: Job, group: Sequence[LoggedEvent], pods: Mapping[Key, Pod]) ->
         held=_held(job, group),
         returned=None if job.is_final else sum(map(_has_place, placed)),
         lost_seconds=longest,
-        lost_gpu_seconds=on_gpus,
+        lost_gpu_seconds=on_cards,
         **_facts(group),
     )
 
@@ -199,17 +199,16 @@ def _held(job: Job, group: Sequence[LoggedEvent]) -> Resources:
 
 
 def _lost(job: Job, group: Sequence[LoggedEvent], pods: Mapping[Key, Pod]) -> tuple[float, float]:
-    """The longest run time of these pods, and the run time times GPUs of all, in seconds."""
-    longest = on_gpus = 0.0
+    """The longest run time of these pods, and the run time times cards of all, in seconds."""
+    longest = on_cards = 0.0
     for event in group:
         pod = pods.get(_key(event.payload))
         if pod is None or pod.started_at is None:
             continue
         seconds = max((event.at - pod.started_at).total_seconds(), 0.0)
         request = spec_of(job).task(pod.task).request
-        gpus = sum(amount for name, amount in request.items() if name.endswith(_GPU)) / 1000
-        longest, on_gpus = max(longest, seconds), on_gpus + gpus * seconds
-    return longest, on_gpus
+        longest, on_cards = max(longest, seconds), on_cards + sum(card_counts(request).values()) * seconds
+    return longest, on_cards
 
 
 def _key(payload: Mapping[str, Any]) -> Key:

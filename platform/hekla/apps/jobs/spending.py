@@ -11,8 +11,8 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.tenancy.models import Tenant
+from hekla.domain.card_resources import card_counts
 from hekla.domain.jobspec import SESSION
-from hekla.domain.resources import Resources
 
 
 def month_of(now: datetime) -> datetime:
@@ -38,20 +38,20 @@ def _by_owner(jobs: QuerySet[Job]) -> dict[int, int]:
     return dict(jobs.order_by().values_list("owner_id").annotate(count=Count("id")))
 
 
-def gpu_hours(tenant: Tenant, now: datetime) -> dict[int, float]:
-    """The GPU-hours of each person (by user id) on real GPUs this month, from each pod's bind to its end."""
-    spent: dict[int, float] = defaultdict(float)
+def card_hours(tenant: Tenant, now: datetime) -> dict[int, dict[str, float]]:
+    """The hours of each person (by user id) on real cards this month, by the resource that counts the cards.
+
+    From each pod's bind to its end.
+    """
+    spent: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     held = _held(tenant, now)
     jobs = Job.objects.in_bulk({row["job_id"] for row in held})
     for row in held:
         job = jobs[row["job_id"]]
-        spent[job.owner_id] += gpus(spec_of(job).task(row["task"]).request) * row["time"].total_seconds() / 3600
+        hours = row["time"].total_seconds() / 3600
+        for resource, count in card_counts(spec_of(job).task(row["task"]).request).items():
+            spent[job.owner_id][resource] += count * hours
     return spent
-
-
-def gpus(request: Resources) -> float:
-    """The number of GPUs, of any vendor."""
-    return sum(amount for name, amount in request.items() if name.endswith("/gpu")) / 1000
 
 
 def _held(tenant: Tenant, now: datetime) -> list[dict[str, Any]]:

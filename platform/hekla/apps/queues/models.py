@@ -27,7 +27,8 @@ class Queue(models.Model):
     work, and the queue of which it is a part.
 
     `job_order`: the order of its pending jobs; empty: that of the policy. The fields with `node_group` have an effect
-    with the plugin `nodegroup`, `hierarchy` and its weights with `drf` and `enableHierarchy` (`queue_settings`).
+    with the plugin `nodegroup`, `card_quota` (the most cards of each model) with `capacity-card`, `hierarchy` and its
+    weights with `drf` and `enableHierarchy` (`queue_settings`).
 
     `tenants`: who may submit here; none means all. `state_at`, `state_by`: when the state was set, and by whom; null if
     it has always been open.
@@ -63,6 +64,7 @@ class Queue(models.Model):
     excluded_node_groups = models.JSONField(_("excluded node groups"), default=list, blank=True, db_default=[])
     avoided_node_groups = models.JSONField(_("avoided node groups"), default=list, blank=True, db_default=[])
     node_group_limits = models.JSONField(_("limits in node groups"), default=dict, blank=True, db_default={})
+    card_quota = models.JSONField(_("card limits by model"), default=dict, blank=True, db_default={})
     hierarchy = models.CharField(
         _("hierarchy"), max_length=queue_settings.MAX_PATH, blank=True, default="", db_default=""
     )

@@ -41,7 +41,7 @@ class BoundsForm(forms.Form):
         required=False,
         min_value=0,
         max_value=_MOST,
-        help_text=_("Leave empty for no limit."),
+        help_text=_("On cards of any kind together. Leave empty for no limit."),
     )
     resources = QuantitiesField(
         label=_("Resources in use"),

@@ -11,7 +11,7 @@ class Quota(models.Model):
     """Limits of a tenant, of each of its members, or of one member (instead of those of each member). Null: no limit.
 
     `jobs`: unfinished jobs; `sessions`: debugging sessions among them.
-    `gpu_hours`: GPU-hours per month in UTC, from a pod's bind to its end.
+    `gpu_hours`: hours per month in UTC on cards of any kind together, from a pod's bind to its end.
     `resources`: quantities by name that pods may hold at once in each cluster.
     """
 

@@ -35,9 +35,20 @@ class QuotaRow:
     quota: Quota | None
     jobs: int
     sessions: int
-    gpu_hours: float
+    card_hours: Mapping[str, float]
+    """The hours of this month on cards, by their resource."""
     held: Mapping[str, Resources]
     """The resources that their pods hold, by cluster name; empty if no quota of the tenant limits resources."""
+
+    @property
+    def gpu_hours(self) -> float:
+        """The hours on all cards together, as the limit counts them."""
+        return sum(self.card_hours.values())
+
+    @property
+    def hours_by_card(self) -> str:
+        """The hours by resource, in words; empty if one resource has all of them."""
+        return labels.hours_by_card(self.card_hours)
 
     @property
     def at_once(self) -> list["Part"]:
@@ -64,18 +75,26 @@ def visible_rows(user: User, tenant: Tenant, now: datetime) -> list[QuotaRow]:
 
 def _rows(tenant: Tenant, members: Sequence[User], now: datetime) -> Iterator[QuotaRow]:
     every, jobs, sessions = quotas.of_tenant(tenant), spending.unfinished(tenant), spending.sessions(tenant)
-    hours = spending.gpu_hours(tenant, now)
+    hours = spending.card_hours(tenant, now)
     own = {quota.user_id: quota for quota in every}
     general = {quota.of: quota for quota in every if quota.user_id is None}
     held = selectors.held_by(tenant) if any(quota.resources for quota in every) else []
     whole = general.get(Quota.Of.TENANT)
-    counts = (sum(jobs.values()), sum(sessions.values()), sum(hours.values()))
-    yield QuotaRow(tenant, None, whole, *counts, _together(held))
+    counts = (sum(jobs.values()), sum(sessions.values()))
+    yield QuotaRow(tenant, None, whole, *counts, _sum(hours.values()), _together(held))
     for user in members:
         quota = own.get(user.pk) or general.get(Quota.Of.EACH)
         theirs = (one for one in held if one.job.owner_id == user.pk)
-        counts = (jobs.get(user.pk, 0), sessions.get(user.pk, 0), hours.get(user.pk, 0.0))
-        yield QuotaRow(tenant, user, quota, *counts, _together(theirs))
+        counts = (jobs.get(user.pk, 0), sessions.get(user.pk, 0))
+        yield QuotaRow(tenant, user, quota, *counts, hours.get(user.pk, {}), _together(theirs))
+
+
+def _sum(amounts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    found: defaultdict[str, float] = defaultdict(float)
+    for one in amounts:
+        for resource, hours in one.items():
+            found[resource] += hours
+    return dict(found)
 
 
 def _together(held: Iterable[TaskAllocation]) -> dict[str, Resources]:

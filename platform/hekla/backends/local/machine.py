@@ -14,6 +14,7 @@ from hekla.backends.card_config import described
 from hekla.backends.local import gpus
 from hekla.backends.local.config import LocalConfig
 from hekla.domain import cards
+from hekla.domain.card_resources import product_labels
 from hekla.domain.cards import NodeCard
 from hekla.domain.resources import Resources
 
@@ -28,7 +29,7 @@ def node(home: Path, config: LocalConfig) -> NodeInfo:
     return NodeInfo(
         name=node_name(),
         allocatable=Resources({**measured(), **cards.amounts(found), **Resources.parse(config.allocatable)}),
-        labels={**machine_labels(), **config.labels},
+        labels={**machine_labels(), **product_labels(found), **config.labels},
         ready=ready,
         message="" if ready else f"Only {free // 2**20} MiB are free on the disk of {home}.",
         annotations={**cards.annotations(found), **config.annotations},

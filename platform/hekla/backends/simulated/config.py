@@ -8,6 +8,7 @@ from pydantic import Field
 from hekla.backends.base import NodeInfo
 from hekla.backends.card_config import Cards, described
 from hekla.backends.config import BackendConfig, ClusterConfig, Quantities
+from hekla.domain.card_resources import product_labels
 from hekla.domain.cards import amounts, annotations
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint, TaintEffect
@@ -54,8 +55,9 @@ class SimulatedNodeConfig(BackendConfig):
         taints = tuple(Taint(one.key, one.value, one.effect.value) for one in self.taints)
         images = {name: int(parse_quantity("memory", size)) for name, size in self.images.items()}
         notes = {**annotations(cards), **self.annotations}
+        models = product_labels(cards)
         for name in names:
-            labels = {"kubernetes.io/hostname": name, **self.labels}
+            labels = {"kubernetes.io/hostname": name, **models, **self.labels}
             yield NodeInfo(name, allocatable, labels, taints=taints, annotations=notes, images=images, cards=cards)
 
 

@@ -36,6 +36,7 @@ SCHEDULING = (
     "volcano.sh/task-topology-affinity",
     "volcano.sh/task-topology-anti-affinity",
     "volcano.sh/task-topology-task-order",
+    "volcano.sh/card.name",
     "hekla.io/datasets",
 )
 """Annotations of a job that plugins of the scheduler read; they are kept unchanged."""

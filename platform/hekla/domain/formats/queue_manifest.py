@@ -3,7 +3,8 @@
 Annotations hold what it has no field for: `hekla.io/cluster`, `hekla.io/description`, and `hekla.io/tenants`, the
 tenants that may submit, separated by commas. `hekla.io/allow-unknown-resources: "true"` accepts resources that no node
 has yet. `hekla.io/job-order` is the order of its pending jobs; Volcano's own annotations give its place in the
-hierarchy and its limits in node groups. A queue is closed if its status is `Closed`, and draining if `Closing`.
+hierarchy, its limits in node groups, and its card limits by model. A queue is closed if its status is `Closed`, and
+draining if `Closing`.
 """
 
 import json
@@ -28,6 +29,8 @@ ALLOW_UNKNOWN = "hekla.io/allow-unknown-resources"
 _FIELDS = ("weight", "priority", "capability", "deserved", "reclaimable", "parent")
 _STATES = {"Closing": "draining", "Closed": "closed"}
 """The states that a manifest can set; the default is open."""
+_JSON = {"node_group_limits": '{"a100": {"cpu": "4"}}', "card_quota": '{"NVIDIA-A100": 8}'}
+"""The fields that annotations write as JSON, each with an example."""
 _NO_NAMESPACE = gettext_noop("a queue belongs to a cluster.")
 _NO_ORDER = gettext_noop("a job that does not fit does not block the jobs behind it.")
 
@@ -106,7 +109,8 @@ def _metadata(reading: ManifestReader, metadata: Fields) -> dict[str, Any]:
         reading.findings.origins[field] = f"{metadata.at('annotations')}.{name}"
     document = {field: annotations.pop(name, None) for field, name in names.items()}
     document["tenants"] = _listed(reading, document["tenants"])
-    document["node_group_limits"] = _limits(reading, document["node_group_limits"])
+    for field, example in _JSON.items():
+        document[field] = _parsed(reading, field, document[field], example)
     document["name"] = reading.take(metadata, "name", "name")
     reading.close_metadata(metadata, annotations, _NO_NAMESPACE)
     return document
@@ -120,13 +124,13 @@ def _listed(reading: ManifestReader, names: object) -> list[str] | None:
     return None
 
 
-def _limits(reading: ManifestReader, text: object) -> Any:  # noqa: ANN401  (the serializer judges it)
-    """The limits in node groups, which the annotation writes as JSON."""
+def _parsed(reading: ManifestReader, field: str, text: object, example: str) -> Any:  # noqa: ANN401  (the serializer judges it)
+    """The value of a field that its annotation writes as JSON."""
     try:
         return json.loads(text) if isinstance(text, str) and text else text or None
     except (ValueError, RecursionError):
-        message = translate("Must be a JSON object such as {example}.", example='{"a100": {"cpu": "4"}}')
-        reading.findings.problem(reading.findings.place_of("node_group_limits"), message)
+        message = translate("Must be a JSON object such as {example}.", example=example)
+        reading.findings.problem(reading.findings.place_of(field), message)
         return None
 
 

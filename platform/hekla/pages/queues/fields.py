@@ -1,4 +1,4 @@
-"""Fields of the form of a queue: lists of node groups, and limits in node groups."""
+"""Fields of the form of a queue: lists of node groups, limits in node groups, and card limits by model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +11,7 @@ from hekla.apps.forms import format_amounts, parse_amounts
 
 _MOST = 100
 """Lines and names that are read; the service refuses fewer."""
+_DIGITS = 9
 
 
 class NamesField(forms.CharField):
@@ -54,4 +55,25 @@ class GroupLimitsField(forms.CharField):
             if group.strip() in found:
                 raise ValidationError(_("“%s” has two lines.") % group.strip()[:40])
             found[group.strip()] = parse_amounts(amounts)
+        return found
+
+
+class CardQuotaField(forms.CharField):
+    """Numbers of cards by model, typed as `NVIDIA-A100=8, NVIDIA-H100=16`."""
+
+    def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(required=False, **kwargs)
+
+    def prepare_value(self, value: object) -> object:
+        """Stored limits as text for the field."""
+        return format_amounts(value) if isinstance(value, Mapping) else value
+
+    def clean(self, value: str | None) -> dict[str, int]:
+        """The limits by model. Raises ValidationError for the first part that is wrong."""
+        found: dict[str, int] = {}
+        for part in (super().clean(value) or "").replace(",", " ").split()[:_MOST]:
+            model, equals, count = part.rpartition("=")
+            if not equals or not (count.isascii() and count.isdecimal()) or len(count) > _DIGITS:
+                raise ValidationError(_("“%s” is not in the form model=number.") % part[:40])
+            found[model] = int(count)
         return found

@@ -10,19 +10,21 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Node
 from hekla.apps.forms import format_amounts
-from hekla.apps.job_history import labels
+from hekla.apps.job_history import labels, quota_messages
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.selectors import JobOnNode
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.selectors import Rights
+from hekla.domain.card_resources import is_card, of_cards
 from hekla.domain.resources import Resources
 from hekla.engine.queue_shares import QueueShares
 from hekla.pages.queues.node_cards import CardView, cards_of
+from hekla.scheduling.card_model_usage import CardModelUsage
 from hekla.scheduling.occupancy import Occupancy, QueueUsage
 
 _NOTHING = Resources()
-_RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
+_MAIN = ("cpu", "memory")
 _DEEPEST = 5
 """The deepest indentation of the tree; deeper queues get no more."""
 _PARTS = {
@@ -97,9 +99,15 @@ class QueueView:
         return bars(self.use.used, self.limit)
 
 
+def _names(capacity: Iterable[str]) -> list[str]:
+    """The resources that pages draw: CPU, memory, and those of cards."""
+    return [*_MAIN, *of_cards(capacity)]
+
+
 def bars(used: Resources, capacity: Resources) -> list[UsageBar]:
     """A bar for each resource with a capacity."""
-    return [_bar(name, used.amount(name), capacity.amount(name)) for name in _RESOURCES if capacity.amount(name)]
+    names = _names(capacity)
+    return [_bar(name, used.amount(name), capacity.amount(name)) for name in names if capacity.amount(name)]
 
 
 def _bar(name: str, used: float, capacity: float) -> UsageBar:
@@ -113,7 +121,16 @@ def _scaled(name: str, amount: float) -> int:
 
 def share_bars(shares: QueueShares) -> list[UsageBar]:
     """A bar for each resource that the queue may use."""
-    return [_share_bar(shares, name) for name in _RESOURCES if shares.limit.amount(name)]
+    return [_share_bar(shares, name) for name in _names(shares.limit) if shares.limit.amount(name)]
+
+
+def card_bars(uses: Iterable[CardModelUsage]) -> list[UsageBar]:
+    """A bar for each model of cards that the queue limits."""
+    return [UsageBar(use.model, round(use.held), max(use.most, 1), _card_words(use)) for use in uses]
+
+
+def _card_words(use: CardModelUsage) -> str:
+    return _("%(used)s of %(capacity)s") % {"used": f"{use.held:g}", "capacity": f"{use.most} {use.model}"}
 
 
 def _share_bar(shares: QueueShares, name: str) -> UsageBar:
@@ -136,6 +153,8 @@ def settings(queue: Queue) -> list[tuple[str, str]]:
     if queue.node_group_limits:
         limits = (f"{group}: {format_amounts(amounts)}" for group, amounts in queue.node_group_limits.items())
         found.append((str(_("Limits in node groups")), "; ".join(limits)))
+    if queue.card_quota:
+        found.append((str(_("Card limits by model")), format_amounts(queue.card_quota)))
     if queue.hierarchy:
         weights = f" ({queue.hierarchy_weights})" if queue.hierarchy_weights else ""
         found.append((str(_("Hierarchy")), queue.hierarchy + weights))
@@ -209,10 +228,13 @@ def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
 
 
 def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
-    """The number of nodes with at least 8, 4, 2 and 1 free GPUs; empty if no node has GPUs."""
-    free = [view.allocatable.amount("nvidia.com/gpu") - view.used.amount("nvidia.com/gpu") for view in views]
-    if not any(view.allocatable.amount("nvidia.com/gpu") for view in views):
-        return []
+    """For each resource that counts cards: its name, and the number of nodes with at least 8, 4, 2 and 1 free ones."""
+    resources = sorted({name for view in views for name, amount in view.allocatable.items() if amount})
+    return [{"unit": quota_messages.resource(name), "rows": _slots(views, name)} for name in filter(is_card, resources)]
+
+
+def _slots(views: Sequence[NodeView], resource: str) -> list[dict[str, int]]:
+    free = [view.allocatable.amount(resource) - view.used.amount(resource) for view in views]
     rows = [{"size": size, "nodes": sum(n >= size * 1000 for n in free)} for size in (8, 4, 2, 1)]
     most = max(1, *(row["nodes"] for row in rows))
     return [row | {"most": most} for row in rows]
@@ -221,5 +243,6 @@ def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
 def total_free(views: Sequence[NodeView]) -> list[str]:
     """The total free amount of each resource, on nodes that are ready and not cordoned."""
     ready = [view for view in views if view.node.is_ready and not view.node.is_cordoned]
-    free = {name: sum(v.allocatable.amount(name) - v.used.amount(name) for v in ready) for name in _RESOURCES}
+    names = _names({name for view in ready for name in view.allocatable})
+    free = {name: sum(v.allocatable.amount(name) - v.used.amount(name) for v in ready) for name in names}
     return [labels.amounts(Resources({name: amount})) for name, amount in free.items() if amount]

@@ -9,7 +9,7 @@ from hekla.apps.forms import NAME_ERRORS, QuantitiesField, refuse_reserved
 from hekla.apps.queues.models import JOB_ORDERS, FederatedQueue, Queue
 from hekla.domain import queue_settings
 from hekla.pages.frame.edit_form import ModelEditForm
-from hekla.pages.queues.fields import GroupLimitsField, NamesField
+from hekla.pages.queues.fields import CardQuotaField, GroupLimitsField, NamesField
 
 
 class QueueForm(forms.ModelForm):
@@ -39,6 +39,13 @@ class QueueForm(forms.ModelForm):
             "The most that its pods may use in a group, one line for each. For example: a100: nvidia.com/gpu=4"
         ),
     )
+    card_quota = CardQuotaField(
+        label=_("Card limits by model"),
+        help_text=_(
+            "The most cards of each model that its pods may hold. Models that are not named cannot be used. Used by "
+            "the capacity-card plugin. For example: NVIDIA-A100=8, NVIDIA-H100=16. Leave empty for no limit."
+        ),
+    )
     allow_unknown_resources = forms.BooleanField(
         label=_("Allow unknown resources"),
         required=False,
@@ -49,8 +56,8 @@ class QueueForm(forms.ModelForm):
         model = Queue
         fields = [
             "cluster", "name", "description", "weight", "priority", "capability", "guarantee", "deserved", "parent",
-            "reclaimable", "job_order", *queue_settings.AFFINITY, "node_group_limits", "hierarchy",
-            "hierarchy_weights", "tenants",
+            "reclaimable", "job_order", *queue_settings.AFFINITY, "node_group_limits", "card_quota",
+            "hierarchy", "hierarchy_weights", "tenants",
         ]  # fmt: skip
         widgets = {"tenants": forms.CheckboxSelectMultiple}
         error_messages = {"name": NAME_ERRORS}

@@ -23,6 +23,7 @@ from hekla.pages.jobs import columns, context
 from hekla.pages.queues import figures
 from hekla.pages.queues.tables import SEARCH, QueuesTable
 from hekla.scheduling import occupancy
+from hekla.scheduling.card_model_usage import card_model_usage
 from hekla.scheduling.occupancy import Occupancy
 from hekla.simulation import queue_shares
 from hekla.simulation.queue_order import QueuePositions, line
@@ -65,13 +66,14 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
     since, rights = event_log.last_number(), rights or tenancy.rights(user)
     queue = queues.get(name, user, rights)
     here = queue_shares.present(queue)
-    shares, found = here.shares.get(queue.name), line(here, queue, jobs.seeing(user, rights))
+    shares, cards = here.shares.get(queue.name), figures.card_bars(card_model_usage(here.snapshot.state, queue))
+    found = line(here, queue, jobs.seeing(user, rights))
     waiting, others = _rows(found, jobs.visible_to(user, rights))
     return {
         "since": since,
         "queue": queue,
         "shares": shares,
-        "bars": figures.share_bars(shares) if shares else [],
+        "bars": [*figures.share_bars(shares), *cards] if shares else [],
         "line": found,
         "columns": columns.short(),
         "waiting": waiting,

@@ -23,8 +23,14 @@ def _sessions(row: QuotaRow) -> object:
 
 
 def _gpu_hours(row: QuotaRow) -> object:
-    most, words = row.quota and row.quota.gpu_hours, floatformat(row.gpu_hours, 1)
+    most, words = row.quota and row.quota.gpu_hours, _hours(row)
     return _used(round(row.gpu_hours), most, words, _("GPU-hours this month"))
+
+
+def _hours(row: QuotaRow) -> str:
+    """The hours on all cards; with those of each kind if there are several."""
+    parts = row.hours_by_card
+    return f"{floatformat(row.gpu_hours, 1)} ({parts})" if parts else str(floatformat(row.gpu_hours, 1))
 
 
 class QuotasTable(ListTable):

@@ -16,6 +16,7 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.quotas import selectors as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy.models import Tenant
+from hekla.domain.card_resources import card_counts
 from hekla.domain.errors import Problem, Refused
 from hekla.domain.jobspec import SESSION, JobSpec
 from hekla.domain.resources import format_quantity, parse_quantity
@@ -45,7 +46,7 @@ def require(
     facts = {"tenant": tenant, "name": str(user) if by not in (None, user) else ""}
     for quota in quotas.binding(tenant, user, is_dry=is_dry):
         _require_room(quota, user, specs, facts)
-        if quota.gpu_hours is not None and any(map(_asks_gpus, specs, queues)):
+        if quota.gpu_hours is not None and any(map(_asks_cards, specs, queues)):
             _require_hours(quota, user, facts, now)
 
 
@@ -63,7 +64,8 @@ def _require_room(quota: Quota, user: User, specs: Sequence[JobSpec], facts: dic
 
 
 def _require_hours(quota: Quota, user: User, facts: dict[str, Any], now: datetime) -> None:
-    used = _of(quota, user, spending.gpu_hours(quota.tenant, now))
+    hours = spending.card_hours(quota.tenant, now)
+    used = _of(quota, user, {owner: sum(spent.values()) for owner, spent in hours.items()})
     if quota.gpu_hours is not None and used >= quota.gpu_hours:
         since = date_format(spending.month_of(now), "DATE_FORMAT")
         raise QuotaExceeded(_USED_UP.text(quota, facts | {"most": quota.gpu_hours, "used": used, "since": since}))
@@ -129,9 +131,9 @@ def _gang_exceeds(quota: Quota, facts: dict[str, Any]) -> str:
     return sentence % facts
 
 
-def _asks_gpus(spec: JobSpec, queue: Queue) -> bool:
-    """Whether the job would hold real GPUs."""
-    return not queue.cluster.is_simulated and any(spending.gpus(task.request) for task in spec.tasks)
+def _asks_cards(spec: JobSpec, queue: Queue) -> bool:
+    """Whether the job would hold real cards."""
+    return not queue.cluster.is_simulated and any(card_counts(task.request) for task in spec.tasks)
 
 
 def _of(quota: Quota, user: User, amounts: dict[int, Any]) -> float:

@@ -1,12 +1,12 @@
 """Places pods with a NUMA policy on nodes where the kubelet can meet it (`volcano-spec` §5.5).
 
 This applies to pods whose annotation `volcano.sh/numa-topology-policy` is best-effort, restricted or single-numa-node
-and whose limits equal their requests (Guaranteed). Their nodes must have the same policy and the static cpu manager. As
-in the kubelet, each resource that NUMA cells have gives hints: the sets of cells with enough of it. A hint is preferred
-if no smaller set could have enough, even with all cells free. One hint of each resource is intersected with the others;
-the best result is a preferred one, then the narrowest. `restricted` needs a preferred result, `single-numa-node` one of
-a single cell. Fewer cells score higher, up to 100 times the argument `weight` (1). Pods that the session places reduce
-the free resources of their cells.
+and that Kubernetes calls Guaranteed: they request CPU and memory, and the limits equal it. Their nodes must have the
+same policy and the static cpu manager. As in the kubelet, each resource that NUMA cells have gives hints: the sets of
+cells with enough of it. A hint is preferred if no smaller set could have enough, even with all cells free. One hint of
+each resource is intersected with the others; the best result is a preferred one, then the narrowest. `restricted` needs
+a preferred result, `single-numa-node` one of a single cell. Fewer cells score higher, up to 100 times the argument
+`weight` (1). Pods that the session places reduce the free resources of their cells.
 """
 
 from collections.abc import Callable
@@ -83,8 +83,7 @@ def _policy(pod: PodInfo) -> str:
     """The policy of a Guaranteed pod, or an empty text."""
     spec = pod.spec
     policy = spec.annotations.get(POLICY, "")
-    requested = {name: amount for name, amount in spec.request.items() if name != "pods"}
-    is_guaranteed = bool(requested) and all(spec.limits.amount(name) == amount for name, amount in requested.items())
+    is_guaranteed = all(0 < spec.request.amount(name) == spec.limits.amount(name) for name in ("cpu", "memory"))
     return policy if policy in _POLICIES and is_guaranteed else ""
 
 
