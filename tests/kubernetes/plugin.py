@@ -92,9 +92,7 @@ def _running(programs: Path) -> Iterator[ControlPlane]:
 
 
 @contextmanager
-def new_namespace(
-    plane: ControlPlane, prefix: str = "test-", labels: Mapping[str, str] | None = None
-) -> Iterator[str]:
+def new_namespace(plane: ControlPlane, prefix: str = "test-", labels: Mapping[str, str] | None = None) -> Iterator[str]:
     """A new namespace with these labels in which pods can be created.
 
     It stays, without its pods: to delete it, the controllers would list the objects of every kind.

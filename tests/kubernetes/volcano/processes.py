@@ -40,6 +40,14 @@ class Volcano:
         """Start the scheduler again."""
         self._parts[1].start(self.plane.home)
 
+    def schedule_by(self, configuration: str) -> None:
+        """Start the scheduler again with this configuration: YAML with actions and tiers."""
+        file = self.plane.home / "volcano-scheduler.yaml"
+        file.write_text(configuration)
+        self.stop_scheduler()
+        self._parts[1] = self._scheduler(f"--scheduler-conf={file}")
+        self.start_scheduler()
+
     def log(self) -> str:
         """The ends of the processes' logs."""
         return "\n".join(part.tail() for part in self._parts)
@@ -56,8 +64,8 @@ class Volcano:
     def _controllers(self) -> Part:
         return self._part("controller-manager", "--controllers=" + ",".join(_CONTROLLERS))
 
-    def _scheduler(self) -> Part:
-        return self._part("scheduler", "--schedule-period=200ms", "--cache-dumper=false")
+    def _scheduler(self, *more: str) -> Part:
+        return self._part("scheduler", "--schedule-period=200ms", "--cache-dumper=false", *more)
 
     def _part(self, name: str, *more: str) -> Part:
         kubeconfig = self.plane.home / "kubeconfig"

@@ -1,0 +1,299 @@
+"""Small clusters and jobs whose placement has one right answer, apart from machines and pods that are alike."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Object = dict[str, Any]
+
+BASIC = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+PACKING = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: binpack, arguments: {binpack.weight: 10}}]
+"""
+PREEMPTING = """\
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+RACKS = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}, {name: network-topology-aware}]
+"""
+CELLS = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: numa-aware}]
+"""
+ZONE = "topology.kubernetes.io/zone"
+HOST = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A node. Machines of the same `kind` may stand for one another."""
+
+    kind: str
+    cpu: str = "4"
+    pods: str = "20"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: Sequence[Object] = ()
+    more: Mapping[str, str] = field(default_factory=dict)
+    cordoned: bool = False
+    free_cpus: str = ""
+    """If not empty: its NUMA cells 0-1 and 2-3, of which these CPUs are free."""
+    topology_policy: str = "single-numa-node"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`waves`: jobs of which the next ones are submitted when the ones before are decided."""
+
+    machines: Sequence[Machine]
+    waves: Sequence[Sequence[Object]]
+    policy: str = BASIC
+    racks: Mapping[str, tuple[int, Sequence[int | str]]] = field(default_factory=dict)
+    """HyperNodes: tier, and members: places in `machines` or names of HyperNodes."""
+
+
+def job(name: str, replicas: int = 1, *, least: int | None = None, cpu: str = "1", **more: Any) -> Object:
+    """A Volcano Job with one task. `least`: its minAvailable, by default all pods. The rest: fields of the pod."""
+    above = {key: more.pop(key) for key in ("networkTopology", "priorityClassName") if key in more}
+    task = {key: more.pop(key) for key in ("topologyPolicy",) if key in more}
+    requests = {"cpu": cpu, "memory": "1Gi", **more.pop("requests", {})}
+    container = {
+        "name": "main",
+        "image": "x",
+        "command": ["x"],
+        "resources": {"requests": requests, "limits": requests},
+        **more.pop("container", {}),
+    }
+    template = {"metadata": {"labels": more.pop("labels", {})}, "spec": {"containers": [container], **more}}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {
+            "schedulerName": "volcano",
+            "minAvailable": replicas if least is None else least,
+            "queue": "default",
+            **above,
+            "tasks": [{"name": "main", "replicas": replicas, **task, "template": template}],
+        },
+    }
+
+
+def taint(key: str, effect: str = "NoSchedule", value: str = "yes") -> Object:
+    return {"key": key, "value": value, "effect": effect}
+
+
+def wants(key: str, operator: str, *values: str) -> Object:
+    found: Object = {"key": key, "operator": operator}
+    return {"matchExpressions": [found | ({"values": list(values)} if values else {})]}
+
+
+def on_nodes(*terms: Object) -> Object:
+    needed = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+    return {"affinity": {"nodeAffinity": needed}}
+
+
+def rather_on(**weights: Object) -> Object:
+    """Preferred nodes: w80=term."""
+    terms = [{"weight": int(weight[1:]), "preference": term} for weight, term in weights.items()]
+    return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}}
+
+
+def near(kind: str, app: str, key: str) -> Object:
+    """`kind`: podAffinity or podAntiAffinity, to the pods of this app, in the same `key`."""
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def rather_near(kind: str, app: str, key: str) -> Object:
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
+    weighted = [{"weight": 100, "podAffinityTerm": term}]
+    return {"affinity": {kind: {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}}
+
+
+def spread(app: str, key: str, skew: int = 1, unsatisfiable: str = "DoNotSchedule") -> Object:
+    selector = {"matchLabels": {"app": app}}
+    constraint = {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": unsatisfiable, "labelSelector": selector}
+    return {"topologySpreadConstraints": [constraint]}
+
+
+def zoned(*zones: str, cpu: str = "4") -> list[Machine]:
+    return [Machine(f"zone-{zone}", cpu, labels={ZONE: zone}) for zone in zones]
+
+
+def cells(*free: str, policy: str = "single-numa-node") -> list[Machine]:
+    return [Machine(f"free-{one}", free_cpus=one, topology_policy=policy) for one in free]
+
+
+_TWO_RACKS = {"rack-a": (1, (0, 1)), "rack-b": (1, (2, 3)), "hall": (2, ("rack-a", "rack-b"))}
+_SMALL_AND_BIG = {"small": (1, (0, 1)), "big": (1, (2, 3, 4)), "hall": (2, ("small", "big"))}
+_TOLERATES = {"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}
+
+SCENARIOS: dict[str, Scenario] = {
+    "a taint keeps pods away": Scenario(
+        [Machine("plain"), Machine("tainted", taints=[taint("gpu")])], [[job("one", 2, least=1, cpu="3")]]
+    ),
+    "a toleration lets pods in": Scenario(
+        [Machine("plain"), Machine("tainted", taints=[taint("gpu")])],
+        [[job("one", 2, cpu="3", tolerations=[_TOLERATES])]],
+    ),
+    "a toleration of another value does not": Scenario(
+        [Machine("tainted", taints=[taint("gpu")])],
+        [[job("one", cpu="1", tolerations=[{**_TOLERATES, "value": "no"}])]],
+    ),
+    "a toleration without a key tolerates all": Scenario(
+        [Machine("tainted", taints=[taint("gpu"), taint("down", "NoExecute")])],
+        [[job("one", tolerations=[{"operator": "Exists"}])], [job("two")]],
+    ),
+    "PreferNoSchedule is a preference": Scenario(
+        [Machine("plain"), Machine("avoided", taints=[taint("old", "PreferNoSchedule")])],
+        [[job("one", cpu="3")], [job("two", cpu="3")], [job("three", cpu="3")]],
+    ),
+    "a cordoned node gets nothing": Scenario(
+        [Machine("plain"), Machine("cordoned", cordoned=True)], [[job("one", 2, least=1, cpu="3")]]
+    ),
+    "a node selector": Scenario(
+        [Machine("ssd", labels={"disk": "ssd"}), Machine("plain")],
+        [[job("one", 2, least=1, cpu="3", nodeSelector={"disk": "ssd"})]],
+    ),
+    "required node affinity": Scenario(
+        [Machine(f"g{n}", labels={"generation": str(n)}) for n in (1, 2, 3)],
+        [[job("one", 3, least=1, cpu="3", **on_nodes(wants("generation", "Gt", "1")))]],
+    ),
+    "terms of node affinity are alternatives": Scenario(
+        [Machine(f"g{n}", labels={"generation": str(n)}) for n in (1, 2, 3)],
+        [
+            [
+                job(
+                    "one",
+                    3,
+                    least=1,
+                    cpu="3",
+                    **on_nodes(wants("generation", "In", "1"), wants("generation", "NotIn", "1", "2")),
+                )
+            ]
+        ],
+    ),
+    "preferred node affinity": Scenario(
+        [Machine(f"g{n}", labels={"generation": str(n)}) for n in (1, 2, 3)],
+        [
+            [job("one", cpu="3", **rather_on(w100=wants("generation", "In", "2")))],
+            [job("two", cpu="3", **rather_on(w100=wants("generation", "In", "2"), w60=wants("generation", "In", "3")))],
+        ],
+    ),
+    "pod affinity to another job": Scenario(
+        zoned("a", "a", "b", "b"),
+        [
+            [job("first", cpu="4", labels={"app": "db"}, nodeSelector={ZONE: "b"})],
+            [job("second", 2, least=1, cpu="3", **near("podAffinity", "db", ZONE))],
+        ],
+    ),
+    "pod anti-affinity within a job": Scenario(
+        [Machine("plain"), Machine("plain")],
+        [[job("one", 3, least=2, labels={"app": "web"}, **near("podAntiAffinity", "web", HOST))]],
+    ),
+    "pod anti-affinity keeps later jobs away": Scenario(
+        zoned("a", "b"),
+        [
+            [job("first", labels={"app": "x"}, nodeSelector={ZONE: "a"}, **near("podAntiAffinity", "y", ZONE))],
+            [job("second", 2, cpu="2", labels={"app": "y"})],
+        ],
+    ),
+    "preferred pod affinity": Scenario(
+        zoned("a", "b", "c"),
+        [
+            [job("first", labels={"app": "db"}, nodeSelector={ZONE: "b"})],
+            [job("second", **rather_near("podAffinity", "db", ZONE))],
+        ],
+        PACKING.replace("{name: binpack, arguments: {binpack.weight: 10}}", "{name: nodeorder}"),
+    ),
+    "spread over zones": Scenario(
+        zoned("a", "a", "b", "b"), [[job("one", 4, least=1, labels={"app": "web"}, **spread("web", ZONE))]]
+    ),
+    "a gang to spread, and a node that refused one of its pods": Scenario(
+        zoned("a", "a", "b", "b"), [[job("one", 4, labels={"app": "web"}, **spread("web", ZONE))]]
+    ),
+    "spread that a full zone ends": Scenario(
+        [*zoned("a"), *zoned("b", cpu="1")],
+        [[job("one", 4, least=1, labels={"app": "web"}, **spread("web", ZONE))]],
+    ),
+    "a gang that does not fit gets nothing": Scenario(
+        [Machine("plain")], [[job("large", 5)], [job("small", 3, least=3)], [job("part", 3, least=1)]]
+    ),
+    "a port of the node is used once": Scenario(
+        [Machine("plain"), Machine("plain")],
+        [[job("one", 3, least=1, container={"ports": [{"containerPort": 8080, "hostPort": 8080}]})]],
+    ),
+    "the most pods of a node": Scenario(
+        [Machine("few", pods="2"), Machine("plain", cpu="1")], [[job("one", 4, least=1, cpu="500m")]]
+    ),
+    "an extended resource": Scenario(
+        [Machine("cards", more={"nvidia.com/gpu": "2"}), Machine("plain")],
+        [[job("one", 3, least=1, requests={"nvidia.com/gpu": "1"})]],
+    ),
+    "packing": Scenario(
+        [Machine("used", labels={"use": "first"}), Machine("empty"), Machine("small", cpu="2")],
+        [[job("first", cpu="2", nodeSelector={"use": "first"})], [job("second", 2, cpu="1")]],
+        PACKING,
+    ),
+    "a rack for all pods": Scenario(
+        [Machine("rack-a", labels={"use": "first"}), Machine("rack-a"), Machine("rack-b"), Machine("rack-b")],
+        [
+            [job("taken", cpu="4", nodeSelector={"use": "first"})],
+            [job("pair", 2, cpu="4", networkTopology={"mode": "hard", "highestTierAllowed": 1})],
+            [job("next", 2, cpu="4", networkTopology={"mode": "hard", "highestTierAllowed": 1})],
+        ],
+        RACKS,
+        _TWO_RACKS,
+    ),
+    "a hall where no rack is large enough": Scenario(
+        [Machine("any")] * 4,
+        [
+            [job("rack", 3, cpu="4", networkTopology={"mode": "hard", "highestTierAllowed": 1})],
+            [job("hall", 3, cpu="4", networkTopology={"mode": "hard", "highestTierAllowed": 2})],
+        ],
+        RACKS,
+        _TWO_RACKS,
+    ),
+    "only the larger rack": Scenario(
+        [*[Machine("small")] * 2, *[Machine("big")] * 3],
+        [[job("one", 3, cpu="4", networkTopology={"mode": "hard", "highestTierAllowed": 1})]],
+        RACKS,
+        _SMALL_AND_BIG,
+    ),
+    "CPUs of one cell": Scenario(
+        cells("0,2", "0-1"), [[job("one", cpu="2", topologyPolicy="single-numa-node")]], CELLS
+    ),
+    "no cell has enough CPUs": Scenario(
+        cells("0,2", "1,3"), [[job("one", cpu="2", topologyPolicy="single-numa-node")]], CELLS
+    ),
+    "CPUs of the fewest cells": Scenario(
+        cells("0,2", "0-3", policy="restricted"), [[job("one", cpu="2", topologyPolicy="restricted")]], CELLS
+    ),
+    "another policy than the node's": Scenario(
+        cells("0-3", policy="restricted"), [[job("one", cpu="2", topologyPolicy="single-numa-node")]], CELLS
+    ),
+}
+
+NOTHING_FITS = {
+    "a toleration of another value does not",
+    "a gang to spread, and a node that refused one of its pods",
+    "no cell has enough CPUs",
+    "another policy than the node's",
+}
+"""The scenarios in which no pod is placed."""
