@@ -23,7 +23,7 @@ SILENT_AFTER = timedelta(seconds=60)
 """A controller without a renewal for this long hangs or is gone: idle controllers renew every 20 seconds."""
 _NOBODY = ""
 _RENEW = """
-    UPDATE clusters_lease SET expires_at = clock_timestamp() + %(lifetime)s
+    UPDATE clusters_lease SET expires_at = clock_timestamp() + make_interval(secs => %(seconds)s)
     WHERE cluster_id = %(cluster)s AND holder = %(holder)s RETURNING epoch
 """
 """The time is read after the row is locked: the lease must not begin to run while this waits."""
@@ -60,7 +60,7 @@ def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
 def _renewed(cluster_id: int, holder: str) -> int | None:
     """Renew the lease of its holder in one statement, as nearly every reconcile does. Returns its epoch, or None."""
     with connection.cursor() as cursor:
-        cursor.execute(_RENEW, {"cluster": cluster_id, "holder": holder, "lifetime": LIFETIME})
+        cursor.execute(_RENEW, {"cluster": cluster_id, "holder": holder, "seconds": LIFETIME.total_seconds()})
         found: tuple[int] | None = cursor.fetchone()
     return found[0] if found else None
 
