@@ -28,13 +28,13 @@ from hekla.pages.admission.running import MAX_QUEUED, MAX_RUNNING
 
 pytestmark = pytest.mark.django_db(transaction=True)  # the server is another process
 PLATFORM = Path(__file__).parents[2] / "platform"
-START_SECONDS, CONNECTIONS = 60, 3
+START_SECONDS, CONNECTIONS = 180, 3
 SignIn = Callable[[User], Client]
 
 
-@pytest.fixture
-def url() -> Iterator[str]:
-    """The address of a web process on the database of this test, with few database connections."""
+@pytest.fixture(scope="module")
+def url(django_db_setup: None) -> Iterator[str]:
+    """The address of a web process on the database of these tests, with few database connections."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -11,6 +11,7 @@ from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_submission import form_of, minimal_form, post_data
 
 from hekla.apps.accounts.models import User
@@ -22,6 +23,8 @@ from hekla.lib import clock
 from hekla.pages.job_forms.submission_form import InitialValues
 from hekla.pages.submit.framework_defaults import apply_framework, differences
 from hekla.pages.submit.presets import FRAMEWORKS, beginning
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 MANIFEST = """\

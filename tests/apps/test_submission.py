@@ -13,6 +13,7 @@ from django.urls import reverse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.domain.specs import DOCUMENTS
 
 from hekla.apps.accounts.models import User
@@ -27,6 +28,8 @@ from hekla.lib import clock
 from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.presets import FRAMEWORKS, KINDS
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 QUEUES = [("default", "default")]

@@ -59,7 +59,7 @@ def _reconcile(world: World, stop: threading.Event) -> None:
         backend = backend_of(world.cluster)
         while not stop.is_set():
             controllers.reconcile(world.cluster)
-            backend.wait(0.05)
+            backend.wait(0.2)
     finally:
         connection.close()
 

@@ -139,7 +139,7 @@ def test_dry_run_submits_nothing(console, manifest):
 
 def test_bench_submit(console):
     figures = json.loads(
-        console("bench", "submit", "--jobs", "3", "--warm-up", "0", "--seconds", "0.1", "--json").output
+        console("bench", "submit", "--jobs", "2", "--warm-up", "0", "--seconds", "0.1", "--json").output
     )
     assert 0 < figures["events_ms_median"] <= figures["events_ms_max"]
     assert figures["events_ms_median"] < figures["wall_ms_max"]
@@ -147,7 +147,7 @@ def test_bench_submit(console):
 
 
 def test_bench_react(console):
-    command = ("bench", "react", "--jobs", "3", "--warm-up", "0", "--seconds", "0.1")
+    command = ("bench", "react", "--jobs", "1", "--warm-up", "0", "--seconds", "0.1")
     figures = json.loads(console(*command, "--json").output)
     # The reading that finds an exit may begin just before it; the exit is then reported as of that time.
     assert -100 < figures["action_ms_median"] <= figures["action_ms_max"]

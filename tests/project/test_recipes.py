@@ -20,8 +20,8 @@ from hekla.lib.checkout import CHECKOUT
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy of the source tree of a console."""
-    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", "vendor")
+    """A copy of the source tree of a console, with its bytecode."""
+    ignored = shutil.ignore_patterns("vendor")
     for name in ("platform", "templates", "static"):
         shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=ignored)
     shutil.copytree(CHECKOUT / "static" / "vendor", tmp_path / "static" / "vendor")

@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from pydantic import ValidationError
 from tests.support.processes import commands_of_up
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from hekla.lib.checkout import CHECKOUT
 from hekla.project.config import Config
@@ -20,9 +23,10 @@ async def show(scope, receive, send):
     print(scope["client"][0], scope["scheme"])
 
 application.app = show
-headers = [(b"x-forwarded-for", sys.argv[2].encode()), (b"x-forwarded-proto", b"https")]
-scope = {"type": "http", "client": (sys.argv[1], 1), "scheme": "http", "headers": headers}
-asyncio.run(application(scope, None, None))
+headers = [(b"x-forwarded-for", sys.argv[1].encode()), (b"x-forwarded-proto", b"https")]
+for sender in sys.argv[2:]:
+    scope = {"type": "http", "client": (sender, 1), "scheme": "http", "headers": headers}
+    asyncio.run(application(scope, None, None))
 """
 
 
@@ -37,11 +41,27 @@ asyncio.run(application(scope, None, None))
         ("fd00::/8", "fd00::1", "2001:db8::5", "2001:db8::5 https"),
     ],
 )
-def test_client_address_is_believed_from_named_proxies(trusted: str, sender: str, stated: str, expected: str) -> None:
-    env = {"HEKLA_TRUSTED_PROXIES": trusted, "PYTHONPATH": str(CHECKOUT / "platform")}
-    argv = [sys.executable, "-c", SCRIPT, sender, stated]
+def test_client_address_is_believed_from_named_proxies(
+    trusted: str, sender: str, stated: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEKLA_TRUSTED_PROXIES", trusted)
+    found = []
+
+    async def note(scope: Any, _receive: Any, _send: Any) -> None:
+        found.append(f"{scope['client'][0]} {scope['scheme']}")
+
+    headers = [(b"x-forwarded-for", stated.encode()), (b"x-forwarded-proto", b"https")]
+    scope: Any = {"type": "http", "client": (sender, 1), "scheme": "http", "headers": headers}
+    receive: Any = None  # neither is used
+    async_to_sync(ProxyHeadersMiddleware(note, Config().proxies))(scope, receive, receive)
+    assert found == [expected]
+
+
+def test_console_believes_the_proxies_of_its_settings() -> None:
+    env = {"HEKLA_TRUSTED_PROXIES": "10.0.0.0/8", "PYTHONPATH": str(CHECKOUT / "platform")}
+    argv = [sys.executable, "-c", SCRIPT, CLIENT, PROXY, "10.1.2.3"]
     done = subprocess.run(argv, env=os.environ | env, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == expected
+    assert done.stdout.splitlines() == [f"{PROXY} http", f"{CLIENT} https"]
 
 
 def test_server_itself_believes_no_proxy() -> None:
