@@ -152,13 +152,18 @@ def _sign_in_again(hekla: HeklaServer, page: Page) -> None:
     sign_in(hekla, page, link)
 
 
+def clean(hekla: HeklaServer, page: Page) -> None:
+    """Make the page as good as new, but still signed in."""
+    clear(page, f"{hekla.url}/healthz")
+    page.context.clear_cookies(name="django_language")
+
+
 @pytest.fixture
 def page(hekla: HeklaServer, admin_page: Page) -> Iterator[Page]:
     """The page of the first admin, whose sign-in is recent. An error in its scripts fails the test."""
     if time.monotonic() - hekla.signed_in_at > RECENT_SECONDS:
         _sign_in_again(hekla, admin_page)
-    clear(admin_page, f"{hekla.url}/healthz")
-    admin_page.context.clear_cookies(name="django_language")
+    clean(hekla, admin_page)
     errors: list[str] = []
 
     def note(error: Error) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
+from tests.e2e.conftest import HeklaServer, clean
 from tests.e2e.crawler import FILES, NON_PAGE_NAMESPACES, CrawledPage, crawl
 from tests.e2e.people import send
 from tests.support.examples import EVERY
@@ -44,8 +45,9 @@ OBJECTS = {
 
 
 @pytest.fixture(scope="module")
-def pages(admin_page: Page) -> list[CrawledPage]:
+def pages(hekla: HeklaServer, admin_page: Page) -> list[CrawledPage]:
     """One page of every linked route."""
+    clean(hekla, admin_page)
     admin_page.goto("/")
     for kind, document in OBJECTS.items():
         send(admin_page, "POST", f"/api/v1/{kind}", document)
@@ -67,15 +69,19 @@ def _show(page: Page, path: str, look: dict[str, Any]) -> None:
 
 def _violations(page: Page, rules: list[str]) -> list[str]:
     """The violations that axe reports, without the small squares of a gang: the list of pods has the same links."""
-    found = Axe().run(page, options={"runOnly": rules, "resultTypes": ["violations"]}).response["violations"]
+    options = {"runOnly": rules, "resultTypes": ["violations"], "preload": False}  # no rule reads the style sheets
+    found = Axe().run(page, options=options).response["violations"]
     problems = [f"{one['id']}: {node['target']} {node['html'][:120]}" for one in found for node in one["nodes"][:3]]
     return [problem for problem in problems if not (problem.startswith("target-size") and ".gang-pods" in problem)]
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look["language"])
 def test_pages_are_accessible_and_fit_a_phone(admin_page: Page, pages: list[CrawledPage], look: dict[str, Any]) -> None:
+    """By default, a third of the pages has the second look and the others the first. Axe reads a third in each."""
     problems, rules, first = [], look["rules"], LOOKS.index(look) % EVERY
     for at, found in enumerate(pages):
+        if EVERY > 1 and (at % EVERY == 1) != (look is LOOKS[1]):
+            continue
         _show(admin_page, found.path, look)
         if at % EVERY == first:
             problems += [f"{found.route}: {problem}" for problem in _violations(admin_page, rules)]
