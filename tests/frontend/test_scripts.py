@@ -8,6 +8,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from playwright.sync_api import Browser, ViewportSize
 from tests.support.browser import clear
+from tests.support.page_sockets import Sockets
 from tests.support.static_site import serving
 
 from hekla.pages.frame import plots
@@ -83,20 +84,6 @@ def show(page, body, *, attributes="", path="/", extra=None):
     page.site.files = extra or {}
     page.site.html = FRAME.format(head=HEAD, attributes=attributes, body=body, messages=json.dumps(MESSAGES))
     page.goto(path)
-
-
-class Sockets(list):
-    """The websockets of a page, in the order in which it opened them."""
-
-    def __call__(self, socket):
-        self.append(socket)
-
-    def wait_for(self, page, count):
-        for _ in range(200):
-            if len(self) >= count:
-                return self[count - 1]
-            page.wait_for_timeout(25)
-        raise AssertionError(f"only {len(self)} sockets were opened")
 
 
 def until(page, expression):
