@@ -1,14 +1,16 @@
 """Headers of all answers: private pages are not kept, TLS stays on, and pages use only what they need."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.conf import LazySettings
+from django.conf import LazySettings, settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.test import Client, RequestFactory
 from tests.apps.conftest import People
@@ -16,6 +18,7 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.lib.checkout import CHECKOUT
 from hekla.pages.frame import headers
+from hekla.project.static_version import static_version
 
 As = Callable[[User], Client]
 PATHS = ["/", "/jobs/", "/accounts/me/", "/nowhere/", "/accounts/sign-in/"]
@@ -39,10 +42,44 @@ def test_api_responses_are_revalidated(people: People, as_: As) -> None:
     assert Client().get("/api/v1/jobs").headers["Cache-Control"] == "private, no-cache"
 
 
-def test_static_files_are_kept(db: None) -> None:
-    answer = Client().get("/static/js/app.js")
-    assert answer.status_code == 200
-    assert "public" in answer.headers["Cache-Control"]
+@pytest.mark.parametrize(
+    ("address", "caching"),
+    [
+        (f"/static/{settings.STATIC_VERSION}/", "max-age=31536000, public, immutable"),
+        ("/static/0123456789ab/", "no-cache"),
+        ("/static/", "max-age=60, public"),
+    ],
+)
+def test_static_files_are_kept_by_their_version(db: None, address: str, caching: str) -> None:
+    """Pages of another version, from before an upgrade or of another host, get what this one has."""
+    for name in ("js/app.js", "plotly/plotly.min.js"):
+        answer = Client().get(f"{address}{name}")
+        assert (answer.status_code, answer.headers["Cache-Control"]) == (200, caching)
+        unchanged = {"if-modified-since": answer.headers["Last-Modified"]}
+        again = Client().get(f"{address}{name}", headers=unchanged)
+        assert (again.status_code, again.headers["Cache-Control"]) == (304, caching)
+    missing = Client().get(f"{address}js/none.js")
+    assert (missing.status_code, missing.headers["Cache-Control"]) == (404, "private, no-store")
+
+
+def test_pages_and_their_scripts_name_files_of_this_version(people: People, as_: As) -> None:
+    page = as_(people.alice).get("/").content.decode()
+    assert set(re.findall(r'"(/static/[^/"]+/)', page)) == {settings.STATIC_URL}
+    scripts = [path.read_text() for path in (CHECKOUT / "static" / "js").glob("*.js")]
+    assert not [name for text in scripts for name in re.findall(r"""["'`](/static/\S*)""", text)]
+
+
+def test_version_follows_the_contents(tmp_path: Path) -> None:
+    (tmp_path / "css").mkdir()
+    file = tmp_path / "css" / "base.css"
+    file.write_text("a {}")
+    before = static_version(tmp_path)
+    file.write_text("b {}")
+    assert static_version(tmp_path) != before
+    file.write_text("a {}")
+    assert static_version(tmp_path) == before
+    file.rename(tmp_path / "css" / "other.css")
+    assert static_version(tmp_path) != before
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(0, None), (3600, "max-age=3600")])

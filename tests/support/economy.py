@@ -48,7 +48,7 @@ def _static_files(get_response: Any) -> Callable[[HttpRequest], Any]:
     serve = async_to_sync(ServeStaticMiddleware(sync_to_async(get_response)))
 
     def respond(request: HttpRequest) -> HttpResponseBase:
-        is_static = request.path_info.startswith(settings.STATIC_URL)
+        is_static = request.path_info.startswith(settings.SERVESTATIC_STATIC_PREFIX)
         response: HttpResponseBase = serve(request) if is_static else get_response(request)
         return response
 

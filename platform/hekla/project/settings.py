@@ -9,6 +9,7 @@ from hekla.lib.checkout import CHECKOUT
 from hekla.project import logs, mail
 from hekla.project.config import Config
 from hekla.project.database import from_url
+from hekla.project.static_version import static_version
 
 CONFIG = Config()  # from environment variables
 HEKLA_HOME = CONFIG.home
@@ -76,6 +77,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "hekla.pages.frame.headers.add_headers",
     "django.middleware.security.SecurityMiddleware",
+    "hekla.pages.frame.static_files.versioned_static_files",
     "servestatic.middleware.ServeStaticMiddleware",
     "hekla.pages.metrics.requests.RequestFigures",
     "django.middleware.gzip.GZipMiddleware",  # below ServeStatic: it would truncate static files
@@ -207,7 +209,9 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = CONFIG.time_zone
 
-STATIC_URL = "/static/"
+SERVESTATIC_STATIC_PREFIX = "/static/"
+STATIC_VERSION = static_version(CHECKOUT / "static")
+STATIC_URL = SERVESTATIC_STATIC_PREFIX if DEBUG else f"{SERVESTATIC_STATIC_PREFIX}{STATIC_VERSION}/"
 STATICFILES_DIRS = [CHECKOUT / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",

@@ -18,7 +18,7 @@ from django.urls import reverse
 from hekla.apps.accounts.models import User
 from hekla.bench.console.world import ADMIN, some_jobs
 
-_IN_PAGES = re.compile(r"(?:src|href|data-icons)=\"/static/([^\"#?]+)")
+_IN_PAGES = re.compile(rf"(?:src|href|data-icons)=\"{settings.STATIC_URL}([^\"#?]+)")
 _IN_FILES = {".js": re.compile(r"from \"(\./[^\"]+)\""), ".css": re.compile(r"url\(\"?([^\")]+)")}
 
 
