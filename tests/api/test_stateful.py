@@ -198,7 +198,7 @@ def _follow(address: str, values: dict[str, str], created: dict[str, Any]) -> st
 def test_reading_what_was_deleted_is_found(root: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TemplateViewSet, "perform_destroy", lambda *_arguments: None)
     with pytest.raises(FailureGroup) as found:
-        _machine(root, *TEMPLATES).run(settings=_settings(100))
+        _machine(root, *TEMPLATES).run(settings=_settings(1000))
     assert [type(failure).__name__ for failure in found.value.exceptions] == ["UseAfterFree"]
 
 
@@ -208,4 +208,4 @@ def test_missing_what_was_created_is_found(root: APIClient, monkeypatch: pytest.
 
     monkeypatch.setattr(flows, "template", find_nothing)
     with pytest.raises(AssertionError, match="just created"):
-        _machine(root, *TEMPLATES).run(settings=_settings(100))
+        _machine(root, *TEMPLATES).run(settings=_settings(1000))

@@ -183,7 +183,8 @@ def _plugin(value: object, path: str, problems: list[Problem]) -> PluginOption:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         problems.append(Problem(path, translate("A plugin is a mapping with a name.")))
         return PluginOption("")
-    name = _RENAMED.get(value["name"], value["name"])
+    name: str = value["name"]
+    name = _RENAMED.get(name, name)
     if name not in registry.plugins():
         known = ", ".join(sorted(registry.plugins()))
         message = translate("Unknown plugin “{name}”. Available: {names}.", name=name[:40], names=known)
