@@ -18,6 +18,7 @@ def figures(*words: str) -> Any:
     return json.loads(result.output)
 
 
+@pytest.mark.thorough
 def test_idle_console_is_measured_with_all_processes() -> None:
     result = hekla("bench", "idle", "--seconds", "1", "--settle", "5", "--json")
     assert result.exit_code == 0, result.output
@@ -28,6 +29,7 @@ def test_idle_console_is_measured_with_all_processes() -> None:
     assert found["cpu"] == pytest.approx(sum(row["cpu"] for row in found["processes"]), abs=0.1)
 
 
+@pytest.mark.thorough
 def test_first_and_second_start_are_measured() -> None:
     result = hekla("bench", "start", "--repeat", "1", "--json")
     assert result.exit_code == 0, result.output

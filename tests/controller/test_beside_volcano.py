@@ -42,7 +42,8 @@ _NUMA = "/apis/nodeinfo.volcano.sh/v1alpha1/numatopologies"
 _CPU_DETAIL = {str(cpu): {"numa": cpu // 2, "socket": 0, "core": cpu} for cpu in range(4)}
 _SETTLED_SECONDS = 4.0
 """Volcano decides five times a second; what did not change for so long is its decision."""
-_USUAL = ("a toleration lets pods in", "spread over zones", "a rack for all pods", "CPUs of one cell")
+_USUAL = ("spread over zones", "CPUs of one cell")
+"""Those that run by default."""
 
 
 class Stage:

@@ -20,6 +20,7 @@ def test_manifest_contains_the_program():
     assert list(examples.Example("digits").spec().files) == ["train.py"]
 
 
+@pytest.mark.thorough
 def test_digits_training_reaches_its_accuracy(run_example):
     with run_example("digits") as run:
         assert set(run.exit_codes().values()) == {0}, run.log("ps")

@@ -202,6 +202,7 @@ def test_cache_recovers_after_the_api_server_is_killed(own_plane, tmp_path) -> N
     api.close()
 
 
+@pytest.mark.thorough
 def test_cache_follows_a_restored_store(own_plane, tmp_path) -> None:
     """The cache knows newer versions of pods, deleted ones and new ones, which the restored store does not have."""
     api, writer = Api(admin_access(own_plane, tmp_path)), PodWriter(own_plane, "default", seed=2)
