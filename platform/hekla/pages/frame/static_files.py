@@ -13,8 +13,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
-KEPT = "max-age=31536000, public, immutable"
-_ASKED_AGAIN = "no-cache"
+FOR_EVER = "max-age=31536000, public, immutable"
+_REVALIDATED = "no-cache"
 _VERSIONED = re.compile(rf"{settings.SERVESTATIC_STATIC_PREFIX}([0-9a-f]{{12}})/")
 
 _Respond = Callable[[HttpRequest], HttpResponseBase]
@@ -27,14 +27,14 @@ def versioned_static_files(get_response: _Respond | _RespondLater) -> _Respond |
     if iscoroutinefunction(get_response):
 
         async def respond_later(request: HttpRequest) -> HttpResponseBase:
-            version = _taken_from(request)
+            version = _remove_version(request)
             response: HttpResponseBase = await get_response(request)
             return _complete(response, version)
 
         return respond_later
 
     def respond(request: HttpRequest) -> HttpResponseBase:
-        version = _taken_from(request)
+        version = _remove_version(request)
         response = get_response(request)
         assert isinstance(response, HttpResponseBase)  # noqa: S101  (a synchronous function gives no awaitable)
         return _complete(response, version)
@@ -42,16 +42,16 @@ def versioned_static_files(get_response: _Respond | _RespondLater) -> _Respond |
     return respond
 
 
-def _taken_from(request: HttpRequest) -> str:
+def _remove_version(request: HttpRequest) -> str:
     """The version in the address, which is removed from its path; empty without one."""
-    found = _VERSIONED.match(request.path_info)
-    if found is None:
+    match = _VERSIONED.match(request.path_info)
+    if match is None:
         return ""
-    request.path_info = f"{settings.SERVESTATIC_STATIC_PREFIX}{request.path_info[found.end() :]}"
-    return found[1]
+    request.path_info = f"{settings.SERVESTATIC_STATIC_PREFIX}{request.path_info[match.end() :]}"
+    return match[1]
 
 
 def _complete(response: HttpResponseBase, version: str) -> HttpResponseBase:
     if version and response.status_code in (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED, HTTPStatus.PARTIAL_CONTENT):
-        response.headers["Cache-Control"] = KEPT if version == settings.STATIC_VERSION else _ASKED_AGAIN
+        response.headers["Cache-Control"] = FOR_EVER if version == settings.STATIC_VERSION else _REVALIDATED
     return response
