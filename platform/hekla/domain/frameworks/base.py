@@ -85,6 +85,11 @@ class PodContext:
         return find_task(name, self.spec.tasks)
 
 
+def shell(line: str, before: str = "") -> tuple[str, ...]:
+    """The command that runs this line in a shell. `before`: a line that must succeed first; empty for none."""
+    return "sh", "-c", f"{before} && {line}" if before else line
+
+
 def port_at(address: str, port: int) -> int:
     """The port of a server at this address that listens on every address of its machine.
 

@@ -15,6 +15,7 @@ from hekla.domain.frameworks.base import (
     PodSettings,
     missing_roles,
     several_leaders,
+    shell,
 )
 
 if TYPE_CHECKING:
@@ -49,8 +50,7 @@ def start_task_manager(*more: str) -> tuple[str, ...]:
 
 
 def _start(program: str, *arguments: str, before: str = "") -> tuple[str, ...]:
-    line = f"exec {_PROGRAMS}{' '.join((program, 'start-foreground', *arguments))}"
-    return "sh", "-c", f"{before} && {line}" if before else line
+    return shell(f"exec {_PROGRAMS}{' '.join((program, 'start-foreground', *arguments))}", before)
 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:

@@ -15,6 +15,7 @@ from hekla.domain.frameworks.base import (
     PodSettings,
     missing_roles,
     several_leaders,
+    shell,
 )
 from hekla.domain.translation import gettext_noop, translate
 
@@ -57,8 +58,7 @@ def start_worker(*more: str, before: str = "") -> tuple[str, ...]:
 
 
 def _start(own: str, more: Sequence[str], before: str) -> tuple[str, ...]:
-    line = " ".join(("exec", STARTS, own, *more))
-    return "sh", "-c", f"{before} && {line}" if before else line
+    return shell(" ".join(("exec", STARTS, own, *more)), before)
 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:

@@ -16,6 +16,7 @@ from hekla.domain.frameworks.base import (
     is_loopback,
     missing_roles,
     several_leaders,
+    shell,
 )
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ def _settings(context: PodContext, options: Options) -> PodSettings:
 
 
 def _commands(options: Options) -> Mapping[str, tuple[str, ...]]:
-    return {str(options["executor"]): ("sh", "-c", f"exec {_CLASS}.worker.Worker --webui-port 0 $MASTER")}
+    return {str(options["executor"]): shell(f"exec {_CLASS}.worker.Worker --webui-port 0 $MASTER")}
 
 
 def start_driver(arguments: str) -> tuple[str, ...]:
     """The command that starts the master and submits a program to it. `arguments`: of spark-submit, for the shell."""
     master = f"{_CLASS}.master.Master --host $SPARK_MASTER_HOST --port $SPARK_MASTER_PORT"
     submit = f"exec {_PROGRAMS}spark-submit --master $MASTER --conf spark.driver.host=$SPARK_MASTER_HOST"
-    return "sh", "-c", f"{master} & {submit} {arguments}"
+    return shell(f"{master} & {submit} {arguments}")
 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
