@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from hekla.controller.backends import backend_of
 from hekla.controller.cluster_controller import CACHE_DIFFERS
 from hekla.controller.controllers import controllers
 from hekla.lib import clock
+from hekla.simulation.snapshot_cache import forget_all
 
 LAST_SECONDS = 60.0
 
@@ -144,3 +147,19 @@ def simulated(transactional_db: None, settings, tmp_path) -> Iterator[World]:
     nothing, nodes = {"min": 0, "max": 0}, [{"name": "n", "allocatable": size}]
     yield World.found("simulated", {"nodes": nodes, "speed": 1, "prepare_seconds": nothing, "stop_seconds": 1e9})
     controllers.reset()
+
+
+@contextmanager
+def operated(nodes: list[dict[str, Any]], settings: Any, home: Path) -> Iterator[World]:
+    """A simulated cluster of these nodes, whose pods start at once. Alice is an operator of the platform."""
+    settings.HEKLA_HOME = home
+    controllers.reset()
+    forget_all()
+    nothing = {"min": 0, "max": 0}
+    world = World.found("simulated", {"nodes": nodes, "seed": 1, "speed": 100, "prepare_seconds": nothing})
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    yield world
+    backend_of(world.cluster).close()
+    controllers.reset()
+    forget_all()

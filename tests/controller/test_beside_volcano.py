@@ -16,6 +16,9 @@ import pytest
 import yaml
 from rest_framework.test import APIClient
 from tests.controller.conftest import World, describe
+from tests.controller.test_hypernode_objects import PLACE as HYPERNODES
+from tests.controller.test_numa_objects import CPUS
+from tests.controller.test_numa_objects import PLACE as NUMA_TOPOLOGIES
 from tests.controller.volcano_scenarios import NOTHING_FITS, SCENARIOS, Machine, Scenario
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.volcano.processes import Volcano
@@ -37,9 +40,6 @@ Placement = list[tuple[str, list[str]]]
 
 _JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
 _PODS = "/api/v1/namespaces/{}/pods"
-_HYPERNODES = "/apis/topology.volcano.sh/v1alpha1/hypernodes"
-_NUMA = "/apis/nodeinfo.volcano.sh/v1alpha1/numatopologies"
-_CPU_DETAIL = {str(cpu): {"numa": cpu // 2, "socket": 0, "core": cpu} for cpu in range(4)}
 _SETTLED_SECONDS = 4.0
 """Volcano decides five times a second; what did not change for so long is its decision."""
 _USUAL = ("spread over zones", "CPUs of one cell")
@@ -55,14 +55,14 @@ class Stage:
         self.names = [self._add(machine) for machine in scenario.machines]
         for name, (tier, members) in scenario.racks.items():
             spec = {"tier": tier, "members": [self._member(one) for one in members]}
-            self._post(_HYPERNODES, "topology.volcano.sh/v1alpha1", "HyperNode", name, spec)
+            self._post(HYPERNODES, "topology.volcano.sh/v1alpha1", "HyperNode", name, spec)
 
     def remove(self) -> None:
         for name in self.scenario.racks:
-            self.plane.request("DELETE", f"{_HYPERNODES}/{name}")
+            self.plane.request("DELETE", f"{HYPERNODES}/{name}")
         for name, machine in zip(self.names, self.scenario.machines, strict=True):
             if machine.free_cpus:
-                self.plane.request("DELETE", f"{_NUMA}/{name}")
+                self.plane.request("DELETE", f"{NUMA_TOPOLOGIES}/{name}")
         self.plane.remove_nodes(self.names)
 
     def confined(self, manifest: Object) -> Object:
@@ -89,8 +89,8 @@ class Stage:
         if machine.free_cpus:
             numares = {"cpu": {"allocatable": machine.free_cpus, "capacity": 4}}
             policies = {"CPUManagerPolicy": "static", "TopologyManagerPolicy": machine.topology_policy}
-            spec = {"cpuDetail": _CPU_DETAIL, "policies": policies, "numares": numares}
-            self._post(_NUMA, "nodeinfo.volcano.sh/v1alpha1", "Numatopology", name, spec)
+            spec = {"cpuDetail": CPUS, "policies": policies, "numares": numares}
+            self._post(NUMA_TOPOLOGIES, "nodeinfo.volcano.sh/v1alpha1", "Numatopology", name, spec)
         return name
 
     def _member(self, one: int | str) -> Object:

@@ -7,15 +7,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
-from tests.controller.conftest import World
+from tests.controller.conftest import World, operated
 from tests.controller.test_queue_settings import edit, running, use
 
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
-from hekla.controller.backends import backend_of
-from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.simulation.snapshot_cache import forget_all
@@ -31,9 +29,6 @@ metadata: {name: vision, annotations: {volcano.sh/card.quota: '{"NVIDIA-H100": 1
 @pytest.fixture
 def two_models(transactional_db: None, settings, tmp_path) -> Iterator[World]:
     """A node with four A100, whose cards are described, and one with four H100, which has the label of its driver."""
-    settings.HEKLA_HOME = tmp_path
-    controllers.reset()
-    forget_all()
     size = {"cpu": "16", "memory": "8Gi", "pods": "20"}
     nodes = [
         {"name": "node-a", "allocatable": size, "cards": [{"model": "NVIDIA A100", "count": 4}]},
@@ -43,15 +38,9 @@ def two_models(transactional_db: None, settings, tmp_path) -> Iterator[World]:
             "labels": {"nvidia.com/gpu.product": "NVIDIA-H100"},
         },
     ]
-    nothing = {"min": 0, "max": 0}
-    world = World.found("simulated", {"nodes": nodes, "seed": 1, "speed": 100, "prepare_seconds": nothing})
-    world.alice.platform_role = "operator"
-    world.alice.save()
-    world.reconcile_until(lambda: world.cluster.nodes.count() == 2)
-    yield world
-    backend_of(world.cluster).close()
-    controllers.reset()
-    forget_all()
+    with operated(nodes, settings, tmp_path) as world:
+        world.reconcile_until(lambda: world.cluster.nodes.count() == 2)
+        yield world
 
 
 def submit(world: World, name: str, queue: str = "default", pods: int = 1, models: str = "") -> Job:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
-from tests.controller.conftest import World
+from tests.controller.conftest import World, operated
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
@@ -16,8 +16,6 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
-from hekla.controller.backends import backend_of
-from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
@@ -30,19 +28,10 @@ POLICY = "actions: 'enqueue, allocate'\ntiers: [{plugins: [%s{name: gang}, {name
 @pytest.fixture
 def grouped(transactional_db: None, settings, tmp_path) -> Iterator[World]:
     """Two nodes with four CPUs, in the node groups a and b."""
-    settings.HEKLA_HOME = tmp_path
-    controllers.reset()
-    forget_all()
     size = {"cpu": "4", "memory": "8Gi", "pods": "20"}
     nodes = [{"name": f"node-{group}", "allocatable": size, "labels": {GROUP: group}} for group in "ab"]
-    nothing = {"min": 0, "max": 0}
-    world = World.found("simulated", {"nodes": nodes, "seed": 1, "speed": 100, "prepare_seconds": nothing})
-    world.alice.platform_role = "operator"
-    world.alice.save()
-    yield world
-    backend_of(world.cluster).close()
-    controllers.reset()
-    forget_all()
+    with operated(nodes, settings, tmp_path) as world:
+        yield world
 
 
 def edit(world: World, queue: str, **fields: Any) -> dict[str, Any]:

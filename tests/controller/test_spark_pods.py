@@ -95,18 +95,22 @@ class Spark:
         }
 
 
+@pytest.fixture
+def applications(
+    small_cluster: ControlPlane,
+    external_namespace: str,  # noqa: F811
+    pod_groups: None,  # noqa: F811
+) -> list[Spark]:
+    """Applications of two executors each, which are not submitted yet."""
+    return [Spark(small_cluster, external_namespace, number) for number in range(APPLICATIONS)]
+
+
 def drivers() -> int:
     return Pod.objects.filter(task="driver", phase=PodPhase.RUNNING).count()
 
 
-def test_applications_of_spark_submit_all_end(
-    shared: World,  # noqa: F811
-    small_cluster: ControlPlane,
-    external_namespace: str,  # noqa: F811
-    pod_groups: None,  # noqa: F811
-) -> None:
+def test_applications_of_spark_submit_all_end(shared: World, applications: list[Spark]) -> None:  # noqa: F811
     """Four CPUs; an application needs three. Without minResources four drivers would take all of them."""
-    applications = [Spark(small_cluster, external_namespace, number) for number in range(APPLICATIONS)]
     for one in applications:
         one.submit(queue="default", minResources={"cpu": "3"})
     most = 0
@@ -126,13 +130,7 @@ def test_applications_of_spark_submit_all_end(
     assert audit.findings() == []
 
 
-def test_drivers_of_spark_submit_deadlock_without_minimum_resources(
-    shared: World,  # noqa: F811
-    small_cluster: ControlPlane,
-    external_namespace: str,  # noqa: F811
-    pod_groups: None,  # noqa: F811
-) -> None:
-    applications = [Spark(small_cluster, external_namespace, number) for number in range(APPLICATIONS)]
+def test_drivers_of_spark_submit_deadlock_without_minimum_resources(shared: World, applications: list[Spark]) -> None:  # noqa: F811
     for one in applications:
         one.submit()
 

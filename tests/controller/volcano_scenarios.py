@@ -18,12 +18,6 @@ tiers:
 - plugins: [{name: priority}, {name: gang}]
 - plugins: [{name: predicates}, {name: binpack, arguments: {binpack.weight: 10}}]
 """
-PREEMPTING = """\
-actions: "enqueue, allocate, preempt, backfill"
-tiers:
-- plugins: [{name: priority}, {name: gang}, {name: conformance}]
-- plugins: [{name: predicates}, {name: nodeorder}]
-"""
 RACKS = """\
 actions: "enqueue, allocate, backfill"
 tiers:
@@ -220,7 +214,6 @@ SCENARIOS: dict[str, Scenario] = {
             [job("first", labels={"app": "db"}, nodeSelector={ZONE: "b"})],
             [job("second", **rather_near("podAffinity", "db", ZONE))],
         ],
-        PACKING.replace("{name: binpack, arguments: {binpack.weight: 10}}", "{name: nodeorder}"),
     ),
     "spread over zones": Scenario(
         zoned("a", "a", "b", "b"), [[job("one", 4, least=1, labels={"app": "web"}, **spread("web", ZONE))]]
