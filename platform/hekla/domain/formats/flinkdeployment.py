@@ -44,7 +44,7 @@ def _read(reading: ManifestReader, manifest: Fields) -> Document:
     spec.ignore("flinkVersion", "mode", "restartNonce")
     job, settings = spec.fields("job"), _settings(reading, spec.fields("flinkConfiguration"))
     manager, workers = (_task(reading, spec, name, place) for place, name in enumerate(_MANAGERS))
-    manager |= _program(job, settings | manager.pop("size"))
+    manager |= _program(job, settings, manager.pop("size"))
     workers["command"] = start_task_manager(*_options(settings | workers.pop("size")))
     workers |= _replicas(reading, spec, job, settings)
     workers["policies"] = [{"events": ["PodFailed"], "action": "RestartPod"}]
@@ -130,11 +130,11 @@ def _replicas(reading: ManifestReader, spec: Fields, job: Fields, settings: dict
     return {"replicas": 1 if parallelism is None else parallelism}
 
 
-def _program(job: Fields, settings: dict[str, str]) -> Document:
+def _program(job: Fields, settings: dict[str, str], size: dict[str, str]) -> Document:
     """The command of the job manager and its policies: with a job it runs the program and ends with it."""
     failed = {"events": ["PodFailed"], "action": "TerminateJob"}
     if not job.names():
-        return {"command": start_job_manager("jobmanager.sh", *_options(settings)), "policies": [failed]}
+        return {"command": start_job_manager("jobmanager.sh", *_options(settings | size)), "policies": [failed]}
     job.ignore("upgradeMode")
     if job.take("state") not in (None, "running"):
         job.findings.not_honoured(job.at("state"), translate(_STOPPED))
@@ -144,7 +144,7 @@ def _program(job: Fields, settings: dict[str, str]) -> Document:
     if (parallelism := job.take("parallelism")) is not None:
         settings = {**settings, "parallelism.default": str(parallelism)}
     words += map(str, job.sequence("args"))
-    more = [*_options(settings), *([shlex.join(words)] if words else [])]
+    more = [*_options(settings | size), *([shlex.join(words)] if words else [])]
     return {
         "command": start_job_manager("standalone-job.sh", *more, before=_link(job)),
         "policies": [failed, {"events": ["TaskCompleted"], "action": "CompleteJob"}],
