@@ -37,6 +37,7 @@ FACTS: dict[str, list[dict[str, Any]]] = {
     "never_begun": [{"task": "train", "others": "ps, data"}],
     "restart_asked": [{}],
     "restart_counted": [{"count": 1, "limit": 3}],
+    "restart_delayed": [{"seconds": 10, "failures": 2}],
     "restarted_often": [{"times": 1}, {"times": 3}],
     "old_pods_gone": [{}],
     "resumed": [{}],

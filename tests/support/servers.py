@@ -36,6 +36,7 @@ class Servers:
         os.environ.setdefault("HEKLA_HOME", str(self.home))
         os.environ.setdefault("HEKLA_SECRET_KEY", "test")
         os.environ.setdefault("HEKLA_TRIES_A_MINUTE", "1000000")  # the tests try passwords more often than a person
+        os.environ.setdefault("HEKLA_RESTART_BACKOFF", "0")  # restarts follow at once, unless a test is about this
         run = run_dir(self.home)
         if "DATABASE_URL" not in os.environ:
             postgres = Postgres(self.home / "postgres", run, transient=True, template=template_folder())

@@ -113,6 +113,7 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Submitted", output.moment(found["submitted_at"])),
         ("Started", output.moment(found["started_at"])),
         ("Deadline", output.moment(found["deadline_at"])),
+        ("Restarts", output.moment(found["restart_at"])),
         ("Finished", output.moment(found["finished_at"])),
         *_deletion(found),
     ]

@@ -45,6 +45,8 @@ class Config(BaseSettings):
     """Addresses or networks of proxies, with commas. Only they can state a client's address and scheme; empty: none."""
     extenders: str = ""
     """Addresses of extenders that scheduling policies may call, with commas: `http://host:port/path`; empty: none."""
+    restart_backoff: float = Field(10, ge=0, le=300)
+    """Seconds that a job waits for its restart after a second failure of a pod in a row, doubled with each; 0: none."""
     time_zone: str = "UTC"
     check_engine: bool = False
     """After each cycle, compare the scheduler cache with a new one. This costs as much as building the cache."""

@@ -2,6 +2,7 @@
 
 import mimetypes
 import sys
+from datetime import timedelta
 
 from django.utils.translation import gettext_lazy as _
 
@@ -23,6 +24,7 @@ CHECK_ENGINE = CONFIG.check_engine
 ALLOWED_HOSTS = CONFIG.hosts
 TRUSTED_PROXIES = CONFIG.proxies
 EXTENDERS = CONFIG.extender_addresses
+RESTART_BACKOFF = timedelta(seconds=CONFIG.restart_backoff)
 ROOT_URLCONF = "hekla.project.urls"
 ASGI_APPLICATION = "hekla.project.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

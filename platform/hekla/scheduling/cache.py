@@ -101,7 +101,7 @@ class ClusterCache:
         """The jobs that were read since the last call, and those that time may change."""
         dirty, self._dirty = self._dirty, set()
         return [
-            entry for pk, entry in self._entries.items() if entry.is_timed or pk in dirty or _is_late(entry.job, now)
+            entry for pk, entry in self._entries.items() if entry.is_timed or pk in dirty or _is_due(entry.job, now)
         ]
 
     def unplaced(self) -> list[CacheEntry]:
@@ -301,9 +301,10 @@ def _around(state: model.ClusterState) -> tuple[object, ...]:
     return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas
 
 
-def _is_late(job: Job, now: datetime) -> bool:
-    """Whether its deadline has passed."""
-    return job.deadline_at is not None and job.deadline_at <= now and not job.is_final
+def _is_due(job: Job, now: datetime) -> bool:
+    """Whether its deadline, or the delay of its restart, has passed."""
+    times = (job.deadline_at, job.restart_at)
+    return any(at is not None and at <= now for at in times) and not job.is_final
 
 
 def _of(pods: Iterable[Pod], nominated: Mapping[str, str]) -> dict[str, str]:

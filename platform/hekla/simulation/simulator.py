@@ -195,7 +195,7 @@ class Simulator:
 
     def _pods(self, row: Job) -> list[Pod]:
         """The pods that the controller would create."""
-        outcome = lifecycle.advance(job_facts(row), (), LifecycleAction.SYNC_JOB)
+        outcome = lifecycle.advance(job_facts(row), (), LifecycleAction.SYNC_JOB, now=self.now)
         one = Pod(job=row, version=row.version, created_at=self.now)
         return [_like(one, next(self._pod_ids), ref) for ref in outcome.create]
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import (
+    RETRIED,
     ActionTarget,
     JobFacts,
     JobOutcome,
@@ -30,8 +32,9 @@ def spec(*tasks: dict, **fields) -> JobSpec:
 class JobHarness:
     """A job with its pods. All changes go through `resolve` and `advance`."""
 
-    def __init__(self, job_spec: JobSpec) -> None:
-        self.job = JobFacts(job_spec)
+    def __init__(self, job_spec: JobSpec, **facts) -> None:
+        self.job = JobFacts(job_spec, **facts)
+        self.now = datetime(2030, 1, 1, tzinfo=UTC)
         self.pods: dict[PodRef, PodFacts] = {}
         self.last: JobOutcome | None = None
 
@@ -40,9 +43,9 @@ class JobHarness:
         return str(self.job.phase)
 
     def do(self, action: LifecycleAction, target: ActionTarget | None = None, *, by_person: bool = False) -> JobOutcome:
-        outcome = advance(self.job, list(self.pods.values()), action, target, by_person=by_person)
+        outcome = advance(self.job, list(self.pods.values()), action, target, by_person=by_person, now=self.now)
         for ref in outcome.stop:
-            self.pods[ref] = replace(self.pods[ref], stopping=True)
+            self.pods[ref] = replace(self.pods[ref], stopping=True, retried=outcome.reason == RETRIED)
         for ref in outcome.create:
             assert ref not in self.pods
             self.pods[ref] = PodFacts(ref.task, ref.index, ref.attempt, outcome.version)
@@ -52,6 +55,7 @@ class JobHarness:
             gang_phase=outcome.gang_phase,
             version=outcome.version,
             retry_count=outcome.retry_count,
+            restart_at=outcome.restart_at,
         )
         self.last = outcome
         return outcome
@@ -68,7 +72,7 @@ class JobHarness:
     def report(self, phase: PodPhase, refs: Iterable[PodRef], exit_code: int | None = None) -> None:
         """The backend reports this phase of these pods."""
         for ref in refs:
-            self.pods[ref] = replace(self.pods[ref], phase=phase, exit_code=exit_code)
+            self.pods[ref] = replace(self.pods[ref], phase=phase, exit_code=exit_code, since=self.now)
             for stimulus in stimuli_of(self.job, list(self.pods.values()), [self.pods[ref]]):
                 self.hear(stimulus)
 

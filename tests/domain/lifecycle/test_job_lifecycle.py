@@ -52,7 +52,7 @@ def test_late_observations_pass_through_every_phase():
     harness = JobHarness(spec(WORKERS))
     harness.admit()
     pods = [PodFacts(ref.task, ref.index, ref.attempt, 1, PodPhase.SUCCEEDED) for ref in harness.pods]
-    outcome = advance(harness.job, pods, LifecycleAction.SYNC_JOB)
+    outcome = advance(harness.job, pods, LifecycleAction.SYNC_JOB, now=NOON)
     assert [step.phase for step in outcome.steps] == ["running", "completed"]
 
 
@@ -387,7 +387,7 @@ def test_only_an_active_job_reaches_its_deadline(phase):
 def test_job_at_its_deadline_fails_with_a_message():
     harness = JobHarness(spec(WORKERS, active_deadline_seconds=5430)).start()
     harness.report(PodPhase.SUCCEEDED, [PodRef("worker", 0, 1)])
-    outcome = expire(harness.job, list(harness.pods.values()))
+    outcome = expire(harness.job, list(harness.pods.values()), NOON)
     assert (outcome.phase, outcome.gang_phase, outcome.reason) == ("failed", "completed", "DeadlineExceeded")
     assert outcome.message == "The job reached its time limit of 1 h 30 min 30 s, including restarts."
     assert outcome.stop == (PodRef("worker", 1, 1), PodRef("worker", 2, 1))

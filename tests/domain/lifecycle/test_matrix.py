@@ -145,9 +145,9 @@ def test_outcome_of_each_event_action_and_phase(phase, cause, action):
     no_part = action in PARTIAL and cause not in SUBJECTS
     gone = phase.is_final and cause == "PodPending"
     want = None if no_part or gone else WANT.get(phase, {}).get(action)
-    outcome = advance(facts, existing, *action_of_event(facts, cause, existing))
+    outcome = advance(facts, existing, *action_of_event(facts, cause, existing), now=NOON)
     if want is None:
-        assert outcome == advance(facts, existing, LifecycleAction.SYNC_JOB)
+        assert outcome == advance(facts, existing, LifecycleAction.SYNC_JOB, now=NOON)
         return
     phases, versions, retries, which = want
     assert str(outcome.steps[0].phase) in phases if outcome.steps else phases == RESTARTS_ON

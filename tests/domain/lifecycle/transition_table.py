@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle.facts import ActionTarget, JobFacts, PodFacts, PodRef
@@ -57,7 +58,7 @@ def _cell(phase: JobPhase, action: LifecycleAction) -> str:
     if move is TRANSITIONS[phase, LifecycleAction.SYNC_JOB]:
         return "–"
     job, pods = _sample(phase)
-    outcome = advance(job, pods, action, ActionTarget(_BAD.task, _BAD.index))
+    outcome = advance(job, pods, action, ActionTarget(_BAD.task, _BAD.index), now=datetime(2026, 1, 1, tzinfo=UTC))
     return _describe(phase, job, pods, outcome)
 
 

@@ -144,7 +144,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         model = Job
         fields = ["uid", "name", "tenant", "queue", "cluster", "is_simulated", "owner", "kind", "priority", "replicas"]
         fields += ["phase", "gang_phase", "is_final", "version", "revision", "retry_count", "reason", "message"]
-        fields += ["submitted_at", "started_at", "deadline_at", "finished_at", "expires_at", "deleted_at"]
+        fields += ["submitted_at", "started_at", "deadline_at", "restart_at", "finished_at", "expires_at", "deleted_at"]
 
 
 class PodSerializer(serializers.ModelSerializer[Pod]):

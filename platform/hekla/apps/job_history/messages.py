@@ -96,6 +96,13 @@ def _restart_counted(facts: Facts) -> str:
     return _("Restart %(count)s of %(limit)s.") % facts
 
 
+def _restart_delayed(facts: Facts) -> str:
+    return _("It waits %(long)s, because the pod failed %(failures)s times in a row.") % {
+        "long": labels.duration(facts["seconds"]),
+        "failures": facts["failures"],
+    }
+
+
 def _restarted_often(facts: Facts) -> str:
     sentence = ngettext(
         "The job was restarted once, the maximum.",
@@ -139,6 +146,7 @@ SENTENCES: dict[str, Callable[[Facts], str]] = {
     "never_begun": _never_started,
     "restart_asked": _restart_requested,
     "restart_counted": _restart_counted,
+    "restart_delayed": _restart_delayed,
     "restarted_often": _restarted_often,
     "out_of_time": _out_of_time,
     "old_pods_gone": _old_pods_gone,

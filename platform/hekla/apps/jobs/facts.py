@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from uuid import UUID
 
+from django.conf import settings
+
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.addresses import Replica
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.lifecycle import JobFacts, PodFacts
+from hekla.domain.lifecycle import RETRIED, JobFacts, PodFacts
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.stored_specs import read_leniently
 
@@ -78,6 +80,8 @@ def job_facts(job: Job) -> JobFacts:
         version=job.version,
         retry_count=job.retry_count,
         deadline_at=job.deadline_at,
+        restart_at=job.restart_at,
+        restart_backoff=settings.RESTART_BACKOFF,
     )
 
 
@@ -113,6 +117,7 @@ def pod_facts(pod: Pod) -> PodFacts:
         stopping=pod.stopping,
         exit_code=pod.exit_code,
         evicted=pod.evicted,
+        retried=pod.stop_reason == RETRIED,
         since=pod.finished_at or pod.started_at or pod.created_at,
     )
 

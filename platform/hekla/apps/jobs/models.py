@@ -25,7 +25,8 @@ class Job(models.Model):
 
     `message_facts` is the message as data that can be translated; empty if there is none.
     `revision` counts from 1 the changes of specification and cluster: decisions about another revision are void.
-    `deadline_at`: the time limit of a job that has started; `expires_at`: when a finished job is deleted.
+    `deadline_at`: the time limit of a job that has started; `restart_at`: when a restart that waits begins;
+    `expires_at`: when a finished job is deleted.
     `reserved_slots`: if some tasks wait for others, or the job grew, the slots of all replicas in the order of the
     specification, so that the pods that start first know the addresses of later ones.
 
@@ -61,6 +62,7 @@ class Job(models.Model):
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     deadline_at = models.DateTimeField(null=True)
+    restart_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)
     cleaned_at = models.DateTimeField(null=True)

@@ -12,7 +12,8 @@ Pure steps, each a function of facts that are passed in:
 The semantics are Volcano's. Where Volcano's bookkeeping is a disadvantage for the job's owner, this differs:
 
 - `max_retry` is the number of restarts that really happen; the next request for one fails the job.
-- A restart or a resumption that a person requests is not a retry, so it is not counted.
+- A restart or a resumption that a person requests is not a retry, so it is not counted, and it never waits.
+- A job whose replica fails again and again waits longer and longer between its restarts (`backoff`).
 - Resuming keeps the succeeded pods; all others run again, also failed ones.
 - While a job restarts, it can still be aborted, completed or terminated.
 - Counts come from the existing pods, also after a kill; the last retry is like the others.
@@ -32,6 +33,7 @@ from hekla.domain.lifecycle.stages import GangStage, stage_of
 from hekla.domain.lifecycle.stimuli import Stimulus, overdue, resized, resolve, stimuli_of
 from hekla.domain.lifecycle.targets import target_of
 from hekla.domain.lifecycle.transitions import (
+    RETRIED,
     TRANSITIONS,
     ImpossibleTransition,
     JobOutcome,
@@ -41,6 +43,7 @@ from hekla.domain.lifecycle.transitions import (
 )
 
 __all__ = [
+    "RETRIED",
     "TRANSITIONS",
     "ActionTarget",
     "FactMessage",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
@@ -39,7 +39,8 @@ class PodFacts:
     """The state of one attempt.
 
     `stopping`: the lifecycle or the scheduler ends it. Such a pod counts as deleted, whatever its exit code. `evicted`:
-    the scheduler ends it. `since`: when it entered its phase; before it runs, when it was created.
+    the scheduler ends it. `retried`: a restart by policy replaced it. `since`: when it entered its phase; before it
+    runs, when it was created.
     """
 
     task: str
@@ -50,6 +51,7 @@ class PodFacts:
     stopping: bool = False
     exit_code: int | None = None
     evicted: bool = False
+    retried: bool = False
     since: datetime | None = None
 
     @property
@@ -70,7 +72,8 @@ class PodFacts:
 class JobFacts:
     """The state of a job. `version` counts full restarts from 1, `retry_count` all restarts by policy.
 
-    `deadline_at`: when it must have ended; None before its first pods run, or without a deadline.
+    `deadline_at`: when it must have ended; None before its first pods run, or without a deadline. `restart_at`: when a
+    restart that waits begins; `restart_backoff`: the first delay between restarts (`backoff`), zero for none.
     """
 
     spec: JobSpec
@@ -79,6 +82,8 @@ class JobFacts:
     version: int = 1
     retry_count: int = 0
     deadline_at: datetime | None = None
+    restart_at: datetime | None = None
+    restart_backoff: timedelta = timedelta(0)
 
     def is_out_of_time(self, now: datetime) -> bool:
         """Whether it is still active after its deadline."""

@@ -87,6 +87,7 @@ ENGLISH: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "never_begun": _plain("{task} never started: it waited for {others}."),
     "restart_asked": _plain("A person requested a restart."),
     "restart_counted": _plain("Restart {count} of {limit}."),
+    "restart_delayed": _plain("It waits {seconds} s, because the pod failed {failures} times in a row."),
     "restarted_often": _restarted_often,
     "out_of_time": _out_of_time,
     "old_pods_gone": _plain("The old pods stopped."),

@@ -6,9 +6,11 @@ A move changes a `_Transition`. Then the SYNC_JOB move of the new phase runs, un
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
 from hekla.domain.errors import Refused
+from hekla.domain.lifecycle import backoff
 from hekla.domain.lifecycle.facts import ActionTarget, AttemptIndex, JobFacts, PodFacts, PodRef, Slot
 from hekla.domain.lifecycle.messages import Fact, FactMessage, fact
 from hekla.domain.lifecycle.stages import GangStage, stage
@@ -33,13 +35,15 @@ class JobOutcome:
     `steps`: the phases that were entered, in order; empty if the phase is the same. `reason`, `message`: of the job's
     state, also if its phase did not change. `stop`: pods to mark as stopping, and to end if they are alive; `surplus`:
     those of them whose replicas a scale-down removed. `create`: new attempts, to be written with the job's new
-    `version`. A final job may still have pods in `stop` that hold their resources until they have ended.
+    `version`. `restart_at`: when a restart that waits begins. A final job may still have pods in `stop` that hold their
+    resources until they have ended.
     """
 
     phase: JobPhase
     gang_phase: GangPhase
     version: int
     retry_count: int
+    restart_at: datetime | None = None
     reason: str = ""
     message: str = ""
     steps: tuple[PhaseChange, ...] = ()
@@ -85,13 +89,14 @@ def advance(
     target: ActionTarget | None = None,
     *,
     by_person: bool = False,
+    now: datetime,
 ) -> JobOutcome:
-    """Apply `action`, then whatever follows from the facts. `pods`: all recorded attempts.
+    """Apply `action`, then whatever follows from the facts at this time. `pods`: all recorded attempts.
 
     `target`: the part for RestartTask, RestartPod and RestartPartition. `by_person`: a restart is a person's request,
     not a retry. Raises ImpossibleTransition if the phase does not support the action.
     """
-    transition = _Transition(job, AttemptIndex(job.spec, pods), target, counted=not by_person)
+    transition = _Transition(job, AttemptIndex(job.spec, pods), target, now, counted=not by_person)
     move = TRANSITIONS.get((job.phase, action))
     if move is None:
         raise ImpossibleTransition(job.phase, action)
@@ -104,9 +109,9 @@ def advance(
             return transition.outcome()
 
 
-def expire(job: JobFacts, pods: Sequence[PodFacts]) -> JobOutcome:
+def expire(job: JobFacts, pods: Sequence[PodFacts], now: datetime) -> JobOutcome:
     """Fail a job after its deadline, in any phase, and stop its live pods."""
-    transition = _Transition(job, AttemptIndex(job.spec, pods), None, counted=False)
+    transition = _Transition(job, AttemptIndex(job.spec, pods), None, now, counted=False)
     message = FactMessage(fact("out_of_time", seconds=job.spec.active_deadline_seconds or 0))
     _finish(transition, JobPhase.FAILED, "DeadlineExceeded", message)
     return transition.outcome()
@@ -140,8 +145,12 @@ class _Tally:
 class _Transition:
     """A job on its way from one phase to the next."""
 
-    def __init__(self, job: JobFacts, roster: AttemptIndex, target: ActionTarget | None, *, counted: bool) -> None:
+    def __init__(
+        self, job: JobFacts, roster: AttemptIndex, target: ActionTarget | None, now: datetime, *, counted: bool
+    ) -> None:
         self.spec, self.roster, self.target, self.counted = job.spec, roster, target, counted
+        self.now, self.restart_backoff = now, job.restart_backoff
+        self.restart_at = job.restart_at if counted else None  # a person's request does not wait
         self.phase, self.gang_phase = job.phase, job.gang_phase
         self.version, self.retry_count = job.version, job.retry_count
         self.steps: list[PhaseChange] = []
@@ -151,6 +160,8 @@ class _Transition:
 
     def enter(self, phase: JobPhase, reason: str, message: str) -> None:
         self.phase = phase
+        if phase is not JobPhase.RESTARTING:
+            self.restart_at = None
         self.steps.append(PhaseChange(phase, reason, message))
         self.note = (reason, message)
 
@@ -196,6 +207,7 @@ class _Transition:
             gang_phase=self.gang_phase,
             version=self.version,
             retry_count=self.retry_count,
+            restart_at=self.restart_at,
             reason=reason,
             message=message,
             steps=tuple(self.steps),
@@ -218,6 +230,8 @@ class _Transition:
         return [self.roster.next_attempt(slot) for slot in free]
 
 
+RETRIED = "Restarting"
+"""The reason of a job that restarts by policy, and of the pods that this stops."""
 _WORKING = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 
 
@@ -278,7 +292,9 @@ def _never_started(stage: GangStage) -> list[Fact]:
 
 
 def _begin_again(transition: _Transition) -> None:
-    """Restarting: return to pending when enough of the old pods are gone."""
+    """Restarting: return to pending when the delay has passed and enough of the old pods are gone."""
+    if transition.restart_at and transition.now < transition.restart_at:
+        return
     if transition.spec.replicas - transition.tally().ending >= transition.spec.gang_minimum:
         transition.enter(
             JobPhase.PENDING,
@@ -365,8 +381,20 @@ def _take_retry(transition: _Transition) -> bool:
         return False
     transition.retry_count += 1
     counted = fact("restart_counted", count=transition.retry_count, limit=limit)
-    transition.enter(JobPhase.RESTARTING, "Restarting", FactMessage(*_cause(transition), counted))
+    message = FactMessage(*_cause(transition), counted, *_delay(transition))
+    transition.enter(JobPhase.RESTARTING, RETRIED, message)
     return True
+
+
+def _delay(transition: _Transition) -> list[Fact]:
+    """Delay the restart if the pod that caused it failed before. Returns what there is to say about it."""
+    slots = [slot for slot in transition.roster.slots() if not transition.target or _is_in(slot, transition.target)]
+    failures = max((backoff.failures_in_a_row(transition.roster.attempts(slot)) for slot in slots), default=0)
+    delay = backoff.delay(failures, transition.restart_backoff)
+    if not delay:
+        return []
+    transition.restart_at = transition.now + delay
+    return [fact("restart_delayed", failures=failures, seconds=round(delay.total_seconds()))]
 
 
 def _resume(transition: _Transition) -> None:

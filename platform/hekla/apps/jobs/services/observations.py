@@ -144,7 +144,7 @@ def would_sync(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
     facts, attempts = job_facts(job), all_pod_facts(pods)
     if facts.is_out_of_time(now) or overdue(facts, attempts, now):
         return True
-    outcome = lifecycle.advance(facts, attempts, LifecycleAction.SYNC_JOB)
+    outcome = lifecycle.advance(facts, attempts, LifecycleAction.SYNC_JOB, now=now)
     stands = (job.phase, job.gang_phase, job.version, job.retry_count)
     would_stand = (outcome.phase, outcome.gang_phase, outcome.version, outcome.retry_count)
     says_else = (outcome.reason or outcome.message) and (outcome.reason[:64], outcome.message) != (

@@ -29,6 +29,7 @@ _JOB_FIELDS = (
     "message_facts",
     "started_at",
     "deadline_at",
+    "restart_at",
     "finished_at",
     "expires_at",
     "waiting",
@@ -62,13 +63,13 @@ def advance(
     Call inside a unit of work, with the job's row locked. Without `address_of` no pods are created: the controller,
     which knows the backend, creates them when it reconciles next. New pods are added to `pods`.
     """
-    outcome = lifecycle.advance(job_facts(job), all_pod_facts(pods), action, target, by_person=by_person)
+    outcome = lifecycle.advance(job_facts(job), all_pod_facts(pods), action, target, by_person=by_person, now=now)
     return _write(job, pods, outcome, action, address_of, actor, now)
 
 
 def expire(job: Job, pods: list[Pod], *, actor: Actor, now: datetime) -> bool:
     """End a job past its deadline. Call like `advance`."""
-    outcome = lifecycle.expire(job_facts(job), all_pod_facts(pods))
+    outcome = lifecycle.expire(job_facts(job), all_pod_facts(pods), now)
     return _write(job, pods, outcome, LifecycleAction.SYNC_JOB, None, actor, now)
 
 
@@ -99,8 +100,8 @@ def _write(
 
 
 def _write_job(job: Job, outcome: JobOutcome, actor: Actor, now: datetime) -> bool:
-    before = (job.phase, job.gang_phase, job.version, job.retry_count, job.reason, job.message)
-    job.version, job.retry_count = outcome.version, outcome.retry_count
+    before = (job.phase, job.gang_phase, job.version, job.retry_count, job.restart_at, job.reason, job.message)
+    job.version, job.retry_count, job.restart_at = outcome.version, outcome.retry_count, outcome.restart_at
     for step in outcome.steps:
         _enter(job, step.phase, step.reason, step.message, actor, now)
     if outcome.reason or outcome.message:
@@ -110,7 +111,7 @@ def _write_job(job: Job, outcome: JobOutcome, actor: Actor, now: datetime) -> bo
             _bounded_facts(outcome.message),
         )
     set_gang_phase(job, outcome.gang_phase, actor=actor, now=now)
-    if (job.phase, job.gang_phase, job.version, job.retry_count, job.reason, job.message) == before:
+    if (job.phase, job.gang_phase, job.version, job.retry_count, job.restart_at, job.reason, job.message) == before:
         return False
     job.save(update_fields=_JOB_FIELDS)
     return True
