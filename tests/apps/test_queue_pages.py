@@ -70,7 +70,7 @@ def test_page_shows_shares_and_positions(people: People, as_: As) -> None:
         ("1", "theirs")
     ]
     assert "Pending: 3" in page
-    assert "Allocated: 1" in page
+    assert "Admitted: 1" in page
     assert ">runs</a>" in page.partition('id="queue-inside"')[2]
     assert "Calculated by the proportion plugin of the cluster" in page
     assert 'aria-label="1 of 4 CPU; 1 CPU deserved"' in page

@@ -41,7 +41,11 @@ def test_settings_are_saved_and_shown(people: People, as_: As) -> None:
     form = ada.get(reverse("queues:edit", args=["default"])).content.decode()
     assert 'value="a100, h100"' in form
     assert "a100: cpu=8, nvidia.com/gpu=4\nh100: cpu=1</textarea>" in form
-    detail = as_(people.bob).get(reverse("queues:detail", args=["default"])).content.decode()
+    address = reverse("queues:detail", args=["default"])
+    assert "Card limits: no effect" in ada.get(address).content.decode()  # what she can mend
+    detail = as_(people.bob).get(address).content.decode()
+    assert "no effect" not in detail
+    assert "0 of 8 NVIDIA-A100" not in detail  # no bar for a limit that the policy ignores
     settings = detail.partition('id="queue-settings"')[2]
     assert "fair share" in settings
     assert "a100: cpu=8, nvidia.com/gpu=4; h100: cpu=1" in settings

@@ -8,6 +8,7 @@ from hekla.apps.queues.models import Queue
 from hekla.domain.card_resources import card_counts, model_of
 from hekla.engine.job_info import ALLOCATED
 from hekla.engine.model import ClusterState, QueueSpec
+from hekla.engine.policy import SchedulerPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,9 @@ class CardModelUsage:
     most: int
 
 
-def card_model_usage(state: ClusterState, queue: Queue) -> list[CardModelUsage]:
-    """The use of each model that the queue limits or holds; empty if it has no limits."""
-    if not queue.card_quota:
+def card_model_usage(state: ClusterState, policy: SchedulerPolicy, queue: Queue) -> list[CardModelUsage]:
+    """The use of each model that the queue limits or holds; empty if it has no limits, or the policy ignores them."""
+    if not queue.card_quota or not any(option.name == "capacity-card" for tier in policy.tiers for option in tier):
         return []
     held, labels = defaultdict[str, float](float), {node.name: node.labels for node in state.nodes}
     names = _with_children(queue.name, {one.name: one for one in state.queues})

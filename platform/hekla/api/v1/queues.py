@@ -125,7 +125,7 @@ class QueueSharesView(ApiView):
         here = queue_shares.present(queue)
         found = line(here, queue, jobs.seeing(user, tenancy.rights(user)))
         facts: dict[str, Any] = {"name": queue.name, "state": queue.state, "waiting": found.waiting}
-        facts |= {"inside": found.inside, "cards": card_model_usage(here.snapshot.state, queue)}
+        facts |= {"inside": found.inside, "cards": card_model_usage(here.snapshot.state, here.policy, queue)}
         in_line = [{"uid": here.snapshot.jobs[str(pk)].uid, "name": here.snapshot.jobs[str(pk)].name, "place": place}
                    for pk, place in found.places.items()]  # fmt: skip
         return respond(QueueStatusSerializer({**facts, "in_line": in_line, "shares": here.shares.get(queue.name)}))

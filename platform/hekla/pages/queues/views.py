@@ -22,7 +22,7 @@ from hekla.pages.frame.tables import listing, listing_of
 from hekla.pages.jobs import columns, context
 from hekla.pages.queues import figures
 from hekla.pages.queues.tables import SEARCH, QueuesTable
-from hekla.scheduling import occupancy
+from hekla.scheduling import occupancy, queue_check
 from hekla.scheduling.card_model_usage import card_model_usage
 from hekla.scheduling.occupancy import Occupancy
 from hekla.simulation import queue_shares
@@ -66,7 +66,8 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
     since, rights = event_log.last_number(), rights or tenancy.rights(user)
     queue = queues.get(name, user, rights)
     here = queue_shares.present(queue)
-    shares, cards = here.shares.get(queue.name), figures.card_bars(card_model_usage(here.snapshot.state, queue))
+    cards = figures.card_bars(card_model_usage(here.snapshot.state, here.policy, queue))
+    shares = here.shares.get(queue.name)
     found = line(here, queue, jobs.seeing(user, rights))
     waiting, others = _rows(found, jobs.visible_to(user, rights))
     return {
@@ -80,6 +81,7 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
         "others": others,
         "tenants": queues.tenants_for(queue, user, rights),
         "settings": figures.settings(queue),
+        "warnings": queue_check.warnings(queue) if accounts.may(user, Permission.MANAGE_QUEUES) else [],
     }
 
 
