@@ -1,0 +1,24 @@
+"""The measured usage of nodes and their cards."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+MAX_AGE = timedelta(minutes=5)
+"""Older measurements are not used, as in Volcano."""
+MEAN_SECONDS = 300.0
+"""In this time the weight of a measurement in a mean falls to a third. Its mean age is that of a mean over ten minutes.
+"""
+CARD_RESOURCE_LENGTH = 317
+
+
+@dataclass(frozen=True, slots=True)
+class CardUsage:
+    """What processes use of a card. `index`: among the cards of its resource.
+
+    `busy`: per cent of the time in which it computed. `memory_mib`: of its memory.
+    """
+
+    resource: str
+    index: int
+    busy: float
+    memory_mib: int = 0
