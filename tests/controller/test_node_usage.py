@@ -9,6 +9,8 @@ from django.test import Client
 from django.urls import reverse
 from tests.controller.conftest import SIZE, World
 from tests.controller.test_nodes import configure, node_of, runs, submit
+from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.metrics_server import metrics_api
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, Node, NodeUsageRow
@@ -18,6 +20,7 @@ from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
 from hekla.backends.base import BackendError, NodeMetrics
 from hekla.controller import node_usage
+from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.state import ReconcilerState, UsageMean
@@ -28,6 +31,7 @@ from hekla.scheduling.cache import ClusterCache
 
 POLICY = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: gang}, {name: predicates}]}, {plugins: [%s]}]"
 on_simulated = pytest.mark.parametrize("world", ["simulated"], indirect=True)
+on_kubernetes = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
 on_local = pytest.mark.parametrize("world", ["local"], indirect=True)
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 WHOLE = Resources.parse({"cpu": "10", "memory": "10Gi"})
@@ -102,6 +106,32 @@ def test_this_machine_is_measured(world: World, client: Client) -> None:
     as_admin(world, client)
     policy = client.get(f"{reverse('clusters:policy')}?cluster={world.cluster.name}").content.decode()
     assert "From: the processes and cards of this machine" in policy
+
+
+@on_kubernetes
+def test_metrics_api_of_a_cluster_decides_where_a_pod_is_placed(
+    world: World, one_machine: dict[str, Any], small_cluster: ControlPlane, client: Client
+) -> None:
+    """The API server is real, and asks a server of the test, which says what it is set to."""
+    follow_usage(world)
+    more = small_cluster.add_nodes(1, allocatable=SIZE, labels=one_machine["node_labels"])
+    with metrics_api(small_cluster) as server:
+        controllers.reset()
+        controllers.reconcile(world.cluster)
+        first, second = sorted(Node.objects.filter(cluster=world.cluster).values_list("name", flat=True))
+        server.usage = {first: {"cpu": "3900000000n", "memory": "2097152Ki"}, second: {"cpu": "100m", "memory": "1Gi"}}
+        world.reconcile_until(lambda: NodeUsageRow.objects.count() == 2)
+        jobs = [submit(world, name, image="registry/tool", cpu="2") for name in ("one", "two")]
+        world.reconcile_until(lambda: all(map(runs, jobs)))
+        assert [node_of(job) for job in jobs] == [second, second]
+        assert round(NodeUsageRow.objects.get(node__name=first).cpu) == 98
+
+        as_admin(world, client)
+        policy = client.get(f"{reverse('clusters:policy')}?cluster={world.cluster.name}").content.decode()
+        assert "From: the cluster&#x27;s metrics API (metrics.k8s.io)" in policy
+        assert "98 % CPU, 25 % memory" in client.get(reverse("clusters:nodes")).content.decode()
+        backend_of(world.cluster).close()
+    small_cluster.remove_nodes(more)
 
 
 @on_simulated

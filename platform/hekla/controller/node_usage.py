@@ -24,7 +24,7 @@ NOTICEABLE = 2.0
 _WRITE_AFTER = 0.4 * MAX_AGE
 _PART_AT_ONCE, _LEAST_AT_ONCE = 5, 500
 """Of the rows that did not change and are written only because of their age: a fifth of the nodes, or 500."""
-_MOST_PERCENT = 1000.0
+_MOST_PERCENT, _MOST_AMOUNT = 1000.0, 2**62
 
 
 def measure_nodes(lease: LeaseContext, meter: NodeMeter, means: dict[str, UsageMean]) -> tuple[bool, bool]:
@@ -75,11 +75,9 @@ def _stored_at(mean: UsageMean) -> datetime:
 
 
 def _facts(found: NodeMetrics, mean: UsageMean) -> UsageFacts:
-    whole = found.whole
+    cpu, memory = (int(min(found.whole.amount(name), _MOST_AMOUNT)) for name in ("cpu", "memory"))
     cards = [_card(card) for card in found.cards[:MAX_CARDS] if len(card.resource) <= CARD_RESOURCE_LENGTH]
-    return UsageFacts(
-        found.name, mean.at, mean.cpu, mean.memory, int(whole.amount("cpu")), int(whole.amount("memory")), cards
-    )
+    return UsageFacts(found.name, mean.at, mean.cpu, mean.memory, cpu, memory, cards)
 
 
 def _card(card: CardUsage) -> dict[str, object]:
