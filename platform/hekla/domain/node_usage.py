@@ -5,9 +5,8 @@ from datetime import timedelta
 
 MAX_AGE = timedelta(minutes=5)
 """Older measurements are not used, as in Volcano."""
-MEAN_SECONDS = 300.0
-"""In this time the weight of a measurement in a mean falls to a third. Its mean age is that of a mean over ten minutes.
-"""
+MEAN_SECONDS = 120.0
+"""In this time the weight of a measurement in a mean falls to a third: the mean is that of the last few minutes."""
 CARD_RESOURCE_LENGTH = 317
 
 

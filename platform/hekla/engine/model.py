@@ -57,7 +57,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeUsage:
-    """Measured usage of a node, the mean over ten minutes: per cent of cpu and of memory.
+    """Measured usage of a node, the mean of the last minutes: per cent of cpu and of memory.
 
     `whole`: the cpu (in thousandths) and memory (in bytes) of which they are; None: those that are allocatable.
     """
