@@ -13,7 +13,7 @@ from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.metrics_server import metrics_api
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster, Node, NodeUsageRow
+from hekla.apps.clusters.models import Cluster, Node, NodeUsageRow, UsageFacts
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.job_history import labels
@@ -24,7 +24,7 @@ from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.state import ReconcilerState, UsageMean
-from hekla.domain.node_usage import CardUsage
+from hekla.domain.node_usage import CardMetrics
 from hekla.domain.resources import Resources
 from hekla.lib import clock
 from hekla.scheduling.cache import ClusterCache
@@ -148,7 +148,11 @@ def test_nodes_with_unchanged_usage_are_the_same_objects(world: World) -> None:
     NodeUsageRow.objects.filter(node__name="n-1").update(cpu=80)
     assert read() == before
     cache.usage.invalidate()
+    read()
+    facts = UsageFacts("n-1", clock.now(), 80, 0, 4000, 2**33)
+    cache.usage.update([facts])
     after = read()
+    assert after["n-1"].usage.measured_at == facts.at.timestamp()
     assert [name for name in after if after[name] is not before[name]] == ["n-1"]
     assert (after["n-0"].usage.cpu, after["n-1"].usage.cpu) == (25, 80)
     clusters.cordon(Node.objects.get(name="n-2"), cordoned=True, actor=PLATFORM, now=clock.now())
@@ -212,30 +216,31 @@ def meter(world: World) -> Meter:
     return Meter()
 
 
-def measured(cluster: Cluster, meter: Meter, means: dict[str, UsageMean], *found: NodeMetrics) -> tuple[bool, bool]:
+def measured(cluster: Cluster, meter: Meter, means: dict[str, UsageMean], *found: NodeMetrics) -> list[str] | None:
     meter.found = found
     epoch = controllers.get(cluster.pk).epoch
     assert epoch is not None
     lease = LeaseContext(cluster.pk, epoch, backend=None, state=ReconcilerState())  # type: ignore[arg-type]
-    return node_usage.measure_nodes(lease, meter, means)
+    stored = node_usage.measure_nodes(lease, meter, means)
+    return None if stored is None else [facts.name for facts in stored]
 
 
-def at(minutes: float, cpu: float = 10.0, *cards: CardUsage, name: str = "n-0") -> NodeMetrics:
+def at(minutes: float, cpu: float = 10.0, *cards: CardMetrics, name: str = "n-0") -> NodeMetrics:
     return NodeMetrics(name, NOON + timedelta(minutes=minutes), cpu, 20.0, WHOLE, cards)
 
 
 @on_simulated
 def test_only_noticeable_changes_are_written_and_the_time_before_it_is_old(world: World, meter: Meter) -> None:
     means: dict[str, UsageMean] = {}
-    assert measured(world.cluster, meter, means, at(0), at(0, name="unknown")) == (True, True)
-    assert measured(world.cluster, meter, means, at(0.5, 12)) == (True, False)
-    assert measured(world.cluster, meter, means, at(1, 90)) == (True, True)
+    assert measured(world.cluster, meter, means, at(0), at(0, name="unknown")) == ["n-0", "unknown"]
+    assert measured(world.cluster, meter, means, at(0.5, 12)) == []
+    assert measured(world.cluster, meter, means, at(1, 90)) == ["n-0"]
     assert 10 < NodeUsageRow.objects.get().cpu < 30
-    assert measured(world.cluster, meter, means, at(2.9, NodeUsageRow.objects.get().cpu)) == (True, False)
-    assert measured(world.cluster, meter, means, at(3.1, NodeUsageRow.objects.get().cpu)) == (True, True)
+    assert measured(world.cluster, meter, means, at(2.9, NodeUsageRow.objects.get().cpu)) == []
+    assert measured(world.cluster, meter, means, at(3.1, NodeUsageRow.objects.get().cpu)) == ["n-0"]
     row = NodeUsageRow.objects.get()
     assert (row.at, row.whole_cpu, row.whole_memory) == (NOON + timedelta(minutes=3.1), 10_000, 10 * 2**30)
-    assert measured(world.cluster, meter, means) == (False, False)
+    assert measured(world.cluster, meter, means) is None
     assert means == {}
 
 
@@ -253,14 +258,32 @@ def test_mean_follows_a_lasting_change_within_minutes(world: World, meter: Meter
 @on_simulated
 def test_cards_are_stored_and_hostile_numbers_are_bounded(world: World, meter: Meter) -> None:
     nan = float("nan")
-    card = CardUsage("nvidia.com/gpu", 0, 63.0, 2048)
-    hostile = [CardUsage("x" * 1000, 0, 1), CardUsage("x", 1, float("inf"), 2**70), CardUsage("x", 2, nan)]
+    card = CardMetrics("nvidia.com/gpu", 0, 63.0, 2048)
+    hostile = [CardMetrics("x" * 1000, 0, 1), CardMetrics("x", 1, float("inf"), 2**70), CardMetrics("x", 2, nan)]
     measured(world.cluster, meter, {}, at(0, nan, card, *hostile, *[card] * 100), at(0, 1e300, name="n-1"))
     first, second = NodeUsageRow.objects.order_by("node__name")
     assert (first.cpu, second.cpu) == (0, 1000)
     assert first.cards[0] == {"resource": "nvidia.com/gpu", "index": 0, "busy": 63, "memory_mib": 2048}
     assert [card["busy"] for card in first.cards[1:3]] == [1000, 0]
     assert len(first.cards) < 70
+
+
+@on_simulated
+def test_noticeable_change_of_a_card_is_written(world: World, meter: Meter) -> None:
+    means: dict[str, UsageMean] = {}
+
+    def stored(minutes: float, *cards: tuple[int, float]) -> bool:
+        found = at(minutes, 10, *(CardMetrics("nvidia.com/gpu", index, busy) for index, busy in cards))
+        return bool(measured(world.cluster, meter, means, found))
+
+    changes = [
+        stored(0, (0, 50)),
+        stored(0.2, (0, 51)),
+        stored(0.4, (0, 60)),
+        stored(0.6, (0, 60), (1, 0)),
+        stored(0.8),
+    ]
+    assert changes == [True, False, True, True, True]
 
 
 @on_simulated
@@ -272,7 +295,7 @@ def test_failing_backend_changes_nothing(world: World, meter: Meter, monkeypatch
         raise BackendError("no answer")
 
     monkeypatch.setattr(meter, "measure_nodes", fail)
-    assert measured(world.cluster, meter, means) == (False, False)
+    assert measured(world.cluster, meter, means) is None
     assert NodeUsageRow.objects.count() == 1
     assert means.keys() == {"n-0"}
 

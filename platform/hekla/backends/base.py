@@ -17,7 +17,7 @@ from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cards import HeldCard, NodeCard
 from hekla.domain.network_topology import HyperNodeLevel
-from hekla.domain.node_usage import CardUsage
+from hekla.domain.node_usage import CardMetrics
 from hekla.domain.numa import NumaTopology
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
@@ -193,7 +193,7 @@ class NodeMetrics:
     cpu: float
     memory: float
     whole: Resources
-    cards: Sequence[CardUsage] = ()
+    cards: Sequence[CardMetrics] = ()
 
 
 @dataclass(frozen=True, slots=True)

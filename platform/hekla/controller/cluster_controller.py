@@ -223,11 +223,10 @@ class ClusterController:
         meter = lease.backend.node_meter
         if meter is None or not self.measuring_nodes.is_due(now):
             return
-        was_measured, was_stored = node_usage.measure_nodes(lease, meter, self.state.usage)
-        if was_measured:
+        stored = node_usage.measure_nodes(lease, meter, self.state.usage)
+        if stored is not None:
             self.measuring_nodes.done_at = now
-        if was_stored:
-            self.cache.usage.invalidate()
+            self.cache.usage.update(stored)
 
     def _is_quiet(self, now: datetime) -> bool:
         """Whether nothing was recorded since the last full check, which is recent: time alone can change decisions."""

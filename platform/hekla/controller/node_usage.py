@@ -6,8 +6,10 @@ few rows are written and few nodes change for the engine, although every node is
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
+from typing import Any
 
 from hekla.apps.clusters import services
 from hekla.apps.clusters.models import UsageFacts
@@ -15,11 +17,12 @@ from hekla.backends.base import BackendError, NodeMeter, NodeMetrics
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.state import UsageMean
 from hekla.domain.cards import MAX_CARDS, mebibytes
-from hekla.domain.node_usage import CARD_RESOURCE_LENGTH, MAX_AGE, MEAN_SECONDS, CardUsage
+from hekla.domain.node_usage import CARD_RESOURCE_LENGTH, MAX_AGE, MEAN_SECONDS, CardMetrics
+from hekla.domain.resources import Resources
 
 log = logging.getLogger(__name__)
 EVERY = timedelta(seconds=15)
-NOTICEABLE = 2.0
+NOTICEABLE = 3.0
 """Percentage points, of the CPU, the memory or a card."""
 _WRITE_AFTER = 0.4 * MAX_AGE
 _PART_AT_ONCE, _LEAST_AT_ONCE = 5, 500
@@ -27,8 +30,8 @@ _PART_AT_ONCE, _LEAST_AT_ONCE = 5, 500
 _MOST_PERCENT, _MOST_AMOUNT = 1000.0, 2**62
 
 
-def measure_nodes(lease: LeaseContext, meter: NodeMeter, means: dict[str, UsageMean]) -> tuple[bool, bool]:
-    """Store the usage of nodes. Returns whether some were measured, and whether something was stored.
+def measure_nodes(lease: LeaseContext, meter: NodeMeter, means: dict[str, UsageMean]) -> list[UsageFacts] | None:
+    """Measure the nodes. Returns what was stored anew; None if no node was measured.
 
     A failure is logged, and the next call tries again. Raises LeaseLost.
     """
@@ -36,30 +39,34 @@ def measure_nodes(lease: LeaseContext, meter: NodeMeter, means: dict[str, UsageM
         found = meter.measure_nodes()
     except BackendError as error:
         log.warning("could not measure nodes, will try again: %s", error)
-        return False, False
+        return None
     for gone in means.keys() - {one.name for one in found}:
         del means[gone]
-    news = list(_news(found, means))
+    news = _news(found, means)
     if news:
         services.observe_usage(lease.cluster_id, lease.epoch, news)
         for facts in news:
             means[facts.name].stored = facts
-    return bool(found), bool(news)
+    return news if found else None
 
 
-def _news(found: Sequence[NodeMetrics], means: dict[str, UsageMean]) -> Iterator[UsageFacts]:
-    """What is to be stored: what changed, and the oldest of the rest."""
-    aged: list[UsageFacts] = []
+def _news(found: Sequence[NodeMetrics], means: dict[str, UsageMean]) -> list[UsageFacts]:
+    """What is to be stored: what changed, and the oldest of the rest. Every node of thousands comes by here."""
+    news: list[UsageFacts] = []
+    aged: list[tuple[datetime, NodeMetrics]] = []
     for one in found:
-        mean = means.setdefault(one.name, UsageMean(_percent(one.cpu), _percent(one.memory), one.at))
-        _follow(mean, one)
-        facts = _facts(one, mean)
-        if mean.stored is None or _differ(mean.stored, facts):
-            yield facts
-        elif facts.at - mean.stored.at >= _WRITE_AFTER:
-            aged.append(facts)
+        mean = means.get(one.name)
+        if mean is None:
+            mean = means[one.name] = UsageMean(_percent(one.cpu), _percent(one.memory), one.at)
+        else:
+            _follow(mean, one)
+        if mean.stored is None or _differs(mean.stored, mean, one):
+            news.append(_facts(one, mean))
+        elif mean.at - mean.stored.at >= _WRITE_AFTER:
+            aged.append((mean.stored.at, one))
     most = max(_LEAST_AT_ONCE, len(found) // _PART_AT_ONCE)
-    yield from sorted(aged, key=lambda facts: _stored_at(means[facts.name]))[:most]
+    aged.sort(key=itemgetter(0))
+    return news + [_facts(one, means[one.name]) for _stored_at, one in aged[:most]]
 
 
 def _follow(mean: UsageMean, found: NodeMetrics) -> None:
@@ -70,31 +77,35 @@ def _follow(mean: UsageMean, found: NodeMetrics) -> None:
     mean.at = max(mean.at, found.at)
 
 
-def _stored_at(mean: UsageMean) -> datetime:
-    return mean.stored.at if mean.stored else mean.at
+def _differs(stored: UsageFacts, mean: UsageMean, found: NodeMetrics) -> bool:
+    """Whether the usage is noticeably another one than what is stored."""
+    if abs(stored.cpu - mean.cpu) >= NOTICEABLE or abs(stored.memory - mean.memory) >= NOTICEABLE:
+        return True
+    if stored.whole_cpu != found.whole.amount("cpu") or stored.whole_memory != found.whole.amount("memory"):
+        return True
+    if not stored.cards and not found.cards:
+        return False
+    before, after = (
+        {(card["resource"], card["index"]): card["busy"] for card in cards} for cards in (stored.cards, _cards(found))
+    )
+    return before.keys() != after.keys() or any(abs(before[key] - after[key]) >= NOTICEABLE for key in before)
 
 
 def _facts(found: NodeMetrics, mean: UsageMean) -> UsageFacts:
-    cpu, memory = (int(min(found.whole.amount(name), _MOST_AMOUNT)) for name in ("cpu", "memory"))
-    cards = [_card(card) for card in found.cards[:MAX_CARDS] if len(card.resource) <= CARD_RESOURCE_LENGTH]
-    return UsageFacts(found.name, mean.at, mean.cpu, mean.memory, cpu, memory, cards)
+    return UsageFacts(found.name, mean.at, mean.cpu, mean.memory, *_whole(found.whole), _cards(found))
 
 
-def _card(card: CardUsage) -> dict[str, object]:
+def _whole(whole: Resources) -> tuple[int, int]:
+    return int(min(whole.amount("cpu"), _MOST_AMOUNT)), int(min(whole.amount("memory"), _MOST_AMOUNT))
+
+
+def _cards(found: NodeMetrics) -> list[dict[str, Any]]:
+    return [_card(card) for card in found.cards[:MAX_CARDS] if len(card.resource) <= CARD_RESOURCE_LENGTH]
+
+
+def _card(card: CardMetrics) -> dict[str, Any]:
     busy, memory = round(_percent(card.busy)), mebibytes(card.memory_mib)
     return {"resource": card.resource, "index": card.index, "busy": busy, "memory_mib": memory}
-
-
-def _differ(before: UsageFacts, after: UsageFacts) -> bool:
-    pairs = [(before.cpu, after.cpu), (before.memory, after.memory), *_busy(before, after)]
-    is_same = (before.whole_cpu, before.whole_memory) == (after.whole_cpu, after.whole_memory)
-    return not is_same or any(abs(old - new) >= NOTICEABLE for old, new in pairs)
-
-
-def _busy(before: UsageFacts, after: UsageFacts) -> Iterator[tuple[float, float]]:
-    """The usage of each card before and after."""
-    known = {(card["resource"], card["index"]): card["busy"] for card in before.cards}
-    return ((known.get((card["resource"], card["index"]), -NOTICEABLE), card["busy"]) for card in after.cards)
 
 
 def _percent(number: float) -> float:

@@ -11,7 +11,7 @@ CARD_RESOURCE_LENGTH = 317
 
 
 @dataclass(frozen=True, slots=True)
-class CardUsage:
+class CardMetrics:
     """What processes use of a card. `index`: among the cards of its resource.
 
     `busy`: per cent of the time in which it computed. `memory_mib`: of its memory.

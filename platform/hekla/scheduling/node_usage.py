@@ -3,11 +3,12 @@
 It changes more often than the nodes, and apart from them: it is read from rows of its own, without an event.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.clusters.models import Cluster
+from hekla.apps.clusters.models import Cluster, UsageFacts
 from hekla.engine.model import NodeSpec, NodeUsage
 
 _Nodes = tuple[NodeSpec, ...]
@@ -25,8 +26,14 @@ class UsageCache:
     """The nodes and usages that were last put together, and the result."""
 
     def invalidate(self) -> None:
-        """Read the usage again at the next snapshot: it was stored anew."""
+        """Read everything again at the next snapshot."""
         self._usages = None
+
+    def update(self, stored: Sequence[UsageFacts]) -> None:
+        """The usage of these nodes was stored anew."""
+        if self._usages is not None and stored:
+            news = ((one.name, one.at, one.cpu, one.memory, one.whole_cpu, one.whole_memory) for one in stored)
+            self._usages = {**self._usages, **dict(map(_named, news))}
 
     def added_to(self, nodes: _Nodes, cluster: Cluster) -> _Nodes:
         """These nodes with their usage."""
@@ -50,7 +57,9 @@ class UsageCache:
 
 
 def _read(cluster: Cluster) -> Mapping[str, NodeUsage]:
-    return {
-        name: NodeUsage(cpu, memory, at.timestamp(), (float(whole_cpu), float(whole_memory)))
-        for name, at, cpu, memory, whole_cpu, whole_memory in clusters.usage(cluster)
-    }
+    return dict(map(_named, clusters.usage(cluster)))
+
+
+def _named(row: tuple[str, datetime, float, float, int, int]) -> tuple[str, NodeUsage]:
+    name, at, cpu, memory, whole_cpu, whole_memory = row
+    return name, NodeUsage(cpu, memory, at.timestamp(), (float(whole_cpu), float(whole_memory)))

@@ -116,7 +116,7 @@ def wait_for(poller: NodeMetricsPoller, wanted: Sequence[NodeMetrics]) -> None:
         (TypeError("not understood"), node_metrics._EVERY_SECONDS),
     ],
 )
-def test_after_a_failure_there_is_no_usage_and_it_is_asked_again(error: Exception, pause: float) -> None:
+def test_after_a_failure_there_is_no_usage_and_it_is_read_again(error: Exception, pause: float) -> None:
     poller = NodeMetricsPoller(Measured(FOUND, error))
     assert poller._poll() == node_metrics._EVERY_SECONDS
     assert poller.measure_nodes() == FOUND
@@ -148,7 +148,7 @@ def server() -> Iterator[MetricsServer]:
         yield made
 
 
-def test_prometheus_is_asked_for_all_nodes_at_once(server: MetricsServer) -> None:
+def test_prometheus_answers_for_all_nodes_at_once(server: MetricsServer) -> None:
     server.prometheus = {
         "node_cpu_seconds_total": {"a:9100": 40, "b": 50, "c": float("nan"), "elsewhere": 1},
         "node_memory_MemAvailable_bytes": {"a:9100": 20, "b": 30, "c": 10},

@@ -107,7 +107,7 @@ class HyperNodeLevelSerializer(serializers.Serializer[Any]):
     tier_name = serializers.CharField()
 
 
-class CardUsageSerializer(serializers.Serializer[dict[str, Any]]):
+class CardMetricsSerializer(serializers.Serializer[dict[str, Any]]):
     """What processes use of a card."""
 
     resource = serializers.CharField(help_text="counts the card: jobs request it")
@@ -122,7 +122,7 @@ class NodeUsageSerializer(serializers.Serializer[NodeUsageRow]):
     measured_at = serializers.DateTimeField(source="at")
     cpu = serializers.FloatField()
     memory = serializers.FloatField()
-    cards = CardUsageSerializer(many=True, help_text="at present; those that are measured")
+    cards = CardMetricsSerializer(many=True, help_text="at present; those that are measured")
 
 
 class NodeSerializer(serializers.ModelSerializer[Any]):

@@ -166,7 +166,7 @@ class UsageFacts:
     """The usage of a node (by name), the mean of the last minutes, up to `at`: per cent of the node's CPU and memory.
 
     `whole_cpu`, `whole_memory`: these in thousandths of a core and in bytes. `cards`: the present usage of its cards,
-    as `domain.node_usage.CardUsage`.
+    as `domain.node_usage.CardMetrics`.
     """
 
     name: str

@@ -216,9 +216,9 @@ def observe_usage(cluster_id: int, epoch: int, found: Iterable[UsageFacts]) -> N
     news = {facts.name: facts for facts in found}
     with transaction.atomic():
         leases.assert_held(cluster_id, epoch)
-        known = Node.objects.filter(cluster_id=cluster_id).values_list("name", "pk")
+        known = Node.objects.filter(cluster_id=cluster_id, name__in=news.keys()).values_list("name", "pk")
         NodeUsageRow.objects.bulk_create(
-            [NodeUsageRow(node_id=pk, **_without_name(news[name])) for name, pk in known if name in news],
+            [NodeUsageRow(node_id=pk, **_without_name(news[name])) for name, pk in known],
             batch_size=1000,
             update_conflicts=True,
             unique_fields=["node"],

@@ -29,7 +29,7 @@ Sizes = Mapping[str, Resources]
 """The CPU and memory of nodes by name, with the parts that pods cannot request."""
 
 
-class Source(Protocol):
+class UsageSource(Protocol):
     """Who measures. `measure`: the usage of these nodes; raises BackendError."""
 
     def measure(self, sizes: Sizes) -> Sequence[NodeMetrics]: ...
@@ -38,7 +38,7 @@ class Source(Protocol):
 class NodeMetricsPoller:
     """The last measurement of all nodes. Implements `base.NodeMeter`."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: UsageSource) -> None:
         self._source = source
         self._lock, self._closing = threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None

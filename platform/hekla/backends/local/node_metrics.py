@@ -14,7 +14,7 @@ from hekla.backends.local import gpus, machine
 from hekla.backends.local.config import LocalConfig
 from hekla.backends.local.pod_metrics import group_memory
 from hekla.domain.cards import MAX_CARDS, NUMBER, NVIDIA
-from hekla.domain.node_usage import CardUsage
+from hekla.domain.node_usage import CardMetrics
 from hekla.domain.resources import Resources
 
 _LEAST_SECONDS = 0.5
@@ -50,7 +50,7 @@ class MachineMeter:
         sizes = Resources({name: whole[name] for name in ("cpu", "memory")})
         return [NodeMetrics(machine.node_name(), at, cpu, memory, sizes, tuple(self._cards()))]
 
-    def _cards(self) -> Iterator[CardUsage]:
+    def _cards(self) -> Iterator[CardMetrics]:
         """The usage of NVIDIA's GPUs, if they are the node's cards."""
         if self._config.cards or not gpus.has_nvml():
             return
@@ -65,10 +65,10 @@ class MachineMeter:
                 pynvml.nvmlShutdown()
 
 
-def _card(resource: str, index: int) -> CardUsage:
+def _card(resource: str, index: int) -> CardMetrics:
     gpu = pynvml.nvmlDeviceGetHandleByIndex(index)
     busy = float(pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu)
-    return CardUsage(resource, index, busy, int(pynvml.nvmlDeviceGetMemoryInfo(gpu).used) // _MIB)
+    return CardMetrics(resource, index, busy, int(pynvml.nvmlDeviceGetMemoryInfo(gpu).used) // _MIB)
 
 
 def _cpu_times() -> _CpuTimes:

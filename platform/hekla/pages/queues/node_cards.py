@@ -20,7 +20,7 @@ _MOST = 8
 class CardView:
     """A card of a node. `pods`: those that hold it and that the person may see; `others`: how many more there are.
 
-    `usage`: as `domain.node_usage.CardUsage`; None if it was not measured in the last minutes.
+    `usage`: as `domain.node_usage.CardMetrics`; None if it was not measured in the last minutes.
     """
 
     card: NodeCard

@@ -26,7 +26,7 @@ import numpy as np
 from hekla.domain.resources import InvalidQuantity, parse_quantity
 from hekla.domain.scheduling_inputs import Input
 from hekla.domain.translation import gettext_noop
-from hekla.engine.columns import EPSILON, Mask, NodeTable, Rows, fits
+from hekla.engine.columns import EPSILON, Mask, NodeTable, Rows, Vector, fits
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
@@ -66,24 +66,49 @@ NEEDS = (
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Enlarge the nodes for offline pods, and make offline pods yield."""
-    table = session.table
     has_targets, room = measured.has_targets(option), measured.measured_room(session, option)
-    more = np.zeros_like(table.allocatable)
-    for at, name in enumerate(_MORE):
-        written = np.array([_amount(node, name) for node in table.nodes], dtype=float)
-        more[:, at] = np.where(np.isnan(written), room.more[:, at], written)
-    is_written = np.array(
-        [any(name in node.annotations for name in NODE_ANNOTATIONS) for node in table.nodes], dtype=bool
-    )
-    size = table.allocatable.copy()
+    written = _written(session.table.nodes)
+    is_written = ~np.isnan(written).all(axis=1)
+    room = room.without(is_written)
+    _enlarge(session, option, np.where(np.isnan(written), room.more, written))
+    offline = {uid for uid, job in session.jobs.items() if job.pods and all(map(is_offline, job.pods))}
+
+    def is_crowded(pod: PodInfo, _table: NodeTable) -> list[Refusal]:
+        if not is_offline(pod):
+            return []
+        return [
+            Refusal(room.crowded[:, at], f"{name} usage is too high", is_lasting=False) for at, name in enumerate(_MORE)
+        ]
+
+    def online_first(job: JobInfo) -> bool:
+        return job.group.uid in offline
+
+    def leavers(pods: Sequence[PodInfo]) -> list[PodInfo]:
+        over = (session.table.idle < -EPSILON).any(axis=1) & (is_written | (not has_targets))
+        found = [victim for row in _rows(over) for victim in _leavers(session, pods, row)]
+        busy = _rows(room.busy.any(axis=1)) if measured.may_evict(session, option) else ()
+        return found + [victim for row in busy for victim in _offline(session, pods, row)[:1]]
+
+    session.register(ExtensionPoint.TASK_CLASS, option, is_offline)
+    session.register(ExtensionPoint.PREDICATE, option, is_crowded)
+    session.register(ExtensionPoint.JOB_ORDER, option, online_first)
+    session.register(ExtensionPoint.PREEMPTABLE, option, lambda pod, candidates: _yielding(session, pod, candidates))
+    session.register(ExtensionPoint.RECLAIMABLE, option, lambda pod, candidates: _yielding(session, pod, candidates))
+    session.register(ExtensionPoint.SPARED, option, _spared)
+    session.register(ExtensionPoint.VICTIM_TASKS, option, leavers)
+
+
+def _enlarge(session: Session, option: PluginOption, room: Vector) -> None:
+    """Add this room for CPU and memory to the nodes. Online pods still get no more than the size of a node."""
+    table = session.table
+    size, more = table.allocatable.copy(), np.zeros_like(table.allocatable)
+    more[:, : len(_MORE)] = room
     table.enlarge(more)
     online = np.zeros_like(size)
     for row, residents in enumerate(session.node_pods):
         for pod in residents.values():
             if pod.status in ALLOCATED and not is_offline(pod):
                 online[row] += pod.request
-
-    offline = {uid for uid, job in session.jobs.items() if job.pods and all(map(is_offline, job.pods))}
 
     def update(pod: PodInfo, row: int, sign: int) -> None:
         if not is_offline(pod):
@@ -96,30 +121,8 @@ def open_session(session: Session, option: PluginOption) -> None:
             Refusal(~fits(pod.request, size[rows] - online[rows]), "full of online work", is_unresolvable=False)
         ]
 
-    def is_crowded(pod: PodInfo, _table: NodeTable) -> list[Refusal]:
-        if not is_offline(pod):
-            return []
-        crowded = room.crowded & ~is_written[:, np.newaxis]
-        return [Refusal(crowded[:, at], f"{name} usage is too high", is_lasting=False) for at, name in enumerate(_MORE)]
-
-    def online_first(job: JobInfo) -> bool:
-        return job.group.uid in offline
-
-    def leavers(pods: Sequence[PodInfo]) -> list[PodInfo]:
-        over = (table.idle < -EPSILON).any(axis=1) & (is_written | (not has_targets))
-        taken_back = [victim for row in _rows(over) for victim in _leavers(session, pods, row)]
-        busy = _rows(room.busy.any(axis=1) & ~is_written) if measured.may_evict(session, option) else ()
-        return taken_back + [victim for row in busy for victim in _offline(session, pods, row)[:1]]
-
     session.on_change.append(update)
-    session.register(ExtensionPoint.TASK_CLASS, option, is_offline)
-    session.register(ExtensionPoint.PREDICATE, option, is_crowded)
     session.register(ExtensionPoint.CHANGING_PREDICATE, option, within_size)
-    session.register(ExtensionPoint.JOB_ORDER, option, online_first)
-    session.register(ExtensionPoint.PREEMPTABLE, option, lambda pod, candidates: _yielding(session, pod, candidates))
-    session.register(ExtensionPoint.RECLAIMABLE, option, lambda pod, candidates: _yielding(session, pod, candidates))
-    session.register(ExtensionPoint.SPARED, option, _spared)
-    session.register(ExtensionPoint.VICTIM_TASKS, option, leavers)
 
 
 def is_offline(pod: PodInfo) -> bool:
@@ -127,9 +130,13 @@ def is_offline(pod: PodInfo) -> bool:
     return pod.spec.annotations.get(LEVEL) == OFFLINE
 
 
-def _amount(node: NodeSpec, name: str) -> float:
-    """The oversubscription that an annotation gives; not a number without one."""
-    text = node.annotations.get(_MORE[name])
+def _written(nodes: Sequence[NodeSpec]) -> Vector:
+    """The oversubscription that annotations give, one row for each node; not a number where there is none."""
+    found = [[_amount(name, node.annotations.get(key)) for name, key in _MORE.items()] for node in nodes]
+    return np.array(found, dtype=float).reshape(len(nodes), len(_MORE))
+
+
+def _amount(name: str, text: str | None) -> float:
     try:
         return np.nan if text is None else parse_quantity(name, text)
     except InvalidQuantity:

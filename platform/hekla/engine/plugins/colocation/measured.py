@@ -38,6 +38,11 @@ class MeasuredRoom:
     crowded: Mask
     busy: Mask
 
+    def without(self, rows: Mask) -> "MeasuredRoom":
+        """The same, with nothing for these nodes."""
+        others = ~rows[:, np.newaxis]
+        return MeasuredRoom(self.more * others, self.crowded & others, self.busy & others)
+
 
 def has_targets(option: PluginOption) -> bool:
     """Whether usage that is measured oversubscribes nodes."""
