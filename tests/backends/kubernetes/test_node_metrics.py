@@ -15,6 +15,7 @@ from hekla.backends.kubernetes import node_metrics, prometheus
 from hekla.backends.kubernetes.api import ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig, PrometheusConfig
 from hekla.backends.kubernetes.node_metrics import MetricsApi, NodeMetricsPoller, Sizes
+from hekla.backends.kubernetes.permissions import NODE_METRICS, REQUIRED
 from hekla.backends.kubernetes.prometheus import Prometheus
 from hekla.domain.errors import Invalid
 from hekla.domain.resources import Resources
@@ -137,6 +138,11 @@ def test_thread_ends_when_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     poller.measure_nodes()
     assert poller._thread not in (None, thread)
     poller.close()
+
+
+def test_permission_differs_in_words_from_that_on_nodes() -> None:
+    assert str(NODE_METRICS) == "list nodes.metrics.k8s.io *"
+    assert str(NODE_METRICS) not in map(str, {*REQUIRED} - {NODE_METRICS})
 
 
 # Prometheus.

@@ -68,7 +68,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     """Enlarge the nodes for offline pods, and make offline pods yield."""
     has_targets, room = measured.has_targets(option), measured.measured_room(session, option)
     written = _written(session.table.nodes)
-    is_written = ~np.isnan(written).all(axis=1)
+    is_written: Mask = np.asarray(~np.isnan(written).all(axis=1))
     room = room.without(is_written)
     _enlarge(session, option, np.where(np.isnan(written), room.more, written))
     offline = {uid for uid, job in session.jobs.items() if job.pods and all(map(is_offline, job.pods))}
@@ -85,9 +85,11 @@ def open_session(session: Session, option: PluginOption) -> None:
 
     def leavers(pods: Sequence[PodInfo]) -> list[PodInfo]:
         over = (session.table.idle < -EPSILON).any(axis=1) & (is_written | (not has_targets))
-        found = [victim for row in _rows(over) for victim in _leavers(session, pods, row)]
-        busy = _rows(room.busy.any(axis=1)) if measured.may_evict(session, option) else ()
-        return found + [victim for row in busy for victim in _offline(session, pods, row)[:1]]
+        busy = room.busy.any(axis=1) & measured.may_evict(session, option)
+        return [
+            *(victim for row in np.flatnonzero(over).tolist() for victim in _leavers(session, pods, row)),
+            *(victim for row in np.flatnonzero(busy).tolist() for victim in _offline(session, pods, row)[:1]),
+        ]
 
     session.register(ExtensionPoint.TASK_CLASS, option, is_offline)
     session.register(ExtensionPoint.PREDICATE, option, is_crowded)
@@ -141,11 +143,6 @@ def _amount(name: str, text: str | None) -> float:
         return np.nan if text is None else parse_quantity(name, text)
     except InvalidQuantity:
         return 0.0
-
-
-def _rows(mask: Mask) -> list[int]:
-    found: list[int] = np.flatnonzero(mask).tolist()
-    return found
 
 
 def _yielding(session: Session, pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo] | None:
