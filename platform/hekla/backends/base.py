@@ -17,6 +17,7 @@ from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cards import HeldCard, NodeCard
 from hekla.domain.network_topology import HyperNodeLevel
+from hekla.domain.node_usage import CardMetrics
 from hekla.domain.numa import NumaTopology
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
@@ -181,6 +182,21 @@ class PodMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeMetrics:
+    """What all processes of a node use, those outside of pods included, as measured at an instant.
+
+    `cpu`, `memory`: per cent of `whole`, the node's CPU and memory with the parts that pods cannot request.
+    """
+
+    name: str
+    at: datetime
+    cpu: float
+    memory: float
+    whole: Resources
+    cards: Sequence[CardMetrics] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory:
     """Everything at a backend now, for the audit.
 
@@ -285,6 +301,16 @@ class Metrics(Protocol):
         """What these pods use now, without pods that do not run or cannot be measured. Raises BackendError."""
 
 
+class NodeMeter(Protocol):
+    """Measures what nodes use."""
+
+    def measure_nodes(self) -> Sequence[NodeMetrics]:
+        """The present usage of the nodes that can be measured, without delay: perhaps as measured half a minute ago.
+
+        Raises BackendError.
+        """
+
+
 class DisruptionBudgets(Protocol):
     """Limits how many pods may be disrupted at once."""
 
@@ -324,6 +350,11 @@ class Backend(ABC):
     @property
     def metrics(self) -> Metrics | None:
         """What pods use."""
+        return None
+
+    @property
+    def node_meter(self) -> NodeMeter | None:
+        """What nodes use."""
         return None
 
     @property

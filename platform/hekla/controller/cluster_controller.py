@@ -34,6 +34,7 @@ from hekla.controller import (
     garbage_collection,
     job_faults,
     metrics,
+    node_usage,
     nodes,
     observations,
     pod_metrics,
@@ -95,6 +96,7 @@ class ClusterController:
         self._nodes = Timer(timedelta(seconds=10))
         self.full_look = Timer(timedelta(seconds=5))
         self._measuring = Timer(pod_metrics.EVERY)
+        self.measuring_nodes = Timer(node_usage.EVERY)
         self._thinning = Timer(pod_metrics.THIN_EVERY)
         self._purging = Timer(timedelta(minutes=1))
         self.sweeping = Timer(timedelta(minutes=5))
@@ -172,6 +174,7 @@ class ClusterController:
         if self._nodes.is_due(now):
             nodes.refresh(cluster, epoch, lease.backend, now=now)
             self._nodes.done_at = now
+        self._measure_nodes(lease, now)
         # 3. If the cluster has its own scheduler, follow its jobs: there is nothing to decide.
         if lease.backend.delegated is not None:
             delegated.reconcile_delegated(cluster, lease, lease.backend.delegated, self.cache.faults)
@@ -214,6 +217,16 @@ class ClusterController:
         if self._thinning.is_due(now):
             usage.thin(now=now)
             self._thinning.done_at = now
+
+    def _measure_nodes(self, lease: LeaseContext, now: datetime) -> None:
+        """Record what nodes use. If none was measured, the next reconciliation tries again."""
+        meter = lease.backend.node_meter
+        if meter is None or not self.measuring_nodes.is_due(now):
+            return
+        stored = node_usage.measure_nodes(lease, meter, self.state.usage)
+        if stored is not None:
+            self.measuring_nodes.done_at = now
+            self.cache.usage.update(stored)
 
     def _is_quiet(self, now: datetime) -> bool:
         """Whether nothing was recorded since the last full check, which is recent: time alone can change decisions."""

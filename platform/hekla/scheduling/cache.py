@@ -25,6 +25,7 @@ from hekla.domain.phases import PodPhase
 from hekla.engine import model
 from hekla.scheduling import snapshot, topology
 from hekla.scheduling.job_faults import SPEC, JobFaults
+from hekla.scheduling.node_usage import UsageCache
 from hekla.scheduling.snapshot import Snapshot
 
 _ALL_EVERY = timedelta(minutes=5)
@@ -76,6 +77,7 @@ class ClusterCache:
     _snapshot: Snapshot | None = None
     """The last snapshot, until one of its jobs is read again."""
     faults: JobFaults = field(default_factory=JobFaults)
+    usage: UsageCache = field(default_factory=UsageCache)
 
     def invalidate(self, job_ids: Iterable[int]) -> None:
         """Read these jobs again at the next refresh: they are written to, and not every write is an event."""
@@ -91,6 +93,7 @@ class ClusterCache:
             self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
             self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
             self._snapshot = self._nodes_snapshot = None
+            self.usage.invalidate()
             self._read(found, nominated, now)
             self._read_at = now
         else:
@@ -222,14 +225,15 @@ class ClusterCache:
         if self._nodes_snapshot is None:
             self._nodes_snapshot = self._read_nodes(cluster)
         hypernodes = self._hypernodes_of(cluster, self._nodes_snapshot)
+        nodes = self.usage.added_to(self._nodes_snapshot, cluster)
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
         bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
-        around = (self._nodes_snapshot, hypernodes, known, bounds)
+        around = (nodes, hypernodes, known, bounds)
         if self._snapshot is None or _around(self._snapshot.state) != around:
             job_info = tuple(entry.job_info for entry in self._entries.values())
             self._snapshot = Snapshot(
                 model.ClusterState(
-                    nodes=self._nodes_snapshot,
+                    nodes=nodes,
                     hyper_nodes=hypernodes,
                     queues=known,
                     jobs=job_info,

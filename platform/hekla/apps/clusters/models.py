@@ -1,6 +1,7 @@
 """Clusters, and their credentials, health, nodes, policies, leases and environments."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -158,6 +159,38 @@ class Node(models.Model):
             self.numa,
             self.images_digest,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class UsageFacts:
+    """The usage of a node (by name), the mean of the last minutes, up to `at`: per cent of the node's CPU and memory.
+
+    `whole_cpu`, `whole_memory`: these in thousandths of a core and in bytes. `cards`: the present usage of its cards,
+    as `domain.node_usage.CardMetrics`.
+    """
+
+    name: str
+    at: datetime
+    cpu: float
+    memory: float
+    whole_cpu: int
+    whole_memory: int
+    cards: list[dict[str, Any]] = field(default_factory=list)
+
+
+class NodeUsageRow(models.Model):
+    """The usage of a node as last stored: written if it changed noticeably, and before it is too old to be used."""
+
+    node = models.OneToOneField(Node, on_delete=models.CASCADE, primary_key=True, related_name="usage")
+    at = models.DateTimeField()
+    cpu = models.FloatField()
+    memory = models.FloatField()
+    whole_cpu = models.BigIntegerField()
+    whole_memory = models.BigIntegerField()
+    cards = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"node {self.node_id}: {self.cpu:.0f} % of its CPU, {self.memory:.0f} % of its memory"
 
 
 class PolicyVersion(models.Model):

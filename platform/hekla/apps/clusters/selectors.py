@@ -1,6 +1,7 @@
 """Queries for clusters, nodes, policies, leases and environments."""
 
 from collections.abc import Collection
+from datetime import datetime
 from itertools import repeat
 from typing import Any, TypedDict
 
@@ -16,10 +17,12 @@ from hekla.apps.clusters.models import (
     Environment,
     Lease,
     Node,
+    NodeUsageRow,
     PolicyVersion,
     StoredClusterKey,
 )
 from hekla.domain.errors import NotFound
+from hekla.domain.node_usage import MAX_AGE
 from hekla.domain.resources import Resources
 from hekla.lib.encryption import DecryptionError
 
@@ -113,6 +116,24 @@ def node_cards(nodes: Collection[Node]) -> dict[int, list[dict[str, Any]]]:
     """The cards of each of these nodes that has some, by row id."""
     found = Node.objects.filter(pk__in=[node.pk for node in nodes]).exclude(cards=[])
     return dict(found.values_list("pk", "cards"))
+
+
+def usage(cluster: Cluster) -> list[tuple[str, datetime, float, float, int, int]]:
+    """Of each measured node: its name, when, and its CPU and memory, in per cent and of what (`models.UsageFacts`)."""
+    found = NodeUsageRow.objects.filter(node__cluster=cluster)
+    return list(found.values_list("node__name", "at", "cpu", "memory", "whole_cpu", "whole_memory"))
+
+
+def fresh_usage(nodes: Collection[Node], *, now: datetime) -> dict[int, NodeUsageRow]:
+    """The usage of these nodes by row id, without old measurements."""
+    found = NodeUsageRow.objects.filter(pk__in=[node.pk for node in nodes], at__gte=now - MAX_AGE)
+    return {one.pk: one for one in found}
+
+
+def has_usage(cluster: Cluster, *, now: datetime) -> bool:
+    """Whether the usage of a node of the cluster was measured recently."""
+    recent = NodeUsageRow.objects.filter(node__cluster_id=cluster.pk, at__gte=now - MAX_AGE)
+    return cluster.pk is not None and recent.exists()
 
 
 def sizes(cluster: Cluster) -> list[Resources]:

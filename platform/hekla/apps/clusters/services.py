@@ -1,12 +1,12 @@
 """Changes to clusters, their credentials, health, nodes, policies and environments."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypedDict
 
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.db.models import Max, ProtectedError
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
@@ -21,8 +21,10 @@ from hekla.apps.clusters.models import (
     Environment,
     Node,
     NodeFacts,
+    NodeUsageRow,
     PolicyVersion,
     StoredClusterKey,
+    UsageFacts,
 )
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import CONTROLLER, Actor, record, unit_of_work
@@ -204,6 +206,31 @@ def observe_nodes(cluster: Cluster, reported: Iterable[NodeFacts], *, now: datet
                 before = known.get(facts.name)
                 if before is None or replace(before, images_digest=facts.images_digest) != facts:
                     _tell(cluster, _node_event(node), CONTROLLER, now)
+
+
+def observe_usage(cluster_id: int, epoch: int, found: Iterable[UsageFacts]) -> None:
+    """Store the usage of these nodes; unknown ones are left out. No event: usage changes all the time.
+
+    Raises LeaseLost.
+    """
+    news = {facts.name: facts for facts in found}
+    with transaction.atomic():
+        leases.assert_held(cluster_id, epoch)
+        known = Node.objects.filter(cluster_id=cluster_id, name__in=news.keys()).values_list("name", "pk")
+        NodeUsageRow.objects.bulk_create(
+            [NodeUsageRow(node_id=pk, **_without_name(news[name])) for name, pk in known],
+            batch_size=1000,
+            update_conflicts=True,
+            unique_fields=["node"],
+            update_fields=_USAGE_FIELDS,
+        )
+
+
+_USAGE_FIELDS = [one.name for one in fields(UsageFacts) if one.name != "name"]
+
+
+def _without_name(facts: UsageFacts) -> dict[str, Any]:
+    return {name: getattr(facts, name) for name in _USAGE_FIELDS}
 
 
 def lose_node(node: Node, *, epoch: int, now: datetime) -> None:

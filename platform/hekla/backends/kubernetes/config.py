@@ -2,6 +2,7 @@
 
 import ipaddress
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -106,6 +107,30 @@ class IngressConfig(config.BackendConfig):
     tls: bool = False
 
 
+def _server(address: str) -> str:
+    """The address of a server. Raises ValueError, also for metadata services."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise ValueError(translate("Must be the address of a server, for example http://prometheus.monitoring:9090."))
+    try:
+        found = ipaddress.ip_network(parts.hostname)
+    except ValueError:
+        return address  # a name
+    if any(is_within(found, ipaddress.ip_network(closed)) for closed in METADATA):
+        raise ValueError(translate("Metadata services and addresses of the link are not used."))
+    return address
+
+
+class PrometheusConfig(config.BackendConfig):
+    """The Prometheus that measures the nodes, with the metrics of its node exporter.
+
+    `node_label`: the label of these metrics whose value is the name of a node; a port after the name is ignored.
+    """
+
+    address: Annotated[str, Field(max_length=500), AfterValidator(_server)]
+    node_label: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=100)] = "instance"
+
+
 class KubernetesConfig(config.ClusterConfig):
     """The API server, and the pods and nodes that Hekla uses there.
 
@@ -137,6 +162,7 @@ class KubernetesConfig(config.ClusterConfig):
     - `egress_to_tenant`: whether they may to all pods of their tenant, and not only to those of their job.
     - `name_servers`: addresses of name servers other than the pods of the cluster's own; the default is that of
       NodeLocal DNSCache. Only the port of name servers is opened.
+    - `prometheus`: measures the usage of nodes; None: the cluster's own metrics API does, if there is one.
     - `capabilities`: Linux capabilities that pods have, for programs such as an SSH server that runs as root.
     """
 
@@ -168,6 +194,8 @@ class KubernetesConfig(config.ClusterConfig):
     name_servers: Annotated[tuple[Annotated[str, AfterValidator(_servers)], ...], Field(max_length=20)] = (
         "169.254.20.10/32",
     )
+
+    prometheus: PrometheusConfig | None = None
 
     @property
     def uses_hypernode_objects(self) -> bool:

@@ -9,11 +9,13 @@ from hekla.backends.kubernetes.hypernodes import HyperNodes
 from hekla.backends.kubernetes.ingresses import Ingresses
 from hekla.backends.kubernetes.layout import NamespaceLayout, PodLocator
 from hekla.backends.kubernetes.manifests import Manifests
+from hekla.backends.kubernetes.node_metrics import MetricsApi, NodeMetricsPoller
 from hekla.backends.kubernetes.numa_topologies import NumaTopologies
 from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.backends.kubernetes.pod_creation import PodCreation
 from hekla.backends.kubernetes.pod_deletion import PodDeletion
 from hekla.backends.kubernetes.priority_classes import PodPriorityClasses
+from hekla.backends.kubernetes.prometheus import Prometheus
 from hekla.backends.kubernetes.spool import Spool
 from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces
 from hekla.lib.once_property import once_property
@@ -53,6 +55,11 @@ class KubernetesParts:
         return NumaTopologies(self.api)
 
     @once_property
+    def node_metrics(self) -> NodeMetricsPoller:
+        prometheus, clock = self.config.prometheus, self.context.clock
+        return NodeMetricsPoller(Prometheus(prometheus, clock) if prometheus else MetricsApi(self.api, clock))
+
+    @once_property
     def locator(self) -> PodLocator:
         return PodLocator(self.layout, self.cache)
 
@@ -85,6 +92,6 @@ class KubernetesParts:
 
     def close(self) -> None:
         """End the watches, the requests and the connections."""
-        for part in ("cache", "numa_topologies", "client", "api"):
+        for part in ("cache", "numa_topologies", "node_metrics", "client", "api"):
             if made := vars(self).get(part):
                 made.close()

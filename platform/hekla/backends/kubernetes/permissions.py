@@ -15,7 +15,7 @@ from hekla.backends.kubernetes.resource_paths import ATTACHED, CLAIMS, INGRESSES
 if TYPE_CHECKING:
     from kubernetes.client import V1ResourceRule
 
-_RBAC = "rbac.authorization.k8s.io"
+_RBAC, _METRICS = "rbac.authorization.k8s.io", "metrics.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ class ClusterPermission:
         )
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.verb, self.resource, "*" if self.everywhere else self.namespace)))
+        resource = f"{self.resource}.{self.group}" if self.group == _METRICS else self.resource  # nodes are two kinds
+        return " ".join(filter(None, (self.verb, resource, "*" if self.everywhere else self.namespace)))
 
 
 HYPERNODES = ClusterPermission("list", "hypernodes", everywhere=True, group="topology.volcano.sh")
@@ -57,12 +58,15 @@ NUMA_TOPOLOGIES = tuple(
     for verb in ("list", "watch")
 )
 """Needed only where the server knows such objects."""
+NODE_METRICS = ClusterPermission("list", "nodes", everywhere=True, group=_METRICS)
+"""Needed only where the server serves this API, and no Prometheus is configured."""
 _ON_PODS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
 REQUIRED = (
     ClusterPermission("list", "nodes", everywhere=True),
     ClusterPermission("list", "pods", everywhere=True),
     HYPERNODES,
     *NUMA_TOPOLOGIES,
+    NODE_METRICS,
     *(ClusterPermission(verb, "pods") for verb in _ON_PODS),
     ClusterPermission("create", "pods/binding"),
     ClusterPermission("create", "pods/eviction"),

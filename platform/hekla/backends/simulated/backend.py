@@ -18,6 +18,7 @@ from hekla.backends.base import (
     Inventory,
     LogChunk,
     NodeInfo,
+    NodeMetrics,
     Observations,
     PodKey,
     PodOrder,
@@ -27,8 +28,10 @@ from hekla.backends.base import (
 from hekla.backends.kind import BackendContext
 from hekla.backends.simulated.config import SimulatedConfig
 from hekla.backends.simulated.journal import Entry, SimulationJournal
+from hekla.backends.simulated.node_usage import usage_of_nodes
 from hekla.backends.simulated.pod_plan import PodPlan, plan_pod, plan_tombstone
 from hekla.domain.addresses import Replica
+from hekla.domain.phases import PodPhase
 
 FIRST_ADDRESS = ipaddress.IPv4Address("10.64.0.1")
 SLOTS = 2**22 - 2
@@ -51,9 +54,23 @@ class SimulatedBackend(Backend):
     def runner(self) -> "SimulatedBackend":
         return self
 
+    @property
+    def node_meter(self) -> "SimulatedBackend":
+        return self
+
     def nodes(self) -> Sequence[NodeInfo]:
         """The nodes of the configuration."""
         return self._nodes
+
+    def measure_nodes(self) -> Sequence[NodeMetrics]:
+        """The usage in the configuration, and that of the running pods."""
+        if not any(entry.usage is not None for entry in self._config.nodes):
+            return ()
+        with self._turn:
+            self._catch_up()
+            now = self._now()
+            running = [plan for plan in self._pods.values() if plan.phase(now) is PodPhase.RUNNING]
+        return usage_of_nodes(self._config, running, now)
 
     def address(self, replica: Replica) -> str:
         """An address in a network that does not exist."""

@@ -36,7 +36,10 @@ class TaintConfig(BackendConfig):
 
 
 class SimulatedNodeConfig(BackendConfig):
-    """One node, or `count` equal nodes, whose names get a number. `images`: sizes by name, as `{"tool:1": "5Gi"}`."""
+    """One node, or `count` equal nodes, whose names get a number. `images`: sizes by name, as `{"tool:1": "5Gi"}`.
+
+    `usage`: what the node uses beside its pods, as `{"cpu": "500m"}`; None: its usage is not measured.
+    """
 
     name: str = Field(min_length=1, max_length=200)
     count: int | None = Field(default=None, ge=1, le=100_000)
@@ -46,6 +49,7 @@ class SimulatedNodeConfig(BackendConfig):
     taints: Annotated[tuple[TaintConfig, ...], Field(max_length=64)] = ()
     images: Annotated[Quantities, Field(max_length=100)] = {}
     cards: Cards = ()
+    usage: Quantities | None = None
 
     def nodes(self) -> Iterator[NodeInfo]:
         """The nodes of this entry."""
@@ -62,7 +66,9 @@ class SimulatedNodeConfig(BackendConfig):
 
 
 class SimulatedConfig(ClusterConfig):
-    """The whole cluster. `speed`: simulated seconds per real second."""
+    """The whole cluster. `speed`: simulated seconds per real second. `pod_usage`: the part of its requests that a
+    running pod uses.
+    """
 
     nodes: tuple[SimulatedNodeConfig, ...] = ()
     seed: int = 0
@@ -71,3 +77,4 @@ class SimulatedConfig(ClusterConfig):
     run_seconds: SecondsRange = SecondsRange(min=60, max=600)
     stop_seconds: Seconds = 2.0
     failure_rate: float = Field(default=0.0, ge=0, le=1)
+    pod_usage: float = Field(default=1.0, ge=0, le=100)
