@@ -122,6 +122,7 @@ def small_cluster(control_plane: ControlPlane) -> ControlPlane:
     _grant(control_plane, "rights.yaml")
     _grant(control_plane, "rights-adopted.yaml")
     _grant(control_plane, "rights-priorities.yaml")
+    _grant(control_plane, "rights-devices.yaml")
     _grant(control_plane, "rights-connections.yaml")
     return control_plane
 
@@ -131,6 +132,13 @@ def granted_namespace(small_cluster: ControlPlane, namespace: str) -> str:
     """A namespace in which the user `hekla` has exactly the permissions of a deployment."""
     grant_in_namespace(small_cluster, "rights.yaml", namespace)
     return namespace
+
+
+@pytest.fixture
+def claims_namespace(small_cluster: ControlPlane, granted_namespace: str) -> str:
+    """A namespace in which the user `hekla` also has exactly the permissions to allocate claims."""
+    grant_in_namespace(small_cluster, "rights-devices.yaml", granted_namespace)
+    return granted_namespace
 
 
 @pytest.fixture

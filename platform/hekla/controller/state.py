@@ -69,6 +69,7 @@ class ReconcilerState:
     - `protected`: by row, pods that a disruption budget protects.
     - `tenancy`: by tenant, the order last applied and until when it is valid, on the monotonic clock;
       `has_removed_others`: objects of tenants without jobs were removed.
+    - `objects`: the devices and claims last recorded; `needs_devices`: whether the policy needs them.
     - `start_delays`: by row, jobs with pods that the cluster refused at their last start.
     """
 
@@ -82,5 +83,7 @@ class ReconcilerState:
     protected: dict[int, ProtectedPod] = field(default_factory=dict)
     tenancy: dict[str, tuple[TenantOrder, float]] = field(default_factory=dict)
     has_removed_others: bool = False
+    objects: object = None
+    needs_devices: bool = False
     start_delays: dict[int, StartDelay] = field(default_factory=dict)
     displayed_queues: DisplayedQueueState = field(default_factory=DisplayedQueueState)

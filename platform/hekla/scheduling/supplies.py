@@ -47,6 +47,7 @@ FROM_BACKENDS = frozenset(
         Input.NODE_IMAGES,
         Input.HYPERNODES,
         Input.NUMA_CELLS,
+        Input.DEVICES,
     }
 )
 """What the snapshot passes on from the reports of backends."""
@@ -69,6 +70,8 @@ def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
         reported[Input.HYPERNODES] = _("topology_labels of the cluster: %s") % ", ".join(labels)
     elif Input.HYPERNODES in reported and not clusters.has_hypernodes(cluster):
         del reported[Input.HYPERNODES]
+    if not cluster.config.get("devices"):
+        reported.pop(Input.DEVICES, None)
     if Input.NUMA_CELLS in reported and not clusters.has_numa_cells(cluster):
         del reported[Input.NUMA_CELLS]
     return rows | reported

@@ -17,6 +17,7 @@ KIND = BackendKind(
         Input.NODE_ANNOTATIONS: gettext_noop("annotations of the cluster's nodes"),
         Input.NODE_IMAGES: gettext_noop("images that the nodes report"),
         Input.NUMA_CELLS: gettext_noop("Numatopology objects of the cluster"),
+        Input.DEVICES: gettext_noop("ResourceSlices, DeviceClasses and ResourceClaims of the cluster"),
         Input.HYPERNODES: gettext_noop("HyperNode objects of the cluster"),
     },
 )
