@@ -26,7 +26,7 @@ from hekla.controller.controllers import controllers
 from hekla.lib import clock
 from hekla.simulation.snapshot_cache import forget_all
 
-LAST_SECONDS = 25.0
+LAST_SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)

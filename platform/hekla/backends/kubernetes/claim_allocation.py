@@ -30,7 +30,7 @@ MAX_USERS = 256
 """Pods for which a claim can be reserved."""
 _MADE_WITHIN_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
-_TRIES = 5
+_TRIES = 20
 
 
 class ClaimAllocation:
@@ -149,7 +149,8 @@ class ClaimAllocation:
             except ApiError as error:
                 if error.status != CONFLICT:
                     raise
-                claim = await self._client.get(path)
+                await asyncio.sleep(_PAUSE_SECONDS)  # the watch brings the newer version
+                claim = self._claim(meta["namespace"], meta["name"])
             else:
                 return
         raise BackendError(f"The claim “{meta['name']}” changes all the time")

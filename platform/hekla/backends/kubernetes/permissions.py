@@ -114,15 +114,17 @@ _FOR_PORTS = (ClusterPermission("create", INGRESSES, group=api_group(INGRESSES))
 
 
 _DEVICES = "resource.k8s.io"
-DEVICES = tuple(
-    ClusterPermission(verb, resource, everywhere=True, group=_DEVICES)
-    for resource in ("resourceslices", "deviceclasses", "resourceclaims", "resourceclaimtemplates")
-    for verb in ("list", "watch")
+DEVICES = (
+    *(
+        ClusterPermission(verb, resource, everywhere=True, group=_DEVICES)
+        for resource in ("resourceslices", "deviceclasses", "resourceclaims", "resourceclaimtemplates")
+        for verb in ("list", "watch")
+    ),
+    ClusterPermission("patch", "resourceclaims/binding", everywhere=True, group=_DEVICES),
 )
 """Needed only where the server knows such objects."""
-_FOR_CLAIMS = (
-    *(ClusterPermission(verb, "resourceclaims", group=_DEVICES) for verb in ("get", "patch")),
-    *(ClusterPermission("patch", f"resourceclaims/{part}", group=_DEVICES) for part in ("status", "binding")),
+_FOR_CLAIMS = tuple(
+    ClusterPermission("patch", resource, group=_DEVICES) for resource in ("resourceclaims", "resourceclaims/status")
 )
 
 
