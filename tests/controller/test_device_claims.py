@@ -25,7 +25,9 @@ from hekla.scheduling import supplies
 pytestmark = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
 API = "/apis/resource.k8s.io/v1"
 Object = dict[str, Any]
-SELECTOR = "device.attributes['gpu.test'].model == 'h100' && device.capacity['gpu.test'].memory.isGreaterThan(quantity('70Gi'))"
+SELECTOR = """
+device.attributes['gpu.test'].model == 'h100' && device.capacity['gpu.test'].memory.isGreaterThan(quantity('70Gi'))
+"""
 
 
 def put(plane: ControlPlane, place: str, kind: str, name: str, spec: Object) -> None:
@@ -162,6 +164,7 @@ def test_claims_of_a_manifest_are_allocated_and_released(
     world.reconcile_until(lambda: all(not devices_of(claim) for claim in claims(small_cluster, world)))
 
 
+@pytest.mark.thorough
 def test_pods_share_an_existing_claim(world: World, machines: list[str], small_cluster: ControlPlane) -> None:
     one, two = (submit(world, name, resource_claim_name="shared") for name in ("one", "two"))
     pair = submit(world, "pair", resource_claim_template_name="two-cards")
@@ -175,6 +178,7 @@ def test_pods_share_an_existing_claim(world: World, machines: list[str], small_c
     world.reconcile_until(lambda: running(pair) == [machines[0]])
 
 
+@pytest.mark.thorough
 def test_missing_claim_keeps_the_job_waiting_until_it_exists(
     world: World, machines: list[str], small_cluster: ControlPlane
 ) -> None:
@@ -187,6 +191,7 @@ def test_missing_claim_keeps_the_job_waiting_until_it_exists(
     world.reconcile_until(lambda: running(job) == [machines[0]])
 
 
+@pytest.mark.thorough
 def test_cluster_without_claiming_jobs_reads_no_devices(world: World, machines: list[str]) -> None:
     job = services.submit(spec=spec("one", cpu="1"), tenant=world.tenant, user=world.alice, now=clock.now())
     world.reconcile_until(lambda: bool(running(job)))
