@@ -339,10 +339,16 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "a claim that pods share": Scenario(
         [Machine("cards", devices=[device("d-0"), device("d-1")]), Machine("plain")],
-        [[job("pair", 3, cpu="1", **claiming(shared="held"))], [job("next", 2, least=1, **claiming("one"))]],
+        [[job("some", 3, least=1, **claiming(shared="held"))], [job("next", 2, least=1, **claiming("one"))]],
         DEVICES,
         claims={"held": wanting()},
         templates={"one": wanting()},
+    ),
+    "a gang that shares a claim without devices yet": Scenario(
+        [Machine("cards", devices=[device("d-0")])],
+        [[job("gang", 2, **claiming(shared="held"))]],
+        DEVICES,
+        claims={"held": wanting()},
     ),
     "no device is left": Scenario(
         [Machine("cards", devices=[device("d-0")])],
@@ -385,5 +391,6 @@ NOTHING_FITS = {
     "no cell has enough CPUs",
     "another policy than the node's",
     "no such device",
+    "a gang that shares a claim without devices yet",
 }
 """The scenarios in which no pod is placed."""

@@ -58,8 +58,6 @@ class ClaimAllocation:
 
     async def allocate(self, order: PodOrder, pod: PodState) -> None:
         """Allocate the claims of a created pod, and reserve them for it. Raises StartDelayed, BackendError."""
-        if not order.settings.resource_claims:
-            return
         await asyncio.to_thread(self._store.follow)
         names = [await self._name(pod, claim) for claim in order.settings.resource_claims]
         async with contextlib.AsyncExitStack() as stack:

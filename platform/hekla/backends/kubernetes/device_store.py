@@ -151,9 +151,9 @@ def _claim(kind: ObjectKind, body: Json, scope: str) -> dict[str, Any]:
             {field: one[field] for field in ("request", "driver", "pool", "device")}
             for one in (allocation.get("devices") or {}).get("results") or ()
         ]
-        kept = {"devices": {"results": results}}
+        of_devices = {"devices": {"results": results}}
         reach = {"nodeSelector": allocation["nodeSelector"]} if allocation.get("nodeSelector") else {}
-        reported["status"] = {"allocation": kept | reach}
+        reported["status"] = {"allocation": of_devices | reach}
     return reported
 
 

@@ -1,6 +1,7 @@
 """DynamicResources: devices for a pod's claims must be free on the node, or reachable if already allocated.
 
-Devices are assumed for placements of this session, and for running pods whose claims have no recorded allocation.
+Devices are assumed for placements of this session, and for running pods whose claims have no recorded allocation. With
+`compatibility: volcano`, other pods with such a claim wait until its allocation is recorded.
 """
 
 from collections import Counter, defaultdict
@@ -65,6 +66,9 @@ class AssumedDevices:
     def _refusals(self, names: Names) -> Iterator[Refusal]:
         if any(name not in self._claims for name in names):
             yield Refusal(np.ones(len(self._session.table), dtype=bool), "device claim not found")
+            return
+        if self._session.policy.follows_volcano and any(name in self._assumed for name in names):
+            yield Refusal(np.ones(len(self._session.table), dtype=bool), "device claim is being allocated")
             return
         for name in names:
             if not self._is_unallocated(name):
