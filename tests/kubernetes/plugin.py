@@ -150,7 +150,7 @@ def connections(small_cluster: ControlPlane, granted_namespace: str) -> None:
 @pytest.fixture
 def tenants_namespace(small_cluster: ControlPlane, namespace: str) -> Iterator[str]:
     """A namespace; the user `hekla-tenants` may create namespaces of tenants beside it, as in a deployment."""
-    for file in ("rights.yaml", "rights-tenants.yaml"):
+    for file in ("rights.yaml", "rights-tenants.yaml", "rights-devices.yaml"):
         _grant(small_cluster, file, _HEKLA_TENANTS)
     grant_in_namespace(small_cluster, "rights.yaml", namespace, _HEKLA_TENANTS)
     yield namespace
