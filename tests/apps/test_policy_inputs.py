@@ -12,7 +12,7 @@ from tests.apps.conftest import People
 from tests.apps.test_policy_page import ada
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster, Lease, Node, NodeFacts, NodeUsageRow, PolicyVersion
+from hekla.apps.clusters.models import Cluster, ClusterObject, Lease, Node, NodeFacts, NodeUsageRow, PolicyVersion
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
 from hekla.apps.priorities import services as priorities
@@ -36,6 +36,7 @@ REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
 WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
 MOST_QUERIES = 9
 FOUR_CPUS, NO_CPU = Resources.parse({"cpu": 4}), Resources.parse({"cpu": 0})
+TEMPLATE = {"metadata": {"namespace": "", "name": "one/"}, "spec": {"devices": {"requests": [{"name": "card"}]}}}
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
@@ -279,6 +280,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         "topology_spread_constraints": [spread],
         "partition_size": 1,
         "min_partitions": 1,
+        "resource_claims": [{"name": "gpu", "resource_claim_template_name": "one"}],
     }
     near = {"mode": "soft"}
     job = people.submit(annotations=notes, priority_class="high", tasks=[task], network_topology=near)
@@ -296,6 +298,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
     usage = {"at": NOON, "cpu": 20, "memory": 30, "whole_cpu": 8000, "whole_memory": 2**34}
     NodeUsageRow.objects.create(node=Node.objects.get(), **usage)
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
+    ClusterObject.objects.create(cluster=people.cluster, kind="ResourceClaimTemplate", name="one", body=TEMPLATE)
     Queue.objects.update(required_node_groups=["a100"], hierarchy="root/vision")
     state = read_snapshot(people.cluster, now=clock.now()).state
     (group,), (node,) = state.jobs, state.nodes
@@ -317,6 +320,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.QUEUE_NODE_GROUPS: state.queues[0].affinity == NodeGroupAffinity(required=("a100",)),
         Input.JOB_TOPOLOGY: group.topology == NetworkTopology(is_hard=False),
         Input.HYPERNODES: [(one.name, one.nodes) for one in state.hyper_nodes] == [("a", {"n1"})],
+        Input.DEVICES: state.devices.claims[placed.constraints.device_claims[0]].requests[0].name == "card",
         Input.POD_LIMITS: placed.limits == placed.request,
         Input.NUMA_CELLS: node.numa == Numa("restricted", "static", (NumaCell(FOUR_CPUS, NO_CPU),)),
         Input.NODE_LABELS: node.labels == {"zone": "a"},

@@ -35,7 +35,7 @@ _CONTROLLERS = (
     "namespace", "serviceaccount", "serviceaccount-token", "root-ca-certificate-publisher", "garbage-collector",
     "pod-garbage-collector", "resourcequota", "job", "cronjob", "ttl-after-finished", "endpoints", "endpointslice",
     "replicaset", "deployment", "statefulset", "disruption", "clusterrole-aggregation", "node-lifecycle",
-    "taint-eviction", "persistentvolumeclaim-protection",
+    "taint-eviction", "persistentvolumeclaim-protection", "resourceclaim",
 )  # fmt: skip
 _AUDIT = {
     "apiVersion": "audit.k8s.io/v1",

@@ -6,7 +6,7 @@ after everything else has restarted; the controller stores the history.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cards import HeldCard, NodeCard
+from hekla.domain.cluster_objects import ObjectFacts
 from hekla.domain.network_topology import HyperNodeLevel
 from hekla.domain.node_usage import CardMetrics
 from hekla.domain.numa import NumaTopology
@@ -321,6 +322,15 @@ class DisruptionBudgets(Protocol):
         """
 
 
+class ClusterObjects(Protocol):
+    """Objects of the cluster that the engine reads: devices, and claims to them."""
+
+    def list_objects(self, tenants: Collection[str]) -> Sequence[ObjectFacts]:
+        """All of them that matter to jobs of these tenants, named by their short names; the very same object as before
+        if none has changed.
+        """
+
+
 class Backend(ABC):
     """One cluster. All methods are idempotent.
 
@@ -365,6 +375,11 @@ class Backend(ABC):
     @property
     def budgets(self) -> DisruptionBudgets | None:
         """Limits on how many pods may be disrupted at once."""
+        return None
+
+    @property
+    def objects(self) -> ClusterObjects | None:
+        """Devices of the cluster, and claims to them. It is asked once a job or the policy needs them."""
         return None
 
     @property

@@ -26,6 +26,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.usage import services as usage
 from hekla.backends.base import BackendError
 from hekla.controller import (
+    cluster_objects,
     decisions,
     delegated,
     displayed_queues,
@@ -173,6 +174,7 @@ class ClusterController:
         external_pods.observe_external_pods(cluster, lease, now=now)
         if self._nodes.is_due(now):
             nodes.refresh(cluster, epoch, lease.backend, now=now)
+            self.state.needs_devices = cluster_objects.policy_needs_devices(cluster)
             self._nodes.done_at = now
         self._measure_nodes(lease, now)
         # 3. If the cluster has its own scheduler, follow its jobs: there is nothing to decide.
@@ -183,6 +185,7 @@ class ClusterController:
             return
         # 4. Read the rows. A new leader places pending pods before it observes a hundred thousand pods.
         self.cache.refresh(cluster, self.state.nominated, now=now)
+        cluster_objects.refresh(cluster, lease, self.cache, now=now)
         if self.state.cursor is None:
             self._schedule(cluster, lease, has_observed=False)
         # 5. Observe our pods, and measure their usage.

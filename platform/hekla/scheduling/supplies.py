@@ -49,6 +49,7 @@ FROM_BACKENDS = frozenset(
         Input.NODE_USAGE,
         Input.HYPERNODES,
         Input.NUMA_CELLS,
+        Input.DEVICES,
     }
 )
 """What the snapshot passes on from the reports of backends."""
@@ -71,6 +72,8 @@ def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
         reported[Input.HYPERNODES] = _("topology_labels of the cluster: %s") % ", ".join(labels)
     elif Input.HYPERNODES in reported and not clusters.has_hypernodes(cluster):
         del reported[Input.HYPERNODES]
+    if not cluster.config.get("devices"):
+        reported.pop(Input.DEVICES, None)
     if Input.NUMA_CELLS in reported and not clusters.has_numa_cells(cluster):
         del reported[Input.NUMA_CELLS]
     if Input.NODE_USAGE in reported and not clusters.has_usage(cluster, now=clock.now()):

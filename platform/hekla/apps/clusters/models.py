@@ -1,4 +1,4 @@
-"""Clusters, and their credentials, health, nodes, policies, leases and environments."""
+"""Clusters, and their credentials, health, nodes, devices, policies, leases and environments."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,6 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from hekla.domain.cluster_objects import MAX_NAME
 
 
 class Cluster(models.Model):
@@ -41,6 +43,11 @@ class Cluster(models.Model):
     def runs_images(self) -> bool:
         """Whether pods run the image of their task. Processes of this machine have none."""
         return self.kind != self.Kind.LOCAL or self.config.get("runtime") == "containers"
+
+    @property
+    def separates_tenants(self) -> bool:
+        """Whether each tenant has its own namespace there."""
+        return bool(self.config.get("namespaces") == "tenant")
 
     @property
     def leads_jobs(self) -> bool:
@@ -191,6 +198,22 @@ class NodeUsageRow(models.Model):
 
     def __str__(self) -> str:
         return f"node {self.node_id}: {self.cpu:.0f} % of its CPU, {self.memory:.0f} % of its memory"
+
+
+class ClusterObject(models.Model):
+    """An object of a cluster that the engine reads (`domain.cluster_objects`): a device, or a claim to devices."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=40)
+    name = models.CharField(max_length=MAX_NAME)
+    digest = models.CharField(max_length=32)
+    body = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "kind", "name"], name="one_object_of_a_name")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
 
 
 class PolicyVersion(models.Model):

@@ -1,6 +1,6 @@
 """Queries for clusters, nodes, policies, leases and environments."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from itertools import repeat
 from typing import Any, TypedDict
@@ -14,6 +14,7 @@ from hekla.apps.clusters import encryption, leases
 from hekla.apps.clusters.models import (
     Cluster,
     ClusterHealth,
+    ClusterObject,
     Environment,
     Lease,
     Node,
@@ -21,6 +22,7 @@ from hekla.apps.clusters.models import (
     PolicyVersion,
     StoredClusterKey,
 )
+from hekla.domain.cluster_objects import ObjectKind
 from hekla.domain.errors import NotFound
 from hekla.domain.node_usage import MAX_AGE
 from hekla.domain.resources import Resources
@@ -150,6 +152,24 @@ def has_hypernodes(cluster: Cluster) -> bool:
 def has_numa_cells(cluster: Cluster) -> bool:
     """Whether the NUMA cells of a node of the cluster are known."""
     return cluster.pk is not None and Node.objects.filter(cluster=cluster).exclude(numa={}).exists()
+
+
+def object_digests(cluster: Cluster) -> dict[tuple[str, str], str]:
+    """The digests of the objects that the cluster reports, by kind and name."""
+    found = ClusterObject.objects.filter(cluster=cluster).values_list("kind", "name", "digest")
+    return {(kind, name): digest for kind, name, digest in found}
+
+
+def object_bodies(cluster: Cluster, digests: Collection[str]) -> dict[str, Mapping[str, Any]]:
+    """The bodies of the objects with these digests. Objects of equal digest have equal bodies."""
+    return dict(
+        ClusterObject.objects.filter(cluster=cluster, digest__in=digests).values_list("digest", "body").iterator()
+    )
+
+
+def has_objects(cluster: Cluster, kind: ObjectKind) -> bool:
+    """Whether the cluster reports objects of this kind."""
+    return cluster.pk is not None and ClusterObject.objects.filter(cluster=cluster, kind=kind).exists()
 
 
 def reported_tiers(cluster: Cluster) -> list[str]:

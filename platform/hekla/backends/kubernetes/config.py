@@ -148,11 +148,15 @@ class KubernetesConfig(config.ClusterConfig):
       namespace, a tenant may mount all.
     - `pull_secrets`: the Secrets of a shared namespace with which nodes may pull images for jobs of all tenants. In its
       own namespace, a tenant may name all.
+    - `resource_claims`: the ResourceClaims and ResourceClaimTemplates of a shared namespace that jobs of all tenants
+      may name. In its own namespace, a tenant may name all.
     - `runtime_classes`: the RuntimeClasses that jobs may name.
     - `host_ports`: the ports of nodes that pods may use, each as a port or a range (`30000-30100`).
     - `tenant_role`: the ClusterRole that Hekla grants itself in each tenant's namespace.
     - `priority_classes`: whether pods that Hekla places get a PriorityClass: the cluster's own that their job names, or
       one that Hekla creates.
+    - `devices`: whether jobs may claim devices (dynamic resource allocation). The API group `resource.k8s.io` is read
+      once a job does.
     - `ingress`: access to ports of jobs from outside the cluster; None: no access.
     - `pod_security`: the Pod Security level of pods, and of tenants' own namespaces; None: `restricted` in those,
       `baseline` in a shared namespace. `restricted` pods do not run as root, but as `run_as_user`.
@@ -178,12 +182,16 @@ class KubernetesConfig(config.ClusterConfig):
     pull_secrets: Annotated[
         tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=100)
     ] = ()
+    resource_claims: Annotated[
+        tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=1000)
+    ] = ()
     runtime_classes: Annotated[
         tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=100)
     ] = ()
     host_ports: Annotated[tuple[PortRange, ...], Field(max_length=100)] = ()
     tenant_role: Annotated[str, Field(min_length=1, max_length=253)] = "hekla-tenants"
     priority_classes: bool = False
+    devices: bool = False
     ingress: IngressConfig | None = None
     pod_security: Literal["restricted", "baseline"] | None = None
     run_as_user: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1000

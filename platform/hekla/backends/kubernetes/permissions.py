@@ -1,8 +1,9 @@
 """The permissions that Hekla needs in a cluster. Files in `deploy/kubernetes` grant them.
 
 `rights.yaml`: always. In addition `rights-tenants.yaml` if each tenant has its own namespace, `rights-priorities.yaml`
-if pods have priority classes, `rights-ports.yaml` if ports of jobs are exposed, and `rights-volcano.yaml` if Volcano
-schedules. `rights-connections.yaml` is never required: the console runs no commands in pods.
+if pods have priority classes, `rights-devices.yaml` if jobs claim devices, `rights-ports.yaml` if ports of jobs are
+exposed, and `rights-volcano.yaml` if Volcano schedules. `rights-connections.yaml` is never required: the console runs
+no commands in pods.
 """
 
 from collections.abc import Iterable, Iterator
@@ -116,6 +117,21 @@ _FOR_PRIORITIES = tuple(
 _FOR_PORTS = (ClusterPermission("create", INGRESSES, group=api_group(INGRESSES)),)
 
 
+_DEVICES = "resource.k8s.io"
+DEVICES = (
+    *(
+        ClusterPermission(verb, resource, everywhere=True, group=_DEVICES)
+        for resource in ("resourceslices", "deviceclasses", "resourceclaims", "resourceclaimtemplates")
+        for verb in ("list", "watch")
+    ),
+    ClusterPermission("patch", "resourceclaims/binding", everywhere=True, group=_DEVICES),
+)
+"""Needed only where the server knows such objects."""
+_FOR_CLAIMS = tuple(
+    ClusterPermission("patch", resource, group=_DEVICES) for resource in ("resourceclaims", "resourceclaims/status")
+)
+
+
 def permissions_for_external_pods(namespace: str, *, has_groups: bool) -> list[ClusterPermission]:
     """To place external pods in this namespace, as `deploy/kubernetes/rights-adopted.yaml` grants it.
 
@@ -135,7 +151,8 @@ def required_permissions(config: KubernetesConfig) -> tuple[ClusterPermission, .
         return REQUIRED_WITH_VOLCANO
     more = () if config.namespaces == "shared" else _for_tenants(config.tenant_role)
     priorities = _FOR_PRIORITIES if config.priority_classes else ()
-    return (*REQUIRED, *more, *priorities, *(_FOR_PORTS if config.ingress else ()))
+    devices = (*DEVICES, *(_FOR_CLAIMS if config.namespaces == "shared" else ())) if config.devices else ()
+    return (*REQUIRED, *more, *priorities, *devices, *(_FOR_PORTS if config.ingress else ()))
 
 
 def _for_tenants(role: str) -> Iterator[ClusterPermission]:
