@@ -15,13 +15,15 @@ pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 @pytest.fixture
 def tainted(world: World) -> None:
     taints = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}, {"key": "old", "effect": "NoExecute"}]
-    config = {"nodes": [{"name": "n", "allocatable": SIZE, "taints": taints}]}
+    config = {"nodes": [{"name": "n", "allocatable": SIZE, "taints": taints, "usage": {"cpu": "1"}}]}
     clusters.change(world.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
 
 
-def test_list_of_nodes_shows_taints(tainted, console):
+def test_list_of_nodes_shows_taints_and_usage(tainted, console):
     lines = console("node", "list").output.splitlines()
-    assert lines[0].split() == ["NAME", "CLUSTER", "STATE", "CAPACITY", "ALLOCATED", "TAINTS", "MESSAGE"]
+    head = ["NAME", "CLUSTER", "STATE", "CAPACITY", "ALLOCATED", "MEASURED", "TAINTS", "MESSAGE"]
+    assert lines[0].split() == head
+    assert "cpu 25%, memory 0%" in lines[1]
     assert "gpu=yes:NoSchedule, old:NoExecute" in lines[1]
     (node,) = json.loads(console("node", "list", "--json").output)
     assert node["taints"] == ["gpu=yes:NoSchedule", "old:NoExecute"]

@@ -97,6 +97,7 @@ def test_old_usage_is_not_used(world: World, client: Client) -> None:
 @on_local
 def test_this_machine_is_measured(world: World, client: Client) -> None:
     follow_usage(world, "{name: usage, arguments: {thresholds: {cpu: 1000, mem: 0}}}")
+    world.reconcile_until(NodeUsageRow.objects.exists)
     job = submit(world)
     world.reconcile_until(lambda: bool(Job.objects.get(pk=job.pk).waiting))
     assert "1 node: too busy: memory" in labels.reason(Job.objects.get(pk=job.pk).waiting[0])
