@@ -17,7 +17,13 @@ from hekla.domain.phases import PodPhase
 from hekla.domain.runtime_settings import RuntimeSettings
 
 RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
-CONFIG = {"runtime_classes": ["sandboxed"], "pull_secrets": ["registry"], "host_ports": ["80", "30000-30100"]}
+CONFIG = {
+    "runtime_classes": ["sandboxed"],
+    "pull_secrets": ["registry"],
+    "host_ports": ["80", "30000-30100"],
+    "devices": True,
+    "resource_claims": ["one-gpu"],
+}
 CONTEXT = {"run_as_user": 2000, "fs_group": 7, "supplemental_groups": [8], "read_only_root_filesystem": True}
 
 
@@ -28,6 +34,10 @@ def settings(**fields: Any) -> RuntimeSettings:
 
 def port(number: int, **more: Any) -> dict[str, Any]:
     return {"host_ports": [{"host_port": number, "container_port": 8080, **more}]}
+
+
+def claim(template: str) -> dict[str, Any]:
+    return {"resource_claims": [{"name": "gpu", "resource_claim_template_name": template}]}
 
 
 def pod_spec(config: dict[str, Any], tenant: str = "", **fields: Any) -> dict[str, Any]:
@@ -41,6 +51,7 @@ def pod_spec(config: dict[str, Any], tenant: str = "", **fields: Any) -> dict[st
     [
         ({"runtime_class": "other"}, "The runtime class “other” is not for jobs of this cluster.*“runtime_classes”"),
         ({"pull_secrets": ["registry", "hekla"]}, "The pull secret “hekla” is not for jobs.*“pull_secrets”"),
+        (claim("other"), "The claim or claim template “other” is not for jobs of this cluster.*“resource_claims”"),
         (port(8080), "Port 8080 of the nodes is not for jobs of this cluster.*“host_ports”"),
         (port(30101), "Port 30101 of the nodes is not for jobs"),
         (port(8), "Port 8 of the nodes is not for jobs"),
@@ -49,6 +60,16 @@ def pod_spec(config: dict[str, Any], tenant: str = "", **fields: Any) -> dict[st
 def test_only_what_the_configuration_lists_is_for_jobs(fields, message) -> None:
     with pytest.raises(StartRefused, match=message):
         pod_spec(CONFIG, **fields)
+
+
+def test_pod_carries_its_claims_if_the_cluster_allows_them() -> None:
+    found = pod_spec(CONFIG, **claim("one-gpu"))
+    assert found["resourceClaims"] == [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+    assert found["containers"][0]["resources"]["claims"] == [{"name": "gpu"}]
+    own = {"devices": True, "namespaces": "tenant"}
+    assert pod_spec(own, "lab", **claim("any"))["resourceClaims"]
+    with pytest.raises(StartRefused, match="unless its configuration sets “devices”"):
+        pod_spec({"namespaces": "tenant"}, "lab", **claim("any"))
 
 
 @pytest.mark.parametrize("number", [80, 30000, 30050, 30100])
