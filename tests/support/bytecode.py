@@ -1,7 +1,7 @@
-"""A pytest plugin: before the workers of a whole run start, rewrites the assertions of all test modules, on all cores.
+"""A pytest plugin: before the workers of a whole run start, makes on all cores what each of them would make.
 
-pytest keeps the rewritten modules as bytecode. In a new checkout each worker would rewrite all of them, at the same
-time as the others: ten CPU seconds each.
+pytest rewrites the assertions of all test modules and keeps the bytecode. Hypothesis lists the characters of Unicode
+and keeps the list. In a new checkout each worker would do so, at the same time as the others: over ten CPU seconds.
 """
 
 import os
@@ -14,30 +14,38 @@ from _pytest.assertion import rewrite
 _CORES = os.cpu_count() or 1
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     """Each fork takes its part of the modules."""
+    config = session.config
     is_distributor = bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if not is_distributor or not is_whole or sys.dont_write_bytecode or not hasattr(os, "fork"):
         return
     modules = sorted(file for kind in ("test_*.py", "conftest.py") for file in (config.rootpath / "tests").rglob(kind))
-    forks = [_fork(modules[number::_CORES], config) for number in range(_CORES)]
+    forks = [_fork(number, modules[number::_CORES], config) for number in range(_CORES)]
     for fork in forks:
         os.waitpid(fork, 0)
 
 
-def _fork(modules: list[Path], config: pytest.Config) -> int:
+def _fork(number: int, modules: list[Path], config: pytest.Config) -> int:
     if fork := os.fork():
         return fork
     try:
+        if number == 0:
+            _list_characters()
         for module in modules:
-            _keep(module, config)
+            _rewrite(module, config)
     finally:
-        os._exit(0)  # what is missing, a worker rewrites
+        os._exit(0)  # what is missing, a worker makes
 
 
-def _keep(module: Path, config: pytest.Config) -> None:
+def _list_characters() -> None:
+    from hypothesis.strategies import characters
+
+    characters(codec="utf-8").validate()
+
+
+def _rewrite(module: Path, config: pytest.Config) -> None:
     """Rewrites the module and keeps it, unless its bytecode is current."""
     state = config.stash[rewrite.assertstate_key]
     folder = rewrite.get_cache_dir(module)
