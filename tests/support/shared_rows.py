@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from django.core.cache import cache, caches
 from django.db import transaction
 
+from hekla.simulation import snapshot_cache
+
 
 @contextmanager
 def rolled_back() -> Iterator[None]:
@@ -17,8 +19,12 @@ def rolled_back() -> Iterator[None]:
 
 @contextmanager
 def undone_test() -> Iterator[None]:
-    """Rolls back what a test changes, and forgets what an earlier one counted or cached of the same rows."""
+    """Rolls back what a test changes, and forgets what an earlier one counted or cached of the same rows.
+
+    Caches of clusters know by the number of the last event whether they are current, and a rollback repeats numbers.
+    """
     cache.clear()
     caches["frame"].clear()
+    snapshot_cache.forget_all()
     with rolled_back():
         yield
