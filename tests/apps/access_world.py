@@ -21,7 +21,7 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.demonstrations import services as demonstrations
 from hekla.apps.demonstrations.stages import GANGS
-from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.flows import services as flows
 from hekla.apps.flows.models import Flow
 from hekla.apps.gallery import services as gallery
@@ -200,6 +200,7 @@ def _add_federated_queue(people: People, now: datetime) -> None:
     queues.create_federated(name="over", members=[own, far], tenants=[people.lab], actor=PLATFORM, now=now)
 
 
+@unit_of_work()
 def make_world() -> World:
     """Create everything, in the transaction of the caller."""
     people, now = make_people(), clock.now()

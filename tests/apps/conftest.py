@@ -10,7 +10,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, NodeFacts
-from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.queues import services as queues
@@ -52,7 +52,9 @@ def people(db: None) -> People:
     return make_people()
 
 
+@unit_of_work()
 def make_people() -> People:
+    """Creates them in one unit of work, at half the cost of twelve."""
     now = clock.now()
     ada, alice, bob, charlie = _user("ada", "admin"), _user("alice"), _user("bob"), _user("charlie")
     lab = tenancy.create(slug="lab", name="Lab", actor=PLATFORM, now=now)

@@ -4,28 +4,22 @@ from collections.abc import Iterator
 from copy import deepcopy
 
 import pytest
-from django.core.cache import cache, caches
-from django.db import transaction
 from pytest_django import DjangoDbBlocker
 from tests.apps.conftest import People, make_people
+from tests.support.shared_rows import rolled_back, undone_test
 
 
 @pytest.fixture(scope="module")
 def shared_people(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[People]:
     """The rows, in a transaction around all tests."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with django_db_blocker.unblock(), rolled_back():
         yield make_people()
-        transaction.set_rollback(True)
 
 
 @pytest.fixture
 def db(shared_people: People) -> Iterator[None]:
-    """Roll back what a test changes, and forget what it counted or cached of the same people."""
-    cache.clear()
-    caches["frame"].clear()
-    with transaction.atomic():
+    with undone_test():
         yield
-        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -3,22 +3,20 @@
 from collections.abc import Iterator
 
 import pytest
-from django.db import transaction
 from pytest_django import DjangoDbBlocker
 from tests.apps.access_world import World, make_world
+from tests.support.shared_rows import rolled_back
 
 
 @pytest.fixture(scope="module")
 def shared_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
     """The world, in a transaction around all tests."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with django_db_blocker.unblock(), rolled_back():
         yield make_world()
-        transaction.set_rollback(True)
 
 
 @pytest.fixture
 def db(shared_world: World) -> Iterator[None]:
     """Roll back what a test changes in the world."""
-    with transaction.atomic():
+    with rolled_back():
         yield
-        transaction.set_rollback(True)

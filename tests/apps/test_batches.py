@@ -8,6 +8,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.support.markup import tidy
 
 from hekla.apps.accounts.models import User
@@ -25,6 +26,7 @@ from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
 from hekla.pages.batches import live as live_views
 
+__all__ = ["db", "people", "shared_people"]
 As = Callable[[User], Client]
 JOB = {"tasks": [{"name": "main", "command": ["train", "{{ lr }}"], "resources": {"cpu": "1"}}]}
 MANIFEST = """\

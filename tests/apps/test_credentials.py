@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from tests.api.openpai import V2
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts import selectors
 from hekla.apps.accounts import services as accounts
@@ -23,6 +24,7 @@ from hekla.apps.notifications.models import Delivery, Notification, Preference
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 
+__all__ = ["db", "people", "shared_people"]
 OLD, NEW = "a-long-walk-home", "a-longer-walk-back"
 PROFILE = {"display_name": "Alice", "password": NEW}
 TOKEN = {"name": "ci", "days": "3", "scopes": ["admin"]}

@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import resolve, reverse
 from tests.apps.access_world import SPEC as DOCUMENT
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.support.form_fields import form_fields
 
 from hekla import pages
@@ -35,6 +36,7 @@ from hekla.lib import clock
 from hekla.pages.frame.edit_form import EditForm
 from hekla.pages.tenancy.forms import TenantChangeForm
 
+__all__ = ["db", "people", "shared_people"]
 CONFLICT = "Somebody else changed this meanwhile. Save again to use your value."
 As = Callable[[Any], Client]
 

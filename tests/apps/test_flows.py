@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
@@ -22,6 +23,7 @@ from hekla.domain.flows import FlowSpec, Probe
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
+__all__ = ["db", "people", "shared_people"]
 TASK = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}}
 JOB = {"tasks": [TASK]}
 AB: list[dict[str, Any]] = [{"name": "a", "job": JOB}, {"name": "b", "job": JOB, "depends_on": ["a"]}]

@@ -10,6 +10,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
@@ -22,6 +23,7 @@ from hekla.apps.tenancy.models import Membership
 from hekla.domain.errors import Invalid, NotFound
 from hekla.lib import clock
 
+__all__ = ["db", "people", "shared_people"]
 As = Callable[[User], Client]
 PAGE = reverse("invitations:import")
 FOUR = "username,email,name,role\nbob,,,member\ncharlie,,,\ndora,dora@example.org,Dora,viewer\neve x,nobody,,king\n"

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from tests.apps.access_world import MANIFEST, SPEC
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_submission import minimal_form
 from tests.support.markup import tidy
 from tests.support.receivers import Hook, Mailbox, mail_server, receiver
@@ -30,6 +31,7 @@ from hekla.domain.errors import Invalid, Refused
 from hekla.domain.phases import JobPhase
 from hekla.lib import clock
 
+__all__ = ["db", "people", "shared_people"]
 As = Callable[[User], Client]
 ALL = ["started", "ended", "failed", "waits", "evicted", "deleting"]
 

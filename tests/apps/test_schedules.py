@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
@@ -29,6 +30,7 @@ from hekla.domain.schedules import ScheduleSpec
 from hekla.lib import clock
 from hekla.pages.schedules import live as live_views
 
+__all__ = ["db", "people", "shared_people"]
 As = Callable[[User], Client]
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.support.authenticator import code_at
 
 from hekla.apps.accounts import services as accounts
@@ -19,6 +20,7 @@ from hekla.apps.signin.models import RecoveryCode, SecondFactor, SecondFactorAtt
 from hekla.domain.errors import Forbidden, NotFound, Refused
 from hekla.lib import clock
 
+__all__ = ["db", "people", "shared_people"]
 PASSWORD = "a-long-walk-home"
 STEP = timedelta(seconds=codes.STEP_SECONDS)
 

@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.support.authenticator import code_at
 from tests.support.security_key import SoftwareKey
 
@@ -21,6 +22,7 @@ from hekla.apps.signin.relying_party import relying_party
 from hekla.domain.errors import NotFound, Refused
 from hekla.lib import clock
 
+__all__ = ["db", "people", "shared_people"]
 PAGE, STEP = "accounts:second_factor", "accounts:second_step"
 
 

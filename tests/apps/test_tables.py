@@ -13,6 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.support.markup import tidy
 
 from hekla.apps.accounts.models import User
@@ -21,6 +22,7 @@ from hekla.pages.accounts.tables import PeopleFilter, PeopleTable
 from hekla.pages.frame import tables
 from hekla.pages.frame.tables import ListColumn, Listing, ListTable, TextSearch, listing_of
 
+__all__ = ["db", "people", "shared_people"]
 As = Callable[[User], Client]
 NAMES = ["ada", "alice", "bob", "charlie"]
 EVIL = "<script>alert(1)</script>"

@@ -14,7 +14,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
@@ -47,6 +47,7 @@ class World:
     queue: Queue
 
     @classmethod
+    @unit_of_work()
     def found(cls, kind: str, config: dict[str, Any]) -> "World":
         """Creates Alice and her tenant, with a cluster of this kind and its queue."""
         now = clock.now()

@@ -209,7 +209,7 @@ def grant_in_namespace(plane: ControlPlane, file: str, namespace: str, user: str
 
 
 def _rights(file: str) -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / file).read_text()))
+    return list(yaml.load_all((CHECKOUT / "deploy" / "kubernetes" / file).read_text(), yaml.CSafeLoader))
 
 
 def _place(document: dict[str, Any], namespace: str) -> str:

@@ -1,23 +1,24 @@
 """Hekla's worker processes, real ones, on the database of the test that starts them; tests kill them at will."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 from django.conf import settings
 from django.db import connection
 
-from hekla.launcher.embedded import spawn
-
 CHECKOUT = Path(__file__).resolve().parents[2]
-_CELERY = (sys.executable, "-m", "celery", "--quiet", "-A", "hekla.project.celery")
+_CELERY = ("celery", "--quiet", "-A", "hekla.project.celery")
+_FORKS = (sys.executable, "-m", "tests.support.worker_forks")
 _SHAPE = ("--pool", "threads", "--loglevel", "warning", "--without-gossip", "--without-mingle", "--without-heartbeat")
 PATIENCE_SECONDS = 30.0
 
@@ -36,7 +37,9 @@ class Workers:
         }
         self.environment = {
             "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(CHECKOUT / "platform"),
+            "PYTHONPATH": f"{CHECKOUT / 'platform'}{os.pathsep}{CHECKOUT}",
+            "DJANGO_SETTINGS_MODULE": "hekla.project.settings",
+            "OPENBLAS_NUM_THREADS": "1",  # a fork would lack the others
             "PYTHONWARNINGS": "ignore",
             "DATABASE_URL": _test_database(),
             "VALKEY_URL": os.environ["VALKEY_URL"],
@@ -44,7 +47,8 @@ class Workers:
             "HEKLA_SECRET_KEY": "test",
             "HEKLA_CHECK_ENGINE": "1",
         }
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._forks: subprocess.Popen[str]
+        self._processes: dict[str, psutil.Process] = {}
 
     @property
     def roles(self) -> list[str]:
@@ -52,10 +56,11 @@ class Workers:
         return list(self._commands)
 
     def start(self, role: str) -> None:
-        """Starts the process; it is ready some seconds later."""
-        with self._log.open("ab") as log:
-            env = {**self.environment, "PGAPPNAME": role}  # shows in the database who wrote
-            self._processes[role] = spawn(self._commands[role], output=log.fileno(), env=env)
+        """Starts the process; it is ready a moment later."""
+        more = {"PGAPPNAME": role}  # shows in the database who wrote
+        self._forks.stdin.write(json.dumps([more, self._commands[role], str(self._log)]) + "\n")
+        self._forks.stdin.flush()
+        self._processes[role] = psutil.Process(int(self._forks.stdout.readline()))
 
     def kill(self, role: str) -> None:
         """SIGKILL: the process can finish nothing."""
@@ -69,11 +74,11 @@ class Workers:
 
     def pause(self, role: str) -> None:
         """SIGSTOP: the process stands still without noticing."""
-        self._processes[role].send_signal(signal.SIGSTOP)
+        self._processes[role].suspend()
 
     def resume(self, role: str) -> None:
         """SIGCONT: the process continues."""
-        self._processes[role].send_signal(signal.SIGCONT)
+        self._processes[role].resume()
 
     def output(self) -> str:
         """The output of all processes, for a failing test."""
@@ -90,16 +95,18 @@ class Workers:
     @contextmanager
     def at_work(self) -> Iterator["Workers"]:
         """Runs all of them until the end of the block."""
-        try:
-            for role in self._commands:
-                self.start(role)
-            yield self
-        finally:
-            for process in self._processes.values():
-                process.send_signal(signal.SIGCONT)
-                process.terminate()
-            for process in self._processes.values():
-                _end(process)
+        pipe = subprocess.PIPE
+        with (
+            self._log.open("ab") as log,
+            subprocess.Popen(_FORKS, stdin=pipe, stdout=pipe, stderr=log, env=self.environment, text=True) as forks,
+        ):
+            self._forks = forks
+            try:
+                for role in self._commands:
+                    self.start(role)
+                yield self
+            finally:
+                _end([process for process in self._processes.values() if process.is_running()])
 
 
 def _worker(queue: str, name: str) -> tuple[str, ...]:
@@ -111,9 +118,11 @@ def _test_database() -> str:
     return urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.kill()
-    process.wait(PATIENCE_SECONDS)
+def _end(processes: Sequence[psutil.Process]) -> None:
+    for process in processes:
+        process.resume()
+        process.terminate()
+    _gone, alive = psutil.wait_procs(processes, PATIENCE_SECONDS)
+    for process in alive:
+        process.kill()
+    psutil.wait_procs(alive, PATIENCE_SECONDS)

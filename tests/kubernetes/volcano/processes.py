@@ -75,7 +75,7 @@ class Volcano:
 
 def define(plane: ControlPlane, file: Path) -> None:
     """Apply the CRD in this file, unless it exists, and wait until the server knows it. Raises ControlPlaneFailed."""
-    kind = yaml.safe_load(file.read_text())
+    kind = yaml.load(file.read_text(), yaml.CSafeLoader)
     name = kind["metadata"]["name"]
     if name not in {one["metadata"]["name"] for one in plane.request("GET", _DEFINITIONS)["items"]}:
         plane.request("POST", _DEFINITIONS, kind)
