@@ -119,9 +119,9 @@ class HeklaServer:
 
 @pytest.fixture(scope="session")
 def hekla(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeklaServer]:
-    """One server for all browser tests of a run."""
+    """One server for all browser tests of a run, without the clusters of `--demo`, which take CPU also when idle."""
     home = tmp_path_factory.mktemp("e2e") / "home"
-    server = HeklaServer(home, "--demo")
+    server = HeklaServer(home)
     yield server
     server.stop()
     server.end_pods()

@@ -28,20 +28,23 @@ LOOKS: list[dict[str, Any]] = [
 """The second look has only the rules that depend on size, colours and language."""
 MAIN = {"command": ["echo", "{{ n }}"], "name": "main", "resources": {"cpu": "10m"}}
 JOB = {"name": "kept", "tasks": [MAIN | {"command": ["echo", "here"]}]}
-OBJECTS = {
-    "templates": JOB,
-    "flows": {"name": "chain", "steps": [{"name": "first", "job": JOB}]},
-    "batches": {"name": "swept", "parameters": {"n": ["1", "2"]}, "job": {"tasks": [MAIN]}},
-    "schedules": {"name": "nightly", "cron": "@daily", "job": JOB},
-    "presets": {"name": "usual", "spec": JOB},
-    "gallery": {"title": "Usual", "spec": JOB},
-    "priority-classes": {"name": "kept-back", "value": 10, "is_offered": False},
-    "departments": {"slug": "science", "name": "Science"},
-    "clusters": {"name": "beyond", "kind": "simulated", "config": {"nodes": []}},
-    "queues": {"name": "beyond", "cluster": "beyond"},
-    "federated-queues": {"name": "over", "members": ["beyond", "demo-vision"]},
-}
-"""One object of each kind that has a page. They are created through REST."""
+NODES = {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8"}}]}
+OBJECTS: list[tuple[str, dict[str, Any]]] = [
+    ("templates", JOB),
+    ("flows", {"name": "chain", "steps": [{"name": "first", "job": JOB}]}),
+    ("batches", {"name": "swept", "parameters": {"n": ["1", "2"]}, "job": {"tasks": [MAIN]}}),
+    ("schedules", {"name": "nightly", "cron": "@daily", "job": JOB}),
+    ("presets", {"name": "usual", "spec": JOB}),
+    ("gallery", {"title": "Usual", "spec": JOB}),
+    ("priority-classes", {"name": "kept-back", "value": 10, "is_offered": False}),
+    ("departments", {"slug": "science", "name": "Science"}),
+    ("clusters", {"name": "beyond", "kind": "simulated", "config": {"nodes": []}}),
+    ("queues", {"name": "beyond", "cluster": "beyond"}),
+    ("clusters", {"name": "nearer", "kind": "simulated", "config": NODES}),
+    ("queues", {"name": "nearer", "cluster": "nearer"}),
+    ("federated-queues", {"name": "over", "members": ["beyond", "nearer"]}),
+]
+"""Objects of each kind that has a page. They are created through REST."""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,7 @@ def pages(hekla: HeklaServer, admin_page: Page) -> list[CrawledPage]:
     """One page of every linked route."""
     clean(hekla, admin_page)
     admin_page.goto("/")
-    for kind, document in OBJECTS.items():
+    for kind, document in OBJECTS:
         send(admin_page, "POST", f"/api/v1/{kind}", document)
     admin_page.goto("/accounts/new/")
     admin_page.locator("#id_username").fill("vera")

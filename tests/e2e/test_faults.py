@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.conftest import HeklaServer
 from tests.e2e.operator_client import Operator
+from tests.e2e.test_backup import rest
 from tests.support.examples import examples
 
 pytestmark = pytest.mark.slow
@@ -24,7 +25,7 @@ PODS = 2
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[HeklaServer]:
-    server = HeklaServer(tmp_path / "home")
+    server = HeklaServer(tmp_path / "home", "--demo")
     yield server
     server.stop()
     server.end_pods()
@@ -50,6 +51,8 @@ def test_killed_processes_restart_and_no_work_is_lost(server: HeklaServer, tmp_p
     _wait_for_completion(operator, names)
     assert operator(do="audit") == "sound"
     operator.close()
+    with rest(server) as client:
+        assert "demo" in {cluster["name"] for cluster in client.get("/clusters").json()}
     _check_pod_logs(pod_logs)
 
 

@@ -1,6 +1,7 @@
 """The template database that new data folders are copied from."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,10 +15,17 @@ from hekla.launcher.embedded.running import running
 from hekla.launcher.up.template import make_template, template_folder
 
 
-def test_new_folder_is_a_copy_with_all_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_installed", [True, pytest.param(False, marks=pytest.mark.thorough)])
+def test_new_folder_is_a_copy_with_all_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_installed: bool
+) -> None:
+    """Of the template that came with the packages. The same commands make it where it is missing."""
+    installed = template_folder()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     old = template_folder().parent / "of-other-code"
     old.mkdir(parents=True)
+    if is_installed and installed.is_dir():
+        shutil.copytree(installed, template_folder())
     make_template()
     assert list(old.parent.iterdir()) == [template_folder()]
 

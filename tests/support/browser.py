@@ -44,7 +44,7 @@ def _visible_text(page: Page) -> str:
 def browser() -> Iterator[Browser]:
     executable = find()
     if executable is None:
-        pytest.skip("no Chromium on this machine: apt-get install chromium")
+        pytest.skip("no Chromium on this machine: apt-get install chromium-headless-shell")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         yield chromium

@@ -1,7 +1,7 @@
 """A pytest plugin: makes steps cheap that thousands of tests repeat."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -22,6 +22,16 @@ from servestatic.middleware import ServeStaticMiddleware
 _LEAST = {"time_cost": 1, "memory_cost": 8, "parallelism": 1}
 _ALLOCATIONS, _YOUNG, _OLD = 20_000, 20, 100
 _MADE_BY_MIGRATIONS = {"django_migrations", "django_content_type", "auth_permission"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects no garbage meanwhile: nearly all objects stay, and to scan them takes a quarter of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

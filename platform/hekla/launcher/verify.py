@@ -37,7 +37,7 @@ _FAILED = CHECKOUT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 def verify(arguments: Sequence[str]) -> int:
     """Run all checks, also after a failure. Returns 0 if all pass."""
     os.chdir(CHECKOUT)
-    say(find_or_install())
+    say(find_or_install(prefer_lightest=not arguments))
     if arguments:
         return _pytest(arguments)
     _FAILED.unlink(missing_ok=True)
