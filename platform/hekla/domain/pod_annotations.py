@@ -10,7 +10,7 @@ from hekla.domain.card_resources import CARD_NAME
 from hekla.domain.errors import Problem
 from hekla.domain.field_types import Text
 from hekla.domain.translation import translate
-from hekla.domain.validation import InconsistentFields
+from hekla.domain.validation import InconsistentFields, is_text
 
 PREEMPTABLE, TASK_PRIORITY = "volcano.sh/preemptable", "volcano.sh/task-priority"
 NUMA_POLICY = "volcano.sh/numa-topology-policy"
@@ -34,6 +34,7 @@ POD_ANNOTATIONS = frozenset(
     }
 )
 """As in Volcano (`volcano-spec` §1.5), and those that plugins read."""
+MAX_TEXT = 4096
 _PRIORITY = re.compile(r"-?\d{1,9}", re.ASCII)
 
 
@@ -48,13 +49,23 @@ def _are_known(annotations: dict[str, str]) -> dict[str, str]:
     return annotations
 
 
-Annotations = Annotated[dict[str, Annotated[Text, Field(max_length=4096)]], Field(max_length=32)]
+Annotations = Annotated[dict[str, Annotated[Text, Field(max_length=MAX_TEXT)]], Field(max_length=32)]
 PodAnnotations = Annotated[Annotations, AfterValidator(_are_known)]
 
 
 def select(annotations: Mapping[str, str]) -> dict[str, str]:
     """Those that pods have too."""
     return {name: text for name, text in annotations.items() if name in POD_ANNOTATIONS}
+
+
+def select_valid(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Those that a task can have: of a pod in a cluster, whose annotations nobody checked."""
+    found = select(annotations)
+    return {
+        name: text
+        for name, text in found.items()
+        if is_text(text) and len(text) <= MAX_TEXT and (name != TASK_PRIORITY or _PRIORITY.fullmatch(text))
+    }
 
 
 def is_preemptable(annotations: Mapping[str, str], *, default: str) -> bool:

@@ -102,7 +102,7 @@ def queue(queue: Queue) -> model.QueueSpec:
         parent=queue.parent.name if queue.parent else "",
         reclaimable=queue.reclaimable,
         priority=queue.priority,
-        is_open=True,  # a closed queue takes no submissions; its jobs continue
+        is_open=queue.is_open or queue.is_draining,
         is_draining=queue.is_draining,
         created_at=queue.created_at.timestamp(),
         annotations=queue_settings.annotations(queue.settings),
