@@ -18,7 +18,6 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services import observations
 from hekla.controller import cluster_controller, metrics
 from hekla.controller.controllers import controllers
-from hekla.domain.phases import PodPhase
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState, PodStatus
 from hekla.lib import clock
@@ -98,7 +97,7 @@ def _outcome(laid: LaidScenario, state: ClusterState, decisions: Decisions) -> d
 
 def _compare_rows(laid: LaidScenario, decisions: Decisions) -> None:
     """The rows hold what was decided."""
-    rows = dict(Pod.objects.filter(pk__in=map(int, laid.pods)).values_list("pk", "node"))
-    assert {bind.pod: rows[int(bind.pod)] for bind in decisions.binds} == {bind.pod: bind.node for bind in decisions.binds}
+    binds = {int(bind.pod): bind.node for bind in decisions.binds}
+    assert dict(Pod.objects.filter(pk__in=binds).values_list("pk", "node")) == binds
     evicted = Pod.objects.filter(pk__in=[int(one.pod) for one in decisions.evictions], evicted=True)
     assert evicted.count() == len(decisions.evictions)

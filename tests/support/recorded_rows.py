@@ -3,8 +3,9 @@
 A scenario has Kubernetes objects. Here each pod group becomes a job, each queue a queue, each node a simulated node,
 and each pod a row. `recorded_cycles` lets the controller decide.
 
-Volcano orders pods by the index in their names. Most recorded pods have none, so it orders them by their uids; the names
-of Hekla's pods always have one. So these replicas are numbered through the whole scenario, in the order of their uids.
+Volcano orders pods by the index in their names. Most recorded pods have none, so it orders them by their uids; the
+names of Hekla's pods always have one. So these replicas are numbered through the whole scenario, in the order of their
+uids.
 """
 
 import json
@@ -42,7 +43,11 @@ _HIERARCHY = {"hierarchy": "volcano.sh/hierarchy", "hierarchy_weights": "volcano
 _NOTHING = {"cpu": "0"}
 """A group without resources for admission is always admitted."""
 _PARTS_WITH_INDEX = 3
+_SYSTEM, _CRITICAL = "kube-system", "system-cluster-critical"
+"""No tenant is a namespace of the system. Its pods are critical by their class instead."""
 _RUNS_ON = {"HEKLA_SIM_SECONDS": "1000000000"}
+_PREEMPTABLE_BY_DEFAULT = "t"
+"""True, as for a pod without the annotation; `tdm` also counts the word `true` as such."""
 _PLACEMENT = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
 
 
@@ -188,6 +193,7 @@ def _job(
         "name": f"j{pk}",
         "queue": queue.name,
         "priority": job.priority,
+        "priority_class": _CRITICAL if job.namespace == _SYSTEM else "",
         "min_available": job.min_available,
         "tasks": tasks,
         "annotations": dict(job.annotations),
@@ -243,7 +249,8 @@ def _fields(job: PodGroupSpec, pod: PodSpec, spec: Document) -> dict[str, Any]:
     """The fields of the pod's task. What the pod does not have of the job's annotations is empty."""
     names = pod_annotations.POD_ANNOTATIONS & {*pod.annotations, *job.annotations}
     annotations = {name: pod.annotations.get(name, "") for name in names}
-    annotations[pod_annotations.PREEMPTABLE] = str(pod.preemptable).lower()
+    if pod_annotations.PREEMPTABLE in names and not annotations[pod_annotations.PREEMPTABLE]:
+        annotations[pod_annotations.PREEMPTABLE] = _PREEMPTABLE_BY_DEFAULT
     annotations[pod_annotations.TASK_PRIORITY] = str(pod.priority)
     ports = [port for container in spec["containers"] for port in container.get("ports", ())]
     return {

@@ -145,7 +145,7 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
         priority=job.priority,
         min_available=least,
         min_task_member=least_of_each,
-        min_resources=spec.admission_resources,
+        min_resources=_admission(spec),
         phase=GangPhase(job.gang_phase),
         created_at=job.submitted_at.timestamp(),
         preemptable=pod_annotations.is_preemptable(spec.annotations, default="false"),
@@ -158,6 +158,11 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
             for pod in latest
         ),
     )
+
+
+def _admission(spec: JobSpec) -> Resources | None:
+    """What must be free before the job is admitted; None if it says that it needs nothing: no plugin is asked then."""
+    return None if spec.min_resources and not spec.admission_resources else spec.admission_resources
 
 
 def _sub_groups(spec: JobSpec, least_of_each: Mapping[str, int], pods: Sequence[Pod]) -> Iterator[model.SubGroupPolicy]:
