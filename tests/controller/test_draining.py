@@ -1,4 +1,4 @@
-"""A draining queue admits no job. Its running jobs complete, and then it is empty. A closed one is so in Volcano only."""
+"""A draining queue admits no job; its running jobs complete, then it is empty. A closed one is so in Volcano only."""
 
 import pytest
 from tests.controller.conftest import World
