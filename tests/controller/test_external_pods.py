@@ -477,12 +477,14 @@ def submit_urgent(world: World) -> Job:
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 
-def fill_node(world: World, plane: ControlPlane, namespace: str) -> None:
-    """Fills the node with two pods of one owner, of which one is enough."""
+def fill_node(world: World, plane: ControlPlane, namespace: str, annotations: dict[str, str] | None = None) -> None:
+    """Fills the node with two pods of one owner, of which one is enough. `annotations`: of the second."""
     clusters.set_policy(world.cluster, PREEMPTING, note="", by=world.alice, actor=PLATFORM, now=clock.now())
     owner = new_owner(plane, namespace, "pair")
     for number in range(2):
-        create_pod(plane, namespace, pod(f"pair-{number}", cpu="2", owner=owner, labels={"app": "pair"}))
+        one = pod(f"pair-{number}", cpu="2", owner=owner, labels={"app": "pair"})
+        one["metadata"] |= {"annotations": annotations or {}} if number else {}
+        create_pod(plane, namespace, one)
     world.reconcile_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
 
 
@@ -498,6 +500,14 @@ def test_preempted_external_pod_is_evicted_from_the_cluster(shared, small_cluste
     ]
     assert phase_of("pair") == JobPhase.RUNNING
     assert audit.findings() == []
+
+
+def test_external_pod_that_is_not_preemptable_stays(shared, small_cluster, external_namespace) -> None:
+    fill_node(shared, small_cluster, external_namespace, {"volcano.sh/preemptable": "false"})
+    submit_urgent(shared)
+    shared.reconcile_until(lambda: phase_of("urgent") == JobPhase.RUNNING)
+    left = small_cluster.request("GET", f"/api/v1/namespaces/{external_namespace}/pods")["items"]
+    assert [one["metadata"]["name"] for one in left] == ["pair-1"]
 
 
 def test_budget_protects_an_external_pod_until_it_is_deleted(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support import recorded_rows
+from tests.support import recorded_cycles, recorded_rows
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
@@ -143,7 +143,7 @@ def test_controller_decides_rows_as_the_engine_decides_the_objects(
     user, tenant = owner
     (expected,) = scenario.play(scenario.read(SCENARIOS[name]))
     laid = recorded_rows.lay(SCENARIOS[name], owner=user, tenant=tenant)
-    found = recorded_rows.decide(laid, recorded_rows.policy_text(SCENARIOS[name]), monkeypatch)
+    (found,) = recorded_cycles.play(laid, recorded_rows.policy_text(SCENARIOS[name]), 1, monkeypatch)
     phases = {job: {"phase": one["phase"]} for job, one in expected["podGroups"].items()}
     assert found == {**expected, "podGroups": phases}
     assert found["binds"] or found["evicted"], "something is decided"

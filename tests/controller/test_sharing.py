@@ -16,6 +16,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
 from hekla.controller.controllers import controllers
+from hekla.domain import formats
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.scaling import JobScale
 from hekla.lib import clock
@@ -213,6 +214,51 @@ def test_not_preemptable_job_is_not_evicted(gpus: Gpus) -> None:
     (reason,) = (reason for reason in second.waiting if reason["code"] == "nobody_preempted")
     assert reason["victims"]["barred"] == {"not_preemptable": 4}
     assert "4 pods are not preemptible" in labels.reason(reason)
+
+
+ROLES = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {{name: roles}}
+spec:
+  minAvailable: 2
+  tasks:
+  - name: ps
+    replicas: 2
+    template:
+      metadata: {{annotations: {{{annotation}}}}}
+      spec: &pod
+        containers:
+        - name: main
+          image: train
+          env: [{{name: HEKLA_SIM_SECONDS, value: "100000"}}]
+          resources: {{limits: {{nvidia.com/gpu: 1}}}}
+  - name: worker
+    replicas: 2
+    template: {{spec: *pod}}
+"""
+
+
+def submit_roles(world: World, annotation: str) -> Job:
+    """Submits a job whose task `ps` has the annotation, and whose task `worker` has none."""
+    spec = formats.load(ROLES.format(annotation=annotation)).spec
+    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+def test_task_that_is_not_preemptable_keeps_its_pods(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 4)
+    first = submit_roles(world, 'volcano.sh/preemptable: "false"')
+    settle(world, {first: 4})
+    second = submit(world, "second", 2, priority=10)
+    settle(world, {first: 2, second: 2})
+    assert {pod.task for pod in evicted(first)} == {"worker"}
+
+
+def test_task_with_the_higher_priority_in_its_job_is_placed_first(gpus: Gpus) -> None:
+    world = gpus(ELASTIC, 2)
+    job = submit_roles(world, 'volcano.sh/task-priority: "10"')
+    settle(world, {job: 2})
+    assert {pod.task for pod in Pod.objects.filter(job=job, phase="running")} == {"ps"}
 
 
 def test_eviction_triggers_the_policy_of_the_job(gpus: Gpus) -> None:

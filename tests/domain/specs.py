@@ -53,6 +53,13 @@ TOPOLOGY = st.one_of(
     st.fixed_dictionaries({"mode": st.just("hard")}, optional={"highest_tier_allowed": st.integers(0, 3)}),
     st.fixed_dictionaries({"highest_tier_name": st.sampled_from(["rack", "example.com/hall"])}),
 )
+POD_ANNOTATIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "volcano.sh/preemptable": st.sampled_from(["true", "false"]),
+        "volcano.sh/task-priority": st.integers(-9, 9).map(str),
+    },
+)
 TASK = st.integers(1, 5).flatmap(
     lambda replicas: st.fixed_dictionaries(
         {"replicas": st.just(replicas), "command": st.lists(TEXTS, max_size=3).map(lambda words: ["run", *words])},
@@ -69,6 +76,7 @@ TASK = st.integers(1, 5).flatmap(
             "node_selector": st.dictionaries(st.sampled_from(["gpu", "hekla.io/zone"]), TEXTS),
             **PLACEMENT,
             **RUNTIME_SETTINGS,
+            "annotations": POD_ANNOTATIONS,
             "grace_seconds": st.integers(0, 600),
             "partition_size": st.sampled_from([1, replicas]),
             "partition_topology": TOPOLOGY,

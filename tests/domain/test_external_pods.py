@@ -63,11 +63,13 @@ def test_pods_with_other_constraints_are_another_task() -> None:
     roles = ExternalTasks(None)
     tolerant = replace(POD, placement={"tolerations": [{"key": "gpu"}]})
     picky = replace(POD, node_selector={"zone": "a"})
-    assert [roles.task_of(pod) for pod in (POD, tolerant, picky, tolerant)] == ["pod", "pod-v2", "pod-v3", "pod-v2"]
-    refs = [PodRef(task, 0, 1) for task in ("pod", "pod-v2", "pod-v3")]
+    needed = replace(POD, placement={"annotations": {"volcano.sh/preemptable": "false"}})
+    pods = [POD, tolerant, picky, needed, tolerant]
+    assert [roles.task_of(pod) for pod in pods] == ["pod", "pod-v2", "pod-v3", "pod-v4", "pod-v2"]
+    refs = [PodRef(task, 0, 1) for task in ("pod", "pod-v2", "pod-v3", "pod-v4")]
     made = build_spec(GROUP, roles, refs, name="train", queue="default", priority=0, minimum=1, request={})
     assert made.task("pod-v2").tolerations[0].key == "gpu"
-    assert [ExternalTasks(made).task_of(pod) for pod in (POD, tolerant, picky)] == ["pod", "pod-v2", "pod-v3"]
+    assert [ExternalTasks(made).task_of(pod) for pod in pods[:4]] == ["pod", "pod-v2", "pod-v3", "pod-v4"]
 
 
 def test_external_job_has_at_most_fifty_tasks() -> None:

@@ -84,7 +84,8 @@ def test_reason_has_needed_and_remaining_amounts(
     phase: GangPhase, queues: list[QueueSpec], code: str, cause: Cause, ever: bool
 ) -> None:
     jobs = [running("old", 2, "a"), job("new", 4, phase=phase)]
-    found = reason(decide([node("a", "5")], jobs, queues, FLAT), "new")
+    chosen = FLAT if queues[0].is_open else policy(compatibility="volcano")
+    found = reason(decide([node("a", "5")], jobs, queues, chosen), "new")
     assert (found.code, found.cause, found.plugin, found.ever) == (code, cause, "capacity", ever)
     assert found.need.amount("cpu") == 4000
     room = queues[0].capability.amount("cpu") if queues[0].capability else 5000

@@ -251,6 +251,19 @@ def test_disruption_budget_is_shared_by_all_zones() -> None:
     assert (len(mine), len(volcanos)) == (1, 2)
 
 
+# Queues.
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+@pytest.mark.parametrize("phase", [GangPhase.PENDING, GangPhase.INQUEUE])
+def test_jobs_of_a_closed_queue_continue(plugin: str, phase: GangPhase) -> None:
+    waits = job("waits", 2, queue="shut", phase=phase)
+    cluster = replace(state([node("a", "4")], [waits]), queues=(QueueSpec("shut", is_open=False),))
+    hekla, volcano = decide_both(cluster, "enqueue, allocate", plugins("gang", "predicates", plugin))
+    assert (bound(hekla), bound(volcano)) == ({"waits": 2}, {})
+    assert [one.code for one in volcano.reasons["waits"]].count("queue_closed") == 1
+
+
 # Devices and affinities.
 
 SHARES = "{name: deviceshare, arguments: {deviceshare.GPUSharingEnable: true}}"

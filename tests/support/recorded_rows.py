@@ -1,8 +1,11 @@
 """Recorded scenarios (`hekla replay`) laid as rows of a simulated cluster, and decided by the controller.
 
 A scenario has Kubernetes objects. Here each pod group becomes a job, each queue a queue, each node a simulated node,
-and each pod a row. Pods that run are started by the controller first, under a policy that does nothing; then the
-recorded policy is activated, and the decisions of the next reconcile are the answer.
+and each pod a row. `recorded_cycles` lets the controller decide.
+
+Volcano orders pods by the index in their names. Most recorded pods have none, so it orders them by their uids; the
+names of Hekla's pods always have one. So these replicas are numbered through the whole scenario, in the order of their
+uids.
 """
 
 import json
@@ -13,16 +16,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 import yaml
+from django.db import transaction
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster, Node
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
-from hekla.controller import metrics
-from hekla.controller.controllers import controllers
+from hekla.domain import pod_annotations
 from hekla.domain.errors import Invalid
 from hekla.domain.formats import placement
 from hekla.domain.formats.fields import Fields, Findings
@@ -30,19 +33,21 @@ from hekla.domain.formats.runtime_settings import HOST_PORT
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.engine import scenario
-from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState, PodGroupSpec, PodSpec, PodStatus, QueueSpec
 from hekla.lib import clock
 
 Document = Mapping[str, Any]
-IDLE = 'actions: "shuffle"\ntiers:\n- plugins: [{name: gang}]\n'
-"""A policy that changes nothing."""
-FIRST_ID = 1_000_000
-"""Ids are compared as text by the engine, so all have as many digits."""
-_PHASE = {PodStatus.PENDING: PodPhase.PENDING, PodStatus.BOUND: PodPhase.BOUND, PodStatus.RUNNING: PodPhase.RUNNING}
+_PHASE = {PodStatus.PENDING: PodPhase.PENDING, PodStatus.RUNNING: PodPhase.BOUND}
+"""Pods that run are bound at first: the controller starts them."""
 _HIERARCHY = {"hierarchy": "volcano.sh/hierarchy", "hierarchy_weights": "volcano.sh/hierarchy-weights"}
 _NOTHING = {"cpu": "0"}
 """A group without resources for admission is always admitted."""
+_PARTS_WITH_INDEX = 3
+_SYSTEM, _CRITICAL = "kube-system", "system-cluster-critical"
+"""No tenant is a namespace of the system. Its pods are critical by their class instead."""
+_RUNS_ON = {"HEKLA_SIM_SECONDS": "1000000000"}
+_PREEMPTABLE_BY_DEFAULT = "t"
+"""True, as for a pod without the annotation; `tdm` also counts the word `true` as such."""
 _PLACEMENT = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
 
 
@@ -58,8 +63,6 @@ class LaidScenario:
     state: ClusterState
     pods: dict[str, str] = field(default_factory=dict)
     jobs: dict[str, str] = field(default_factory=dict)
-    running: list[int] = field(default_factory=list)
-    bound: dict[int, str] = field(default_factory=dict)
     phases: dict[int, GangPhase] = field(default_factory=dict)
 
 
@@ -78,12 +81,14 @@ def policy_text(document: Document) -> str:
     )
 
 
-def lay(document: Document, *, owner: User, tenant: Tenant) -> LaidScenario:
-    """Create the rows. Raises NotExpressible."""
-    read = scenario.read(document)
-    state = read.state
+def lay(document: Document, *, owner: User, tenant: Tenant, first: int = 1_000_000) -> LaidScenario:
+    """Create the rows. Their ids begin with `first`: the engine compares them as text, so all have as many digits.
+
+    Raises NotExpressible.
+    """
+    state = scenario.read(document).state
     cluster = clusters.create(
-        name="recorded",
+        name=f"recorded-{first}",
         kind="simulated",
         config={
             "nodes": [_node(node) for node in document["cluster"].get("nodes", ())],
@@ -95,76 +100,33 @@ def lay(document: Document, *, owner: User, tenant: Tenant) -> LaidScenario:
         now=clock.now(),
     )
     laid = LaidScenario(cluster, state)
-    queues = _queues(cluster, state.queues)
+    queues = _queues(cluster, state.queues, first)
     raw = {_key(pod): pod for pod in document["cluster"].get("pods", ())}
     tenants = {name: _tenant(name, tenant) for name in sorted({job.namespace for job in state.jobs})}
-    number = FIRST_ID
+    uids = sorted(pod.uid for job in state.jobs for pod in job.pods)
+    numbers = {uid: number for number, uid in enumerate(uids)}
+    jobs: list[Job] = []
+    pods: list[Pod] = []
     for at, job in enumerate(sorted(state.jobs, key=lambda one: one.uid)):
         if job.queue not in queues:
             raise NotExpressible("a job without a queue of the cluster")
-        row, tasks = _job(FIRST_ID + at, job, queues[job.queue], tenants[job.namespace], owner, raw)
+        row, tasks = _job(first + at, job, queues[job.queue], tenants[job.namespace], owner, raw)
         laid.jobs[str(row.pk)] = job.uid
         laid.phases[row.pk] = job.phase
-        for pod in sorted(job.pods, key=lambda one: one.uid):
-            _pod(number, row, pod, *tasks[pod.uid])
-            laid.pods[str(number)] = f"{job.namespace}/{pod.name}"
-            if pod.status is PodStatus.RUNNING:
-                laid.running.append(number)
-                Pod.objects.filter(pk=number).update(phase=PodPhase.BOUND, node=pod.node, bound_at=clock.now())
-            elif pod.status is PodStatus.BOUND:
-                laid.bound[number] = pod.node
-            number += 1
+        jobs.append(row)
+        pods += [_pod(first, numbers[pod.uid], row, pod, tasks[pod.uid]) for pod in job.pods]
+        laid.pods |= {str(first + numbers[pod.uid]): f"{job.namespace}/{pod.name}" for pod in job.pods}
+    Job.objects.bulk_create(jobs)
+    Pod.objects.bulk_create(pods)
     return laid
 
 
-def decide(laid: LaidScenario, policy: str, monkeypatch: Any) -> dict[str, Any]:
-    """The first decisions of the controller under this policy, as a recorded cycle."""
-    cycles: list[tuple[ClusterState, Decisions]] = []
-    ask = metrics.cycle
-
-    def listen(name: str, state: ClusterState, *args: Any, **kwargs: Any) -> Decisions:
-        decided = ask(name, state, *args, **kwargs)
-        cycles.append((state, decided))
-        return decided
-
-    clusters.set_policy(laid.cluster, text=IDLE, note="", by=None, actor=PLATFORM, now=clock.now())
-    for _ in range(3):
-        controllers.reconcile(laid.cluster)
-    unready = Pod.objects.filter(pk__in=laid.running).exclude(phase=PodPhase.RUNNING).count()
-    assert unready == 0, f"{unready} pods do not run"
-    for pk, node in laid.bound.items():
-        Pod.objects.filter(pk=pk).update(phase=PodPhase.BOUND, node=node, bound_at=clock.now())
-    for job, phase in laid.phases.items():
-        Job.objects.filter(pk=job).update(gang_phase=phase)
-    cordoned = [node.name for node in laid.state.nodes if node.unschedulable]
-    Node.objects.filter(cluster=laid.cluster, name__in=cordoned).update(is_cordoned=True)
-    controller = controllers.get(laid.cluster.pk)
-    controller.cache.invalidate(laid.phases)
-    controller.cache._nodes_snapshot = None
-    clusters.set_policy(laid.cluster, text=policy, note="", by=None, actor=PLATFORM, now=clock.now())
-    with monkeypatch.context() as patch:
-        patch.setattr(metrics, "cycle", listen)
-        controllers.reconcile(laid.cluster)
-    state, decided = cycles[0]
-    assert not decided.faults, decided.faults
-    _compare_rows(laid, decided)
-    return {
-        "binds": {laid.pods[bind.pod]: bind.node for bind in decided.binds},
-        "evicted": sorted(laid.pods[eviction.pod] for eviction in decided.evictions),
-        "pipelined": {laid.pods[pod]: node for pod, node in decided.pipelined.items()},
-        "podGroups": {
-            laid.jobs[job.uid]: {"phase": str(decided.phases.get(job.uid, job.phase)).capitalize()}
-            for job in state.jobs
-        },
-    }
-
-
-def _compare_rows(laid: LaidScenario, decided: Decisions) -> None:
-    """The rows hold what was decided."""
-    rows = dict(Pod.objects.filter(pk__in=map(int, laid.pods)).values_list("pk", "node"))
-    assert {bind.pod: rows[int(bind.pod)] for bind in decided.binds} == {bind.pod: bind.node for bind in decided.binds}
-    evicted = Pod.objects.filter(pk__in=[int(one.pod) for one in decided.evictions], evicted=True)
-    assert evicted.count() == len(decided.evictions)
+def clear() -> None:
+    """Delete the rows whose names must be unique; the clusters stay."""
+    with transaction.atomic():
+        for model in (Pod, Job, Queue):
+            rows = model.objects.all()
+            rows._raw_delete(rows.db)
 
 
 def _key(pod: Document) -> str:
@@ -185,7 +147,7 @@ def _node(node: Document) -> dict[str, Any]:
     }
 
 
-def _queues(cluster: Cluster, specs: Sequence[QueueSpec]) -> dict[str, Queue]:
+def _queues(cluster: Cluster, specs: Sequence[QueueSpec], first: int) -> dict[str, Queue]:
     rows: dict[str, Queue] = {}
     waiting = list(specs)
     names = {one.name for one in specs}
@@ -198,7 +160,7 @@ def _queues(cluster: Cluster, specs: Sequence[QueueSpec]) -> dict[str, Queue]:
                 raise NotExpressible(f"the parent queue {one.parent} is not there")
             hierarchy = {field: one.annotations.get(name, "") for field, name in _HIERARCHY.items()}
             rows[one.name] = Queue.objects.create(
-                pk=FIRST_ID + len(rows),
+                pk=first + len(rows),
                 cluster=cluster,
                 name=one.name,
                 weight=one.weight,
@@ -224,27 +186,17 @@ def _tenant(name: str, like: Tenant) -> Tenant:
 
 def _job(
     pk: int, job: PodGroupSpec, queue: Queue, tenant: Tenant, owner: User, raw: Mapping[str, Document]
-) -> tuple[Job, dict[str, tuple[str, int]]]:
-    """The row of a job, and for each of its pods the task and the index."""
-    tasks, place = _tasks(job, raw)
-    annotations = dict(job.annotations)
-    values = {pod.preemptable for pod in job.pods}
-    if len(values) > 1:
-        raise NotExpressible("pods of one job that may be evicted, and others that may not")
-    if values == {False}:
-        annotations["volcano.sh/preemptable"] = "false"
-    zones = {pod.annotations.get("volcano.sh/revocable-zone") for pod in job.pods}
-    if zones - {annotations.get("volcano.sh/revocable-zone")}:
-        if len(zones) > 1:
-            raise NotExpressible("pods of one job in several revocable zones")
-        annotations["volcano.sh/revocable-zone"] = zones.pop() or ""
+) -> tuple[Job, dict[str, str]]:
+    """The row of a job, and the task of each of its pods."""
+    tasks, task_of = _tasks(job, raw)
     document = {
         "name": f"j{pk}",
         "queue": queue.name,
         "priority": job.priority,
+        "priority_class": _CRITICAL if job.namespace == _SYSTEM else "",
         "min_available": job.min_available,
         "tasks": tasks,
-        "annotations": annotations,
+        "annotations": dict(job.annotations),
         "min_resources": _NOTHING if job.min_resources is None else job.min_resources.quantities() or _NOTHING,
     }
     try:
@@ -254,7 +206,7 @@ def _job(
     never = {pod.never_preempts for pod in job.pods}
     if len(never) > 1:
         raise NotExpressible("pods of one job that preempt, and others that do not")
-    row = Job.objects.create(
+    row = Job(
         pk=pk,
         name=spec.name,
         tenant=tenant,
@@ -269,41 +221,44 @@ def _job(
         gang_phase=job.phase,
         submitted_at=_instant(job.created_at),
     )
-    return row, place
+    return row, task_of
 
 
-def _tasks(job: PodGroupSpec, raw: Mapping[str, Document]) -> tuple[list[dict[str, Any]], dict[str, tuple[str, int]]]:
-    """The tasks of equal pods, and for each pod its task and index."""
-    kinds: dict[tuple[Any, ...], list[PodSpec]] = defaultdict(list)
+def _tasks(job: PodGroupSpec, raw: Mapping[str, Document]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The tasks of equal pods, and the task of each pod. Pods that were not created yet belong to the first one."""
+    kinds: dict[str, list[PodSpec]] = defaultdict(list)
     for pod in sorted(job.pods, key=lambda one: one.uid):
-        spec = raw[f"{job.namespace}/{pod.name}"]["spec"]
-        ports = [port for container in spec["containers"] for port in container.get("ports", ())]
-        where = json.dumps({name: spec[name] for name in _PLACEMENT if name in spec} | {"ports": ports}, sort_keys=True)
-        labels = json.dumps(pod.labels, sort_keys=True)
-        key = (pod.role, tuple(sorted(pod.request.items())), where, labels)
-        kinds[key].append(pod)
-    roles = [key[0] for key in kinds]
-    tasks, place = [], {}
-    for number, (key, pods) in enumerate(kinds.items()):
-        role = key[0]
-        name = role if role and roles.count(role) == 1 else f"{role or 't'}-{number}"
-        least = job.min_task_member.get(role)
-        if least is not None and roles.count(role) > 1:
+        fields = _fields(job, pod, raw[f"{job.namespace}/{pod.name}"]["spec"])
+        kinds[json.dumps({"role": pod.role, **fields}, sort_keys=True)].append(pod)
+    documents = [json.loads(text) for text in kinds] or [{"role": "", "resources": {}}]
+    roles = [document.pop("role") for document in documents]
+    for number, (role, document) in enumerate(zip(roles, documents, strict=True)):
+        least = job.min_task_member.get(role, 0)
+        if least and roles.count(role) > 1:
             raise NotExpressible("a minimum of a task whose pods differ")
-        tasks.append(
-            {
-                "name": name,
-                "replicas": len(pods),
-                "command": ["true"],
-                "resources": {n: a for n, a in pods[0].request.quantities().items() if n != "pods"},
-                "env": {"HEKLA_SIM_SECONDS": "1000000000"},
-                "min_available": least or 0,
-                "labels": json.loads(key[-1]),
-                **_placement(json.loads(key[-2])),
-            }
-        )
-        place |= {pod.uid: (name, index) for index, pod in enumerate(pods)}
-    return tasks, place
+        document |= {"name": role if role and roles.count(role) == 1 else f"{role or 't'}-{number}"}
+        document |= {"command": ["true"], "env": _RUNS_ON, "min_available": least}
+    for document, pods in zip(documents, kinds.values(), strict=False):
+        document["replicas"] = max(len(pods), document["min_available"])
+    documents[0]["replicas"] = documents[0].get("replicas", 0) + max(0, job.min_available - len(job.pods))
+    names = [document["name"] for document in documents]
+    return documents, {pod.uid: name for name, pods in zip(names, kinds.values(), strict=False) for pod in pods}
+
+
+def _fields(job: PodGroupSpec, pod: PodSpec, spec: Document) -> dict[str, Any]:
+    """The fields of the pod's task. What the pod does not have of the job's annotations is empty."""
+    names = pod_annotations.POD_ANNOTATIONS & {*pod.annotations, *job.annotations}
+    annotations = {name: pod.annotations.get(name, "") for name in names}
+    if pod_annotations.PREEMPTABLE in names and not annotations[pod_annotations.PREEMPTABLE]:
+        annotations[pod_annotations.PREEMPTABLE] = _PREEMPTABLE_BY_DEFAULT
+    annotations[pod_annotations.TASK_PRIORITY] = str(pod.priority)
+    ports = [port for container in spec["containers"] for port in container.get("ports", ())]
+    return {
+        "resources": {n: a for n, a in pod.request.quantities().items() if n != "pods"},
+        "labels": dict(pod.labels),
+        "annotations": annotations,
+        **_placement({name: spec[name] for name in _PLACEMENT if name in spec} | {"ports": ports}),
+    }
 
 
 def _placement(spec: dict[str, Any]) -> dict[str, Any]:
@@ -320,20 +275,28 @@ def _placement(spec: dict[str, Any]) -> dict[str, Any]:
     return {"node_selector": selector, "host_ports": of_nodes, **found}
 
 
-def _pod(pk: int, job: Job, pod: PodSpec, task: str, index: int) -> None:
+def _pod(first: int, number: int, job: Job, pod: PodSpec, task: str) -> Pod:
     if pod.status not in _PHASE:
         raise NotExpressible(f"a pod that is {pod.status}")
-    Pod.objects.create(
-        pk=pk,
+    return Pod(
+        pk=first + number,
         job=job,
         task=task,
-        index=index,
+        index=_index(pod.name, number),
         attempt=1,
         version=1,
-        slot=index,
-        phase=PodPhase.PENDING,
+        slot=number,
+        phase=_PHASE[pod.status],
+        node=pod.node,
+        bound_at=clock.now() if pod.node else None,
         created_at=_instant(pod.created_at),
     )
+
+
+def _index(name: str, number: int) -> int:
+    """The index in a name `<job>-<task>-<index>`; else the number of the pod in the scenario."""
+    parts = name.split("-")
+    return int(parts[-1]) if len(parts) >= _PARTS_WITH_INDEX and parts[-1].isdigit() else number
 
 
 def _instant(seconds: float) -> datetime:

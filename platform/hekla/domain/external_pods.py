@@ -17,7 +17,7 @@ from hekla.domain.task_spec import MAX_REPLICAS, MAX_TASKS
 _MAX_NAME, _MAX_ROLE = 36, 18
 _ODD = re.compile(r"[^a-z0-9]+")
 _AS_ITS_POD_SAYS = "as-its-pod-says"
-_OF_PODS = ("resources", "node_selector", "tolerations", "affinity", "host_ports")
+_OF_PODS = ("resources", "node_selector", "tolerations", "affinity", "host_ports", "annotations")
 """The fields of a task that equal pods share."""
 
 
@@ -57,8 +57,8 @@ class ExternalPod:
     """A pod as the cluster reports it. `uid`: its own; `maker`: the uid of its owner object, if it has one.
 
     `phase`: pending until it has a node. `obstacle`: why we can never place it. `reported_reason`: why it is pending,
-    from its condition. `is_ending`: it is being deleted. `placement`: tolerations, affinity and host
-    ports, as fields of a task.
+    from its condition. `is_ending`: it is being deleted. `placement`: tolerations, affinity, host ports and
+    annotations for the scheduler, as fields of a task.
     """
 
     uid: str

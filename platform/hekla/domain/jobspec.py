@@ -34,6 +34,7 @@ from hekla.domain.job_problems import (
 )
 from hekla.domain.model_errors import explain, findings
 from hekla.domain.network_topology import NetworkTopologySpec
+from hekla.domain.pod_annotations import Annotations
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
 from hekla.domain.task_spec import MAX_REPLICAS, MAX_RETRY, MAX_TASKS, TaskSpec, raise_any, without_contradiction
@@ -74,7 +75,7 @@ class JobSpec(BaseModel):
     policies: Annotated[tuple[LifecyclePolicy, ...], Field(max_length=32)] = ()
     plugins: Annotated[dict[str, tuple[Annotated[Text, Field(max_length=4096)], ...]], Field(max_length=32)] = {}
     files: Annotated[dict[str, Text], Field(max_length=MAX_FILES)] = {}
-    annotations: Annotated[dict[str, Annotated[Text, Field(max_length=4096)]], Field(max_length=32)] = {}
+    annotations: Annotations = {}
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> "JobSpec":

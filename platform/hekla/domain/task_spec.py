@@ -16,6 +16,7 @@ from hekla.domain.job_problems import RESOURCE_NAME, resource_problem
 from hekla.domain.network_topology import NetworkTopologySpec
 from hekla.domain.numa import TopologyPolicy
 from hekla.domain.placement import NO_AFFINITY, Affinity, SpreadConstraints, TaskLabels, Tolerations
+from hekla.domain.pod_annotations import PodAnnotations
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
 from hekla.domain.runtime_settings import (
@@ -95,6 +96,7 @@ class TaskSpec(BaseModel):
     success_policy: SuccessPolicy = SuccessPolicy.ALL_REPLICAS
     max_retry: Annotated[StrictInteger, Field(ge=-1, le=MAX_RETRY)] = 3
     labels: TaskLabels = {}
+    annotations: PodAnnotations = {}
     node_selector: Strings = {}
     tolerations: Tolerations = ()
     affinity: Affinity = NO_AFFINITY

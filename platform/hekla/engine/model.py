@@ -122,8 +122,8 @@ class NodeGroupAffinity:
 class QueueSpec:
     """A queue. `capability`, `guarantee`, `deserved`: None if not set.
 
-    `is_draining`: no more jobs are admitted, under every policy; admitted ones continue. `is_open` False: plugins
-    allocate nothing more to it, as in Volcano.
+    `is_draining`: no more jobs are admitted, under every policy; admitted ones continue. `is_open` False: under a
+    policy that follows Volcano, plugins allocate nothing more to it.
     """
 
     name: str

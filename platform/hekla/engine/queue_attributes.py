@@ -108,7 +108,7 @@ def no_room_reason(
 
 def _why_full(session: Session, attributes: QueueAttributes, short: Mask) -> tuple[Cause, str]:
     """Whether the queue or the cluster limits the `short` resources."""
-    if not attributes.queue.is_open:
+    if session.is_closed(attributes.queue):
         return Cause.QUOTA, "queue_closed"
     if (attributes.real_capability < cluster_limits(session))[short].any():
         return Cause.QUOTA, "queue_is_full"

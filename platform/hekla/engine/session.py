@@ -370,6 +370,10 @@ class Session:
         self.reasons[job.group.uid] = (PendingReason(Cause.QUOTA, "enqueue", "", "queue_draining"),)
         return True
 
+    def is_closed(self, queue: QueueSpec) -> bool:
+        """Whether plugins give the queue nothing. In Hekla, the jobs of a closed queue continue."""
+        return self.policy.follows_volcano and not queue.is_open
+
     # Changes.
 
     def place(self, pod: PodInfo, row: int, status: PodStatus) -> None:

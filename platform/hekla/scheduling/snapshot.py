@@ -11,8 +11,7 @@ from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.quotas.models import Quota
-from hekla.domain import queue_settings
-from hekla.domain.card_resources import CARD_NAME
+from hekla.domain import pod_annotations, queue_settings
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import GangStage, stage_of
 from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
@@ -36,26 +35,6 @@ _STATUS = {
     PodPhase.FAILED: model.PodStatus.FAILED,
     PodPhase.LOST: model.PodStatus.FAILED,
 }
-_PREEMPTABLE, _NUMA_POLICY = "volcano.sh/preemptable", "volcano.sh/numa-topology-policy"
-_OF_PODS = frozenset(
-    {
-        _PREEMPTABLE,
-        "volcano.sh/cooldown-time",
-        "volcano.sh/revocable-zone",
-        "volcano.sh/jdb-min-available",
-        "volcano.sh/jdb-max-unavailable",
-        "volcano.sh/qos-level",
-        _NUMA_POLICY,
-        "volcano.sh/resource-strategy-scoring-type",
-        "volcano.sh/resource-strategy-scoring-weight",
-        CARD_NAME,
-        "nvidia.com/use-gputype",
-        "nvidia.com/nouse-gputype",
-        "nvidia.com/use-gpuuuid",
-        "nvidia.com/nouse-gpuuuid",
-    }
-)
-"""Annotations of a job that its pods get too: as in Volcano (`volcano-spec` §1.5), and those that plugins read."""
 _ONE_POD = Resources({"pods": 1})
 _TASK, _PARTITION = "volcano.sh/task-spec", "volcano.sh/partition-id"
 """The labels by which the pods of a partition are found. Only the engine has them."""
@@ -126,7 +105,7 @@ def queue(queue: Queue) -> model.QueueSpec:
         parent=queue.parent.name if queue.parent else "",
         reclaimable=queue.reclaimable,
         priority=queue.priority,
-        is_open=True,  # a closed queue takes no submissions; its jobs continue
+        is_open=queue.is_open or queue.is_draining,
         is_draining=queue.is_draining,
         created_at=queue.created_at.timestamp(),
         annotations=queue_settings.annotations(queue.settings),
@@ -156,7 +135,7 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
     """
     spec, pods = spec_of(job), list(pods)
     stage = stage_of(job_facts(job), all_pod_facts(pods) if spec.has_dependencies else ())
-    carried = {name: text for name, text in spec.annotations.items() if name in _OF_PODS}
+    carried = pod_annotations.select(spec.annotations)
     roles = {task.name: _role(task, job, carried, spec.priority_class) for task in spec.tasks}
     parts = {task.name: _role_parts(task, roles[task.name]) for task in spec.tasks if task.has_gangs_of_partitions}
     latest = _latest([pod for pod in pods if pod.version == job.version or not pod.is_final])
@@ -169,10 +148,10 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
         priority=job.priority,
         min_available=least,
         min_task_member=least_of_each,
-        min_resources=spec.admission_resources,
+        min_resources=_admission(spec),
         phase=GangPhase(job.gang_phase),
         created_at=job.submitted_at.timestamp(),
-        preemptable=_says(spec.annotations, default="false"),
+        preemptable=pod_annotations.is_preemptable(spec.annotations, default="false"),
         annotations=spec.annotations,
         topology=_topology(spec.network_topology),
         sub_groups=tuple(_sub_groups(spec, least_of_each, latest)),
@@ -182,6 +161,11 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
             for pod in latest
         ),
     )
+
+
+def _admission(spec: JobSpec) -> Resources | None:
+    """What must be free before the job is admitted; None if it says that it needs nothing: no plugin is asked then."""
+    return None if spec.min_resources and not spec.admission_resources else spec.admission_resources
 
 
 def _sub_groups(spec: JobSpec, least_of_each: Mapping[str, int], pods: Sequence[Pod]) -> Iterator[model.SubGroupPolicy]:
@@ -252,8 +236,10 @@ def _ports_only(task: TaskSpec) -> PodConstraints:
 
 def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_class: str) -> _Role:
     """What the pods of a task share. The namespace of their affinity is the tenant."""
+    if task.annotations:
+        annotations = {**annotations, **task.annotations}
     if task.topology_policy is not TopologyPolicy.NONE:
-        annotations = {**annotations, _NUMA_POLICY: str(task.topology_policy)}
+        annotations = {**annotations, pod_annotations.NUMA_POLICY: str(task.topology_policy)}
     fields = pod_fields(task)
     metadata = {"namespace": str(job.tenant_id), "labels": task.labels}
     spec = {**fields, "containers": [{"image": task.image, **task.runtime_settings.container_fields()}]}
@@ -303,11 +289,6 @@ def _minimums(spec: JobSpec, stage: GangStage, pods: Sequence[Pod]) -> tuple[int
     return min(stage.minimum, sum(left.values())), of_each
 
 
-def _says(annotations: Mapping[str, str], *, default: str) -> bool:
-    """Whether pods may be evicted, by annotation. `default`: true for pods, false for jobs."""
-    return annotations.get(_PREEMPTABLE, default).lower() in ("true", "t", "1")
-
-
 def _latest(pods: Iterable[Pod]) -> list[Pod]:
     """The last attempt of each replica, and earlier ones that still hold something."""
     last = {(pod.task, pod.index): pod.pk for pod in pods}
@@ -323,7 +304,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         request=role.request,
         status=model.PodStatus.RELEASING if ending else _STATUS[PodPhase(pod.phase)],
         node=pod.node,
-        priority=job.priority,
+        priority=pod_annotations.priority_in_job(role.annotations, default=job.priority),
         never_preempts=job.never_preempts,
         nominated_node=nominated.get(str(pod.pk), "") if pod.phase == PodPhase.PENDING else "",
         created_at=pod.created_at.timestamp(),
@@ -331,7 +312,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         tolerations=role.tolerations,
         constraints=_with_own_claims(role.constraints, job, pod) if role.has_own_claims else role.constraints,
         labels=role.labels,
-        preemptable=_says(role.annotations, default="true"),
+        preemptable=pod_annotations.is_preemptable(role.annotations, default="true"),
         annotations={**role.annotations, **pod.annotations} if pod.annotations else role.annotations,
         priority_class=role.priority_class,
         limits=role.request,

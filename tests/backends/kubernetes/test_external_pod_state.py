@@ -97,6 +97,20 @@ def test_tolerations_and_node_affinity_are_read() -> None:
     assert parse_external_pod(pod(tolerations=[ADDED])).placement == {}
 
 
+def test_annotations_for_the_scheduler_are_read() -> None:
+    annotations = {
+        "volcano.sh/task-priority": "7",
+        "volcano.sh/revocable-zone": "x" * 5000,
+        "volcano.sh/gpu-index": "0",
+        "other": "1",
+    }
+    found = parse_external_pod(pod(meta={"labels": {"volcano.sh/preemptable": "false"}, "annotations": annotations}))
+    assert found.placement["annotations"] == {"volcano.sh/preemptable": "false", "volcano.sh/task-priority": "7"}
+    annotations = {"volcano.sh/task-priority": "high", "volcano.sh/preemptable": "true"}
+    found = parse_external_pod(pod(meta={"labels": {"volcano.sh/preemptable": "false"}, "annotations": annotations}))
+    assert found.placement["annotations"] == {"volcano.sh/preemptable": "true"}
+
+
 def test_ports_of_the_node_are_read() -> None:
     ports = [{"containerPort": 80}, {"containerPort": 81, "hostPort": 8081, "protocol": "UDP", "name": "x"}]
     found = parse_external_pod(pod(containers=[{"name": "a"}, {"name": "b", "ports": ports}]))

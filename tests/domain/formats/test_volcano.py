@@ -255,6 +255,29 @@ def test_topology_policy_is_read_and_written(written, policy):
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 
 
+def test_annotations_for_the_scheduler_are_read_from_templates_and_written():
+    more = 'hekla.io/environment: torch, volcano.sh/preemptable: "false", volcano.sh/task-priority: "7", a/b: c'
+    loaded = formats.load(changed("hekla.io/environment: torch", more))
+    worker = loaded.spec.task("worker")
+    assert worker.annotations == {"volcano.sh/preemptable": "false", "volcano.sh/task-priority": "7"}
+    assert [one for one in loaded.warnings if "annotations" in one] == [
+        one for one in loaded.warnings if "annotations.a/b" in one
+    ]
+    assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
+
+
+@pytest.mark.parametrize(
+    ("annotations", "problem"),
+    [
+        ({"volcano.sh/task-priority": "high"}, "annotations.volcano.sh/task-priority: Must be an integer"),
+        ({"volcano.sh/gpu-index": "1"}, "annotations.volcano.sh/gpu-index: The scheduler does not read"),
+    ],
+)
+def test_annotations_of_a_task_that_the_scheduler_cannot_read_are_refused(annotations, problem):
+    with pytest.raises(Invalid, match=problem):
+        JobSpec.parse({"name": "x", "tasks": [{"name": "t", "command": ["x"], "annotations": annotations}]})
+
+
 def test_unknown_topology_policy_is_refused():
     with pytest.raises(Invalid, match="topologyPolicy"):
         formats.load(changed("    replicas: 2", "    replicas: 2\n    topologyPolicy: close"))

@@ -35,7 +35,7 @@ class Queue(models.Model):
     """
 
     class State(models.TextChoices):
-        """A closed queue accepts no submissions, and its jobs continue.
+        """A closed queue accepts no submissions, and its jobs continue (not under a policy that follows Volcano).
 
         A draining queue accepts none either, and does not admit the jobs that wait in it.
         """

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.nodes import parse_amounts, requested_resources
+from hekla.domain import pod_annotations
 from hekla.domain.errors import Invalid
 from hekla.domain.external_pods import ExternalPod, GroupKind, GroupRef, PodGroup, role_name
 from hekla.domain.formats import placement
@@ -42,6 +43,7 @@ def parse_external_pod(pod: Json) -> ExternalPod:
     meta, spec = pod["metadata"], pod["spec"]
     request = {name: text for name, text in requested_resources(spec).quantities().items() if name != "pods"}
     constraints, obstacle = _placement(spec)
+    annotations = _annotations(meta)
     maker = _controller(meta)
     return ExternalPod(
         uid=meta["uid"],
@@ -54,7 +56,7 @@ def parse_external_pod(pod: Json) -> ExternalPod:
         image=str(spec["containers"][0].get("image", "")),
         request=request,
         node_selector=spec.get("nodeSelector") or {},
-        placement=constraints,
+        placement={**constraints, **({"annotations": annotations} if annotations else {})},
         priority=int(spec.get("priority") or 0),
         never_preempts=spec.get("preemptionPolicy") == "Never",
         queue=next(_annotations_or_labels(meta, (_QUEUE,)), ""),
@@ -70,6 +72,12 @@ def _annotations_or_labels(meta: Json, names: Iterable[str]) -> Iterator[str]:
     """The values of the annotations and labels with these names, in this order, annotations first."""
     sources = (meta.get("annotations") or {}, meta.get("labels") or {})
     return (source[name] for name in names for source in sources if source.get(name))
+
+
+def _annotations(meta: Json) -> Mapping[str, str]:
+    """Its annotations that plugins of the scheduler read. Whether it may be evicted can be a label too."""
+    labels = {name: text for name, text in (meta.get("labels") or {}).items() if name == pod_annotations.PREEMPTABLE}
+    return pod_annotations.select_valid({**labels, **(meta.get("annotations") or {})})
 
 
 def _controller(meta: Json) -> Json:

@@ -11,6 +11,7 @@ from hekla.domain.formats.files import Mounts
 from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.placement import pod_fields
+from hekla.domain.pod_annotations import POD_ANNOTATIONS
 from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, quote
@@ -37,7 +38,9 @@ def read(
     annotations = metadata.mapping("annotations")
     for field, name in (("environment", words.ENVIRONMENT), ("success_policy", words.SUCCESS_POLICY)):
         reading.findings.origins[join(target, field)] = f"{metadata.at('annotations')}.{name}"
+    reading.findings.origins[join(target, "annotations")] = metadata.at("annotations")
     document = {
+        "annotations": _scheduling(annotations) or None,
         "environment": annotations.pop(words.ENVIRONMENT, reading.environment),
         "ports": _ports(reading, metadata, annotations, join(target, "ports")),
         "success_policy": annotations.pop(words.SUCCESS_POLICY, None),
@@ -51,6 +54,11 @@ def read(
     document |= _pod(reading, pod, target, main)
     template.close()
     return document
+
+
+def _scheduling(annotations: dict[str, Any]) -> dict[str, Any]:
+    """Take the annotations that plugins of the scheduler read."""
+    return {name: annotations.pop(name) for name in sorted(POD_ANNOTATIONS & annotations.keys())}
 
 
 def _ports(
@@ -170,7 +178,7 @@ def write(
 ) -> dict[str, Any]:
     """The pod template of a task. `name`: the container's, by default the task's; `port`: one on which it listens."""
     annotations = writing.without_empty(
-        **{words.ENVIRONMENT: task.environment or None, words.PORTS: _written_ports(task)}
+        **task.annotations, **{words.ENVIRONMENT: task.environment or None, words.PORTS: _written_ports(task)}
     )
     metadata = writing.without_empty(annotations=annotations, labels=dict(task.labels))
     pod = writing.without_empty(

@@ -69,7 +69,7 @@ def _admit(session: Session, option: PluginOption, by_queue: ByQueue) -> None:
         attributes = by_queue[job.group.queue]
         least = job.min_resources if job.min_resources is not None else np.zeros_like(attributes.real_capability)
         room = attributes.admission_room
-        if attributes.queue.is_open and not queue_attributes.exceeds(session, least, room).any():
+        if not session.is_closed(attributes.queue) and not queue_attributes.exceeds(session, least, room).any():
             return Vote.PERMIT
         reason = queue_attributes.no_room_reason(session, "proportion", "enqueue", attributes, least, room)
         session.reasons[job.group.uid] += (reason,)
@@ -93,7 +93,7 @@ def _limit_to_deserved(session: Session, option: PluginOption, by_queue: ByQueue
     def has_share(queue: QueueSpec, wanted: Vector) -> bool:
         attributes = by_queue[queue.name]
         short = (attributes.allocated + wanted > attributes.deserved) & (wanted > 0) & session.dimensions.without_pods
-        return queue.is_open and not short.any()
+        return not (session.is_closed(queue) or short.any())
 
     def preemptive(queue: QueueSpec, pods: Sequence[PodInfo]) -> bool:
         return has_share(queue, queue_attributes.total_request(session, pods))
@@ -105,7 +105,8 @@ def _limit_to_deserved(session: Session, option: PluginOption, by_queue: ByQueue
         attributes, need = by_queue[queue.name], queue_attributes.total_request(session, pods)
         room = attributes.deserved - attributes.allocated
         reason = queue_attributes.no_room_reason(session, "proportion", "allocate", attributes, need, room)
-        return replace(reason, cause=Cause.QUOTA, code="queue_share_used") if queue.is_open else reason
+        is_closed = session.is_closed(queue)
+        return reason if is_closed else replace(reason, cause=Cause.QUOTA, code="queue_share_used")
 
     def reclaimable(_for: PodInfo | JobInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
         left: dict[str, Vector] = {}

@@ -26,7 +26,7 @@ _UNCHANGED = ("min_success", "annotations", "volumes", "network_topology", "min_
 _TASK = {
     "policies": list, "max_retry": int, "node_selector": dict, "grace_seconds": int, "partition_size": int,
     "min_partitions": int, "partition_topology": dict, "topology_policy": str,
-    "labels": dict, "tolerations": list, "affinity": dict, "topology_spread_constraints": list,
+    "labels": dict, "annotations": dict, "tolerations": list, "affinity": dict, "topology_spread_constraints": list,
     "ports": dict, "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
     "volume_mounts": list, "success_policy": str,
     "args": list, "host_ports": list, "pull_secrets": list, "runtime_class": str, "security_context": dict,
@@ -140,7 +140,7 @@ def of_task(task: TaskSpec) -> Rest:
         "min_partitions", "partition_topology", "topology_policy",
         "policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports",
         "success_policy", "args",
-        "labels", "tolerations", "affinity", "topology_spread_constraints",
+        "labels", "annotations", "tolerations", "affinity", "topology_spread_constraints",
         "host_ports", "pull_secrets", "runtime_class", "security_context",
     )  # fmt: skip
     return {name: document[name] for name in plain if name in document} | {n: v for n, v in values.items() if v}

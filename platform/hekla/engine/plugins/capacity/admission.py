@@ -28,7 +28,7 @@ class Admission:
     def allocatable(self, queue: QueueSpec, pod: PodInfo) -> bool:
         """Whether the queue may take one more pod."""
         attributes, request = self._by_queue[queue.name], self._demand.of(pod)
-        if attributes.problem or attributes.is_inner or not queue.is_open:
+        if attributes.problem or attributes.is_inner or self._session.is_closed(queue):
             return False
         requested = (request > 0) & self._countable
         return not any(
@@ -67,7 +67,7 @@ class Admission:
             return PendingReason(Cause.QUOTA, action, "capacity", problem, amount, ever=False)
         for ancestor in attributes.path:
             room = room_in(ancestor)
-            is_shut = ancestor is attributes and not ancestor.queue.is_open
+            is_shut = ancestor is attributes and self._session.is_closed(ancestor.queue)
             if is_shut or queue_attributes.exceeds(self._session, need, room).any():
                 return self._refusal(attributes, ancestor, action, need, room)
         return None

@@ -32,7 +32,7 @@ class Reclaim:
         requested = self._requested(wanted)
         if (
             attributes.problem
-            or not queue.is_open
+            or self._session.is_closed(queue)
             or (attributes.allocated + wanted > attributes.real_capability)[requested].any()
         ):
             return False
