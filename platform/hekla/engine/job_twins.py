@@ -41,9 +41,9 @@ def shape_of(group: PodGroupSpec) -> Hashable | None:
     if len(pods) > 1 and any(_pod_shape(spec) != first for spec in pods):
         return None
     minimums = tuple(group.min_task_member.items()), None if least is None else tuple(least.items())
-    return _OF_GROUP(group), minimums, len(pods), first
+    return (*_OF_GROUP(group), *first, *minimums, len(pods))
 
 
-def _pod_shape(spec: PodSpec) -> Hashable:
-    objects = id(spec.constraints), id(spec.nonzero_request)
-    return _OF_POD(spec), objects, tuple(spec.request.items()), tuple(spec.node_selector.items())
+def _pod_shape(spec: PodSpec) -> tuple[Hashable, ...]:
+    amounts = tuple(spec.request.items()), tuple(spec.node_selector.items())
+    return (*_OF_POD(spec), *amounts, id(spec.constraints), id(spec.nonzero_request))
