@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from operator import lt
 
 import numpy as np
 
@@ -63,7 +64,9 @@ class StateScores:
 
     def has_room_on(self, row: int) -> bool:
         """Whether the pods fit future idle of the row."""
-        return _fit(self._amounts, self._table.future_idle(row).tolist())
+        table = self._table
+        room = table.future_idle(row) if table.has_reserved else table.idle[row]
+        return _fit(self._amounts, room.tolist())
 
     def _examine(self, rows: list[int]) -> list[Step]:
         if len(rows) <= _FEW and not self._resource_scorers:
@@ -77,9 +80,9 @@ class StateScores:
         return later, now, self.score(table.resources(rows))
 
     def _examine_row(self, row: int) -> Step:
-        table, amounts, nodes = self._table, self._amounts, NodeColumns.of_row(self._table, row)
-        later = _fit(amounts, table.future_idle(row).tolist())
-        now = later and (not table.has_reserved or _fit(amounts, table.idle[row].tolist()))
+        table, nodes = self._table, NodeColumns.of_row(self._table, row)
+        later = self.has_room_on(row)
+        now = later and (not table.has_reserved or _fit(self._amounts, table.idle[row].tolist()))
         total: Column = 0.0
         for scorer in self._column_scorers:
             total = total + scorer(nodes)
@@ -88,4 +91,4 @@ class StateScores:
 
 def _fit(request: list[float], room: list[float]) -> bool:
     """As `fits`, for one node."""
-    return all(wanted < there + EPSILON for wanted, there in zip(request, room, strict=True))
+    return all(map(lt, request, [there + EPSILON for there in room]))

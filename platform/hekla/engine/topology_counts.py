@@ -39,8 +39,11 @@ class TopologyCounts:
         `selector`: only pods that it matches have a weight.
         """
         if kind not in self._counters:
-            sums = (sum(weigh(pod) for pod in pods.values() if _is_counted(pod)) for pods in self._node_pods)
-            counter = self._counters[kind] = np.fromiter(sums, dtype=np.int64, count=len(self._node_pods)), weigh
+            counts = np.zeros(len(self._node_pods), dtype=np.int64)
+            for row, pods in enumerate(self._node_pods):
+                if pods:
+                    counts[row] = sum(weigh(pod) for pod in pods.values() if _is_counted(pod))
+            counter = self._counters[kind] = counts, weigh
             (self._others if selector is None else self._by_selector[selector]).append(counter)
         return self._counters[kind][0]
 
