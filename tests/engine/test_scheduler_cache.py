@@ -238,7 +238,7 @@ def test_failed_update_leaves_no_partial_change() -> None:
             lambda cache: cache.jobs["runs"].count_by_status.__setitem__(PodStatus.RUNNING, 5),
             "job runs: the number of pods",
         ),
-        (lambda cache: cache.queue_totals.add_all([cache.jobs["runs"]]), "the sums of queue q"),
+        (lambda cache: cache.queue_totals.add_all([[cache.jobs["runs"]]]), "the sums of queue q"),
         (lambda cache: cache.unsettled_jobs.clear(), "the set of jobs"),
     ],
 )

@@ -66,7 +66,7 @@ def test_new_selector_concerns_only_jobs_that_it_matches() -> None:
     cache.update(state(*jobs, picky))
     index.remove(cache.jobs["picky"])
     assert [one.group.uid for one in index.refresh()] == ["labelled"]
-    index.add_all([cache.jobs["picky"]])
+    index.add_all([cache.jobs["picky"]], [[cache.jobs["picky"]]])
     assert [one.group.uid for one in index.refresh()] == ["labelled"]
     index.remove(cache.jobs["other-0"])
     assert index.refresh() == []

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 
 from hekla.engine import job_order, registry, tenant_quotas
 from hekla.engine.decisions import Cause, Decisions, ExtensionFault, PendingReason
@@ -168,7 +169,7 @@ def _nothing(cache: SchedulerCache, faults: list[ExtensionFault]) -> Decisions:
 
 
 def _close(session: Session, *, is_detailed: bool) -> Decisions:
-    phases = phases_at_close(session.jobs, session.policy, session.functions(ExtensionPoint.UNSCHEDULABLE))
+    phases = phases_at_close(session.cache, session.policy, session.functions(ExtensionPoint.UNSCHEDULABLE))
     detailed = session.jobs if is_detailed else {}
     before = {uid: phase_before_close(job) for uid, job in detailed.items()}
     may_wait = {**session.cache.unique_jobs, **session.cache.changed_jobs}
@@ -193,5 +194,5 @@ def _close(session: Session, *, is_detailed: bool) -> Decisions:
         phases=phases,
         phases_before_close={uid: phase for uid, phase in before.items() if phase is not phases[uid]},
         counts={uid: {status: n for status, n in job.count_by_status.items() if n} for uid, job in detailed.items()},
-        reasons={uid: reasons for uid, reasons in session.reasons.items() if reasons},
+        reasons=dict(filter(itemgetter(1), session.reasons.items())),
     )

@@ -4,12 +4,14 @@ Jobs of one queue and owner are equal if they differ only in name and age: no po
 class and priority, and the minimum is the same. A thousand such jobs without room are checked once.
 """
 
-from collections.abc import Container, Hashable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from hekla.engine.job_info import JobInfo
 
 _AGE = attrgetter("group.created_at", "group.uid")
+_UID: Callable[[JobInfo], str] = attrgetter("group.uid")
 
 
 class EquivalenceClass:
@@ -25,9 +27,11 @@ class EquivalenceClass:
     def __len__(self) -> int:
         return len(self.jobs)
 
-    def add(self, job: JobInfo) -> None:
-        """Add a job; the order by age is recomputed later."""
-        self.jobs[job.group.uid] = job
+    def add_all(self, jobs: Sequence[JobInfo]) -> None:
+        """Add jobs; the order by age is recomputed later."""
+        self.jobs.update(zip(map(_UID, jobs), jobs, strict=True))
+        for job in jobs:
+            job.equivalence_class = self
         self._in_order = None
 
     def remove(self, job: JobInfo) -> None:
@@ -53,23 +57,17 @@ class EquivalenceClasses:
 
     def add_all(self, jobs: Iterable[JobInfo]) -> None:
         """Add new jobs, in their state before a session, to their classes if they may have equals."""
-        keys: dict[int, Hashable | None] = {}
+        twins: dict[int, list[JobInfo]] = defaultdict(list)
         """By id of the pod classes, which twins share. Built pods may have classes of their own, by their labels."""
         for job in jobs:
-            twins = id(job.pod_classes)
-            if job.built_pods:
-                self._add(job, _class_key(job))
+            twins[id(job) if job.built_pods else id(job.pod_classes)].append(job)
+        for equals in twins.values():
+            key = _class_key(equals[0])
+            if key is None:
                 continue
-            if twins not in keys:
-                keys[twins] = _class_key(job)
-            self._add(job, keys[twins])
-
-    def _add(self, job: JobInfo, key: Hashable | None) -> None:
-        if key is not None:
             if key not in self._classes:
-                self._classes[key] = EquivalenceClass(key, job.group.queue)
-            job.equivalence_class = self._classes[key]
-            job.equivalence_class.add(job)
+                self._classes[key] = EquivalenceClass(key, equals[0].group.queue)
+            self._classes[key].add_all(equals)
 
     def remove(self, job: JobInfo) -> None:
         """Remove a job that was added."""

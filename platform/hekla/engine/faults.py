@@ -56,11 +56,14 @@ class ExtensionFailed(Exception):
         return ExtensionFault(*self._description, is_skipped)
 
 
-def guarded(option: PluginOption, point: ExtensionPoint, function: Function) -> Function:
-    """The function with exceptions turned into ExtensionFailed; results of external plugins are checked."""
+def guarded(option: PluginOption, point: ExtensionPoint, function: Function, *, is_scorer: bool = False) -> Function:
+    """The function with exceptions turned into ExtensionFailed; results of external plugins are checked.
+
+    `is_scorer`: it is not the function of the point, but a scorer that this one returned.
+    """
     if registry.is_external(option.name):
         function = _checked(point, function)
-    if point in _FACTORIES:
+    if point in _FACTORIES and not is_scorer:
         function = _with_guarded_result(option, point, function)
 
     def call(*arguments: Any) -> Any:  # noqa: ANN401
@@ -89,7 +92,7 @@ def _with_guarded_result(option: PluginOption, point: ExtensionPoint, function: 
     def call(*arguments: Any) -> Any:  # noqa: ANN401
         result = function(*arguments)
         if callable(result):
-            return guarded(option, point, result)
+            return guarded(option, point, result, is_scorer=point in _SCORES)
         return list(result) if isinstance(result, Iterator) else result
 
     return call

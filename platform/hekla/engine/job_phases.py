@@ -1,16 +1,15 @@
 """The phase of a job when the session closes (`volcano-spec` §3.6, last line)."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.job_info import JobInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import SchedulerPolicy
+from hekla.engine.scheduler_cache import SchedulerCache
 
 _SCHEDULED = (PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED, PodStatus.FAILED)
 _OVER = (PodStatus.SUCCEEDED, PodStatus.FAILED)
-Known = tuple[object, int, GangPhase]
-"""Policy, version of the job, and phase."""
 
 
 def scheduled_count(job: JobInfo) -> int:
@@ -23,24 +22,24 @@ def scheduled_count(job: JobInfo) -> int:
 
 
 def phases_at_close(
-    jobs: Mapping[str, JobInfo], policy: SchedulerPolicy, is_unschedulable: Sequence[Callable[[JobInfo], bool]]
+    cache: SchedulerCache, policy: SchedulerPolicy, is_unschedulable: Sequence[Callable[[JobInfo], bool]]
 ) -> dict[str, GangPhase]:
-    """The phase of every job; cached until the job or the policy changes. Twins without running pods share theirs."""
+    """The phase of every job; cached until the job or the policy changes. Unchanged equal jobs share theirs."""
 
     def any_says(job: JobInfo) -> bool:
         return any(function(job) for function in is_unschedulable)
 
-    phases = {}
-    of_twins: dict[Hashable, Known] = {}
-    for uid, job in jobs.items():
-        known = job.phase_at_close
-        if known is None or known[1] != job.version or known[0] is not policy:
-            twins = id(job.count_by_status), job.phase
-            known = of_twins.get(twins)
-            if known is None or known[1] != job.version or job.count_by_status.get(PodStatus.RUNNING):
-                known = of_twins[twins] = policy, job.version, phase_at_close(job, any_says)
-            job.phase_at_close = known
-        phases[uid] = known[2]
+    changed, phases = cache.changed_jobs, dict[str, GangPhase]()
+    for equals in cache.equivalence_classes:
+        first = next((job for uid, job in equals.jobs.items() if uid not in changed), None)
+        if first is not None and equals.queue in cache.queues:
+            phases.update(dict.fromkeys(equals.jobs, phase_at_close(first, any_says)))
+    for uid, job in cache.jobs.items():
+        if job.equivalence_class is None or uid in changed:
+            known = job.phase_at_close
+            if known is None or known[1] != job.version or known[0] is not policy:
+                known = job.phase_at_close = policy, job.version, phase_at_close(job, any_says)
+            phases[uid] = known[2]
     return phases
 
 

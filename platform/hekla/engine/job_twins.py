@@ -3,13 +3,30 @@
 A million one-pod jobs have a few shapes. Twins share their rows and counts until a session changes one of them.
 """
 
-from collections.abc import Hashable
+from collections import defaultdict
+from collections.abc import Container, Hashable, Iterator, Sequence
 from operator import attrgetter
 
 from hekla.engine.model import PodGroupSpec, PodSpec
 
 _OF_GROUP = attrgetter("queue", "namespace", "owner", "priority", "min_available", "phase")
 _OF_POD = attrgetter("status", "role", "priority", "never_preempts", "nominated_node", "tolerations")
+
+
+class TwinGroups:
+    """Pod groups in order, and the positions of those that are twins. `alone`: uids of groups without twins."""
+
+    def __init__(self, groups: Sequence[PodGroupSpec], alone: Container[str] = ()) -> None:
+        self.groups = groups
+        positions: dict[Hashable, list[int]] = defaultdict(list)
+        for at, group in enumerate(groups):
+            shape = None if group.uid in alone else shape_of(group)
+            positions[at if shape is None else shape].append(at)
+        self.positions = [*positions.values()]
+
+    def firsts(self) -> Iterator[PodGroupSpec]:
+        """The first group of each shape."""
+        return (self.groups[equals[0]] for equals in self.positions)
 
 
 def shape_of(group: PodGroupSpec) -> Hashable | None:
@@ -24,9 +41,9 @@ def shape_of(group: PodGroupSpec) -> Hashable | None:
     if len(pods) > 1 and any(_pod_shape(spec) != first for spec in pods):
         return None
     minimums = tuple(group.min_task_member.items()), None if least is None else tuple(least.items())
-    return _OF_GROUP(group), minimums, len(pods), first
+    return (*_OF_GROUP(group), *first, *minimums, len(pods))
 
 
-def _pod_shape(spec: PodSpec) -> Hashable:
-    objects = id(spec.constraints), id(spec.nonzero_request)
-    return _OF_POD(spec), objects, tuple(spec.request.items()), tuple(spec.node_selector.items())
+def _pod_shape(spec: PodSpec) -> tuple[Hashable, ...]:
+    amounts = tuple(spec.request.items()), tuple(spec.node_selector.items())
+    return (*_OF_POD(spec), *amounts, id(spec.constraints), id(spec.nonzero_request))

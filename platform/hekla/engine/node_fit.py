@@ -31,6 +31,7 @@ from hekla.engine.state_scores import StateScores
 
 ALL_ROWS = slice(None)
 _NEVER = -1
+_NOWHERE = -np.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,10 @@ class NodeFit:
 
     def has_room(self) -> bool:
         """Whether any row fits, now or in future idle; cheaper than `best_node`, which needs scores."""
-        if self._log_position == _NEVER and not self.depends_on_pods:
-            return bool((self._feasible & self._state_scores.have_room()).any())
+        if self._log_position == _NEVER and not self.depends_on_pods and len(self._feasible):
+            first = int(self._feasible.argmax())
+            is_first = bool(self._feasible[first]) and self._state_scores.has_room_on(first)
+            return is_first or bool((self._feasible & self._state_scores.have_room()).any())
         self.refresh()
         return bool(np.count_nonzero(self._fits_future))  # on small arrays much faster than `any`
 
@@ -238,21 +241,21 @@ class NodeFit:
         """Update the only row that changed. Mostly another pod of this class was placed there."""
         step = lookahead.next_step(row, allocated)
         if step is not None:
-            self._set(row, step)
+            self._set([row], [step])
         else:
             self._set_all([row])
             lookahead.compute(row, self._idle_scores)
 
     def _set_all(self, rows: list[int]) -> None:
-        for row, step in zip(rows, self._state_scores.of_rows(rows), strict=True):
-            self._set(row, step)
+        self._set(rows, self._state_scores.of_rows(rows))
 
-    def _set(self, row: int, step: Step) -> None:
-        """Set the results of a row, if they depend on its resources only."""
-        later, now, score = step
-        is_feasible = self._feasible[row]
-        self._scores[row], self._fits_future[row] = score, later and is_feasible
-        self._idle_scores[row] = score if now and is_feasible else -np.inf
+    def _set(self, rows: list[int], steps: list[Step]) -> None:
+        """Set the results of rows, if they depend on their resources only."""
+        feasible, scores, fits_future, idle_scores = self._feasible, self._scores, self._fits_future, self._idle_scores
+        for row, (later, now, score) in zip(rows, steps, strict=True):
+            is_feasible = feasible[row]
+            scores[row], fits_future[row] = score, later and is_feasible
+            idle_scores[row] = score if now and is_feasible else _NOWHERE
 
     def _score_all(self) -> None:
         self._later, self._now, self._scores = self._state_scores.of_all_rows()

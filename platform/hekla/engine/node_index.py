@@ -32,8 +32,8 @@ class TopologyDomains:
     def sum_by_value(self, counts: Counts) -> Counts:
         """Per value the sum over its rows."""
         total = np.zeros(len(self.values), dtype=np.int64)
-        has = self.has_label
-        np.add.at(total, self.codes[has], counts[has])
+        rows = np.flatnonzero((counts != 0) & self.has_label)  # few rows count, and `add.at` is slow
+        np.add.at(total, self.codes[rows], counts[rows])
         return total
 
     def per_row(self, sums: Counts) -> Counts:

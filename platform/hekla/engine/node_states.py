@@ -4,6 +4,8 @@ Most nodes are of few kinds, and pods of few sizes fill them alike. So one node 
 of pods, and the result is kept by the number of the state.
 """
 
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from hekla.engine.columns import NodeTable, Vector
 
 RowList = npt.NDArray[np.intp]
+_KNOWN_AT_MOST = 50_000
 Step = tuple[bool, bool, float]
 """Whether a class of pods fits future idle, whether it fits idle, and its score."""
 
@@ -26,8 +29,20 @@ class NodeStates:
         self._log_position = len(table.change_log)
         self._of_row = self._find_all()
         self._distinct: tuple[RowList, RowList] | None = None
-        self.known: dict[tuple[int, int], Step] = {}
-        """By class (`StateScores`) and state. One mapping for all classes, because that bounds them together."""
+        self._known: dict[int, dict[int, Step]] = defaultdict(dict)
+        self._known_count = 0
+
+    def known_steps(self, number: int) -> Mapping[int, Step]:
+        """The known steps of a class of pods (`StateScores`) by state."""
+        return self._known[number]
+
+    def learn(self, number: int, steps: Mapping[int, Step]) -> None:
+        """Keep steps of a class. All classes together are bounded: with too many, the others are forgotten."""
+        self._known_count += len(steps)
+        self._known[number].update(steps)
+        if self._known_count > _KNOWN_AT_MOST:
+            self._known = defaultdict(dict, {number: self._known[number]})
+            self._known_count = len(self._known[number])
 
     def of_rows(self, rows: list[int]) -> list[int]:
         """The numbers of these rows."""

@@ -1,6 +1,6 @@
 """Totals over the jobs of each queue before a session (`volcano-spec` §5.2)."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -24,33 +24,29 @@ class QueueTotals:
         self._rows: Vector = np.zeros((5, width))
         self.allocated, self.request, self.elastic, self.inqueue, self.claimed = self._rows
 
-    def add(self, figures: Vector, sign: int) -> None:
-        """Add a job (sign 1) or remove it (-1)."""
-        self.jobs += sign
-        self._rows += figures if sign > 0 else -figures
+    def add(self, figures: Vector, count: int) -> None:
+        """Add so many jobs with these figures, or remove one (-1)."""
+        self.jobs += count
+        self._rows += figures * count
 
 
 class TotalsByQueue:
-    """The totals of each queue with jobs; jobs are added and removed one by one."""
+    """The totals of each queue with jobs; jobs are removed one by one."""
 
     def __init__(self, width: int) -> None:
         self.by_queue: dict[str, QueueTotals] = {}
         self._width = width
         self._known: dict[Hashable, tuple[object, Vector]] = {}
 
-    def add_all(self, jobs: Iterable[JobInfo]) -> None:
-        """Add jobs, in their state before a session."""
-        of_twins: dict[int, tuple[QueueTotals, Vector]] = {}
-        """By id of the counts, which twins share."""
-        for job in jobs:
-            found = of_twins.get(id(job.count_by_status))
-            if found is None:
-                queue = job.group.queue
-                if queue not in self.by_queue:
-                    self.by_queue[queue] = QueueTotals(self._width)
-                found = of_twins[id(job.count_by_status)] = self.by_queue[queue], self._amounts(job)
-            job.queue_amounts = found[1]
-            found[0].add(found[1], 1)
+    def add_all(self, twins: Iterable[Sequence[JobInfo]]) -> None:
+        """Add jobs, in their state before a session; `twins`: jobs of equal shape together."""
+        for equals in twins:
+            queue, amounts = equals[0].group.queue, self._amounts(equals[0])
+            if queue not in self.by_queue:
+                self.by_queue[queue] = QueueTotals(self._width)
+            self.by_queue[queue].add(amounts, len(equals))
+            for job in equals:
+                job.queue_amounts = amounts
 
     def remove(self, job: JobInfo) -> None:
         """Remove a job that was added."""

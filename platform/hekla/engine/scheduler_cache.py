@@ -16,7 +16,7 @@ from hekla.engine.columns import Dimensions, NodeTable
 from hekla.engine.equivalence import EquivalenceClasses
 from hekla.engine.hypernodes import HyperNodeTree
 from hekla.engine.job_info import JobInfo, PodClasses, PodInfo
-from hekla.engine.job_twins import shape_of
+from hekla.engine.job_twins import TwinGroups
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodStatus, QueueSpec
 from hekla.engine.node_index import NodeIndex
 from hekla.engine.queue_totals import TotalsByQueue
@@ -53,10 +53,12 @@ class SchedulerCache:
         cache.update(state)
         return cache
 
-    def _reset(self, state: ClusterState) -> None:
-        """Empty the cache; only the dimensions come from the state."""
+    def _reset(self, state: ClusterState) -> TwinGroups:
+        """Empty the cache; only the dimensions come from the state. Returns its jobs."""
+        self._duplicates, self._invalid_queues = validation.duplicates(state.jobs), _invalid_queues(state)
+        groups = TwinGroups(state.jobs, self._duplicates)
         self.state, self.queues, self.refused = _EMPTY, dict[str, QueueSpec](), dict[str, Problems]()
-        self.dimensions = Dimensions(_resource_names(state.nodes, state.queues, state.jobs))
+        self.dimensions = Dimensions(_resource_names(state.nodes, state.queues, groups.firsts()))
         self.table = NodeTable((), self.dimensions)
         self.node_index, self.hypernodes = NodeIndex(()), HyperNodeTree((), self.table)
         self.queue_totals, self.selector_index = TotalsByQueue(len(self.dimensions.names)), SelectorIndex()
@@ -67,7 +69,6 @@ class SchedulerCache:
         )
         self.equivalence_classes, self.node_pods = EquivalenceClasses(), list[dict[str, PodInfo]]()
         self._classes = PodClasses(self.dimensions)
-        self._duplicates, self._invalid_queues = validation.duplicates(state.jobs), _invalid_queues(state)
         self._known_nodes: dict[str, NodeSpec] = {}
         self._known_groups: dict[Hashable, PodGroupSpec] = {}
         self._all_jobs: dict[Hashable, JobInfo] = {}
@@ -80,6 +81,7 @@ class SchedulerCache:
         self._changed_jobs: dict[str, JobInfo] = {}
         self._changed_pods = 0
         """Pods added since the last rebuild."""
+        return groups
 
     # Changes by sessions.
 
@@ -121,26 +123,26 @@ class SchedulerCache:
         try:
             self._update(state)
         except _RebuildRequired:
-            self._reset(state)
-            self._apply(state, [*state.jobs])
+            self._apply(state, self._reset(state))
         except BaseException:
             self._reset(_EMPTY)
             raise
 
     def _update(self, state: ClusterState) -> None:
-        has_twins = self._duplicates or len({group.uid for group in state.jobs}) != len(state.jobs)
-        if not self._known_groups or has_twins or self._invalid_queues != _invalid_queues(state):
+        if not self._known_groups or self._duplicates or self._invalid_queues != _invalid_queues(state):
             raise _RebuildRequired
-        changed = [group for group in state.jobs if self._known_groups.get(group.uid) is not group]
-        self._changed_pods += sum(len(group.pods) for group in changed)
+        if len({group.uid for group in state.jobs}) != len(state.jobs):
+            raise _RebuildRequired
+        changed = TwinGroups([group for group in state.jobs if self._known_groups.get(group.uid) is not group])
+        self._changed_pods += sum(len(group.pods) for group in changed.groups)
         if self._changed_pods > max(len(self._pod_uids), _CHANGES_AT_LEAST):
             raise _RebuildRequired
         nodes = (node for node in state.nodes if self._known_nodes.get(node.name) is not node)
-        if not self.dimensions.covers(_resource_names(nodes, state.queues, changed)):
+        if not self.dimensions.covers(_resource_names(nodes, state.queues, changed.firsts())):
             raise _RebuildRequired
         self._apply(state, changed)
 
-    def _apply(self, state: ClusterState, changed: list[PodGroupSpec]) -> None:
+    def _apply(self, state: ClusterState, changed: TwinGroups) -> None:
         self.queues = {queue.name: queue for queue in state.queues if queue.name not in self._invalid_queues}
         self._update_nodes(state)
         self._update_jobs(state.jobs, changed)
@@ -183,18 +185,16 @@ class SchedulerCache:
 
     # Jobs.
 
-    def _update_jobs(self, groups: tuple[PodGroupSpec, ...], changed: list[PodGroupSpec]) -> None:
-        keys: dict[Hashable, PodGroupSpec] = {self._key(group): group for group in groups}
-        for key in self._known_groups.keys() - keys.keys():
+    def _update_jobs(self, groups: tuple[PodGroupSpec, ...], changed: TwinGroups) -> None:
+        known: dict[Hashable, PodGroupSpec] = dict(zip(self._keys(groups), groups, strict=True))
+        keys = self._keys(changed.groups)
+        for key in self._known_groups.keys() - known.keys() | self._known_groups.keys() & keys:
             self._remove(key)
-        for group in changed if self._known_groups else ():
-            if (key := self._key(group)) in self._known_groups:
-                self._remove(key)
         self.roll_back()
-        jobs = self._new_jobs(changed)
-        self._all_jobs.update(zip(map(self._key, changed), jobs, strict=True))
-        self._add_all(jobs)
-        self._known_groups = keys
+        jobs, twins = self._new_jobs(changed)
+        self._all_jobs.update(zip(keys, jobs, strict=True))
+        self._add_all(jobs, twins)
+        self._known_groups = known
         self._classify(jobs)
         self._index_jobs()
 
@@ -208,20 +208,27 @@ class SchedulerCache:
         self.selector_index.match_pods(jobs)
         self.equivalence_classes.add_all(job for job in jobs if job.group.queue)
 
-    def _key(self, group: PodGroupSpec) -> Hashable:
-        return id(group) if self._duplicates and group.uid in self._duplicates else group.uid
+    def _keys(self, groups: Iterable[PodGroupSpec]) -> list[Hashable]:
+        """The keys of these groups: their uids, but the identity of those whose uid is not unique."""
+        uids: list[Hashable] = [group.uid for group in groups]
+        if not self._duplicates:
+            return uids
+        return [id(group) if uid in self._duplicates else uid for uid, group in zip(uids, groups, strict=True)]
 
-    def _new_jobs(self, groups: list[PodGroupSpec]) -> list[JobInfo]:
-        """The jobs of these groups; twins are examined once."""
-        jobs, checked, first = list[JobInfo](), set[int](), dict[Hashable, JobInfo]()
-        for group in groups:
-            shape = shape_of(group) if group.uid not in self._duplicates else None
-            twin = first.get(shape)
-            job = self._new_job(group, checked) if twin is None else JobInfo(group, self._classes, twin)
-            if twin is None and shape is not None and group.uid not in self.refused:
-                first[shape] = job
-            jobs.append(job)
-        return jobs
+    def _new_jobs(self, changed: TwinGroups) -> tuple[list[JobInfo], list[list[JobInfo]]]:
+        """The jobs of these groups, and the same jobs with twins together; twins are examined once."""
+        by_position, checked, twins = dict[int, JobInfo](), set[int](), list[list[JobInfo]]()
+        for positions in changed.positions:
+            groups = [changed.groups[at] for at in positions]
+            first = self._new_job(groups[0], checked)
+            if groups[0].uid in self.refused:
+                jobs = [first, *(self._new_job(group, checked) for group in groups[1:])]
+                twins += [[job] for job in jobs]
+            else:
+                jobs = [first, *(JobInfo(group, self._classes, first) for group in groups[1:])]
+                twins.append(jobs)
+            by_position.update(zip(positions, jobs, strict=True))
+        return [by_position[at] for at in range(len(by_position))], twins
 
     def _new_job(self, group: PodGroupSpec, checked: set[int]) -> JobInfo:
         problems = validation.refusal_problems(group, self._invalid_queues, self._duplicates, checked)
@@ -230,17 +237,18 @@ class SchedulerCache:
             group = validation.without_queue(group)
         return JobInfo(group, self._classes)
 
-    def _add_all(self, jobs: list[JobInfo]) -> None:
+    def _add_all(self, jobs: list[JobInfo], twins: list[list[JobInfo]]) -> None:
         uids, known = [spec.uid for job in jobs for spec in job.group.pods], len(self._pod_uids)
         self._pod_uids.update(uids)
         if len(self._pod_uids) - known < len(uids) and not self._duplicates:
             raise _RebuildRequired
-        for job in jobs:
-            if not _OFF_NODE.issuperset(job.count_by_status):
-                for pod in job.pods:
-                    self._add_to_node(pod)
-        self.queue_totals.add_all(jobs)
-        self.selector_index.add_all(jobs)
+        if not all(_OFF_NODE.issuperset(equals[0].count_by_status) for equals in twins):
+            for job in jobs:  # in their order: it is also the order of the pods of a node
+                if not _OFF_NODE.issuperset(job.count_by_status):
+                    for pod in job.pods:
+                        self._add_to_node(pod)
+        self.queue_totals.add_all(twins)
+        self.selector_index.add_all(jobs, twins)
 
     def _add_to_node(self, pod: PodInfo) -> None:
         """Add the pod to its node if it holds resources there."""
@@ -267,10 +275,18 @@ class SchedulerCache:
 
     def _index_jobs(self) -> None:
         """Rebuild the views over jobs of valid queues, in the order of the state."""
-        known = ((key, self._all_jobs[key]) for key in self._known_groups)
-        self.jobs = {job.group.uid: job for _, job in known if job.group.queue in self.queues}
-        self.unsettled_jobs = {uid: job for uid, job in self.jobs.items() if not job.is_settled}
-        self.unique_jobs = {uid: job for uid, job in self.unsettled_jobs.items() if job.equivalence_class is None}
+        self.jobs, self.unsettled_jobs, self.unique_jobs = {}, {}, {}
+        for key in self._known_groups:
+            job = self._all_jobs[key]
+            uid = job.group.uid
+            if job.group.queue not in self.queues:
+                continue
+            self.jobs[uid] = job
+            if job.is_settled:
+                continue
+            self.unsettled_jobs[uid] = job
+            if job.equivalence_class is None:
+                self.unique_jobs[uid] = job
 
 
 def _invalid_queues(state: ClusterState) -> set[str]:
@@ -284,13 +300,13 @@ def _resource_names(
     """The resource names of all amounts of these objects."""
     yielded = set[int]()
     for node in nodes:
-        yield node.allocatable
+        yield node.allocatable.keys()
     for queue in queues:
-        yield from (bound for bound in (queue.capability, queue.guarantee, queue.deserved) if bound)
+        yield from (bound.keys() for bound in (queue.capability, queue.guarantee, queue.deserved) if bound is not None)
     for group in groups:
-        if group.min_resources:
-            yield group.min_resources
+        if group.min_resources is not None:
+            yield group.min_resources.keys()
         for spec in group.pods:
             if id(spec.request) not in yielded:
                 yielded.add(id(spec.request))
-                yield spec.request
+                yield spec.request.keys()

@@ -35,13 +35,13 @@ class SelectorIndex:
         self._class_numbers: dict[Hashable, int] = {}
         self._is_dirty = False
 
-    def add_all(self, jobs: Sequence[JobInfo]) -> None:
-        """Add jobs. `refresh` must follow."""
+    def add_all(self, jobs: Sequence[JobInfo], twins: Iterable[Sequence[JobInfo]]) -> None:
+        """Add jobs; `twins`: the same jobs, those with equal constraints together. `refresh` must follow."""
         self._unsorted.update(zip(map(id, jobs), jobs, strict=True))
-        for job in jobs:
-            for constraints in _constraints(job):
-                self._users[constraints] += 1
-                self._is_dirty |= self._users[constraints] == 1
+        for equals in twins:
+            for constraints in _constraints(equals[0]):
+                self._is_dirty |= constraints not in self._users
+                self._users[constraints] += len(equals)
 
     def remove(self, job: JobInfo) -> None:
         """Remove a job. `refresh` must follow."""

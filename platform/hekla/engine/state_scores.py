@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from operator import lt
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns
 from hekla.engine.node_states import RowList, Step
 
 ResourceScorer = Callable[[NodeResources], Vector]
-_KNOWN_AT_MOST = 50_000
 _numbers = count()
 _FEW = 10
 """Up to this number, it is faster to compute row by row."""
@@ -44,16 +44,12 @@ class StateScores:
 
     def of_rows(self, rows: list[int]) -> list[Step]:
         """The step of each row."""
-        states, mine = self._table.states, self._number
-        known = states.known
-        if len(known) > _KNOWN_AT_MOST:
-            known.clear()
-        keys = [(mine, state) for state in states.of_rows(rows)]
-        steps = [known.get(key) for key in keys]
-        missing = {keys[at]: rows[at] for at, step in enumerate(steps) if step is None}
+        states = self._table.states
+        numbers, known = states.of_rows(rows), states.known_steps(self._number)
+        missing = {state: row for state, row in zip(numbers, rows, strict=True) if state not in known}
         if missing:
-            known.update(zip(missing, self._examine(list(missing.values())), strict=True))
-        return [step or known[key] for step, key in zip(steps, keys, strict=True)]
+            states.learn(self._number, dict(zip(missing, self._examine([*missing.values()]), strict=True)))
+        return [known[state] for state in numbers]
 
     def of_all_rows(self) -> tuple[Mask, Mask, Vector]:
         """The steps of all rows, as three columns."""
@@ -66,6 +62,12 @@ class StateScores:
         rows, position = self._table.states.distinct()
         return fits(self._request, self._table.future_idle(rows))[position]
 
+    def has_room_on(self, row: int) -> bool:
+        """Whether the pods fit future idle of the row."""
+        table = self._table
+        room = table.future_idle(row) if table.has_reserved else table.idle[row]
+        return _fit(self._amounts, room.tolist())
+
     def _examine(self, rows: list[int]) -> list[Step]:
         if len(rows) <= _FEW and not self._resource_scorers:
             return [self._examine_row(row) for row in rows]
@@ -74,13 +76,13 @@ class StateScores:
     def _examine_rows(self, rows: RowList) -> tuple[Mask, Mask, Vector]:
         table, request = self._table, self._request
         later = fits(request, table.future_idle(rows))
-        now = later & fits(request, table.idle[rows])
+        now = later & fits(request, table.idle[rows]) if table.has_reserved else later
         return later, now, self.score(table.resources(rows))
 
     def _examine_row(self, row: int) -> Step:
-        table, amounts, nodes = self._table, self._amounts, NodeColumns.of_row(self._table, row)
-        later = _fit(amounts, table.future_idle(row).tolist())
-        now = later and _fit(amounts, table.idle[row].tolist())
+        table, nodes = self._table, NodeColumns.of_row(self._table, row)
+        later = self.has_room_on(row)
+        now = later and (not table.has_reserved or _fit(self._amounts, table.idle[row].tolist()))
         total: Column = 0.0
         for scorer in self._column_scorers:
             total = total + scorer(nodes)
@@ -89,4 +91,4 @@ class StateScores:
 
 def _fit(request: list[float], room: list[float]) -> bool:
     """As `fits`, for one node."""
-    return all(wanted < there + EPSILON for wanted, there in zip(request, room, strict=True))
+    return all(map(lt, request, [there + EPSILON for there in room]))

@@ -4,7 +4,9 @@ Allocated and pipelined pods count, and pods that were releasing before the sess
 count. A count is updated from its first use on.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -23,31 +25,44 @@ class TopologyCounts:
     def __init__(self, residents: Sequence[Mapping[str, PodInfo]], selector_index: SelectorIndex) -> None:
         self._node_pods = residents
         self._counters: dict[Hashable, tuple[Counts, Weigh]] = {}
+        self._others: list[tuple[Counts, Weigh]] = []
+        self._by_selector: dict[PodSelector, list[tuple[Counts, Weigh]]] = defaultdict(list)
+        """Counters that only pods change which the selector matches; `_others`: the other ones."""
         self.anti_affinity_terms, self.preferred_terms = (
             selector_index.anti_affinity_terms,
             selector_index.preferred_terms,
         )
 
-    def count(self, kind: Hashable, weigh: Weigh) -> Counts:
-        """Per row the sum of `weigh` over its pods. The array is shared and follows every change."""
+    def count(self, kind: Hashable, weigh: Weigh, selector: PodSelector | None = None) -> Counts:
+        """Per row the sum of `weigh` over its pods. The array is shared and follows every change.
+
+        `selector`: only pods that it matches have a weight.
+        """
         if kind not in self._counters:
-            sums = (sum(weigh(pod) for pod in pods.values() if _is_counted(pod)) for pods in self._node_pods)
-            self._counters[kind] = (np.fromiter(sums, dtype=np.int64, count=len(self._node_pods)), weigh)
+            counts = np.zeros(len(self._node_pods), dtype=np.int64)
+            for row, pods in enumerate(self._node_pods):
+                if pods:
+                    counts[row] = sum(weigh(pod) for pod in pods.values() if _is_counted(pod))
+            counter = self._counters[kind] = counts, weigh
+            (self._others if selector is None else self._by_selector[selector]).append(counter)
         return self._counters[kind][0]
 
     def matching(self, selector: PodSelector) -> Counts:
         """Per row the pods that the selector matches."""
-        return self.count(("seen", selector), lambda pod: int(selector in pod.matching_selectors))
+        return self.count(("seen", selector), lambda pod: int(selector in pod.matching_selectors), selector)
 
     def matching_not_terminating(self, selector: PodSelector) -> Counts:
         """Per row the matching pods that are not releasing."""
-        return self.count(
-            ("staying", selector), lambda pod: int(selector in pod.matching_selectors and not _is_terminating(pod))
-        )
+
+        def weigh(pod: PodInfo) -> int:
+            return int(selector in pod.matching_selectors and not _is_terminating(pod))
+
+        return self.count(("staying", selector), weigh, selector)
 
     def update(self, pod: PodInfo, row: int, sign: int) -> None:
         """Count a pod that came to the row (sign 1) or left it (-1)."""
-        for counts, weigh in self._counters.values():
+        matching = (self._by_selector.get(selector, ()) for selector in pod.matching_selectors)
+        for counts, weigh in chain(self._others, *matching):
             counts[row] += sign * weigh(pod)
 
 

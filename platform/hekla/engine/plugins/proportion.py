@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from hekla.engine import queue_attributes
-from hekla.engine.columns import EPSILON, Vector, fits, share
+from hekla.engine.columns import EPSILON, Vector, fits, fits_one, share
 from hekla.engine.decisions import Cause, PendingReason
 from hekla.engine.extension_points import ExtensionPoint, Vote
 from hekla.engine.inputs import Need
@@ -86,14 +86,16 @@ def _admit(session: Session, option: PluginOption, by_queue: ByQueue) -> None:
 def _limit_to_deserved(session: Session, option: PluginOption, by_queue: ByQueue) -> None:
     """Allocate and reclaim up to what a queue deserves, and evict only what is held above that."""
 
+    limited = np.flatnonzero(session.dimensions.without_pods).tolist()
+
     def overused(queue: QueueSpec) -> bool:
         attributes = by_queue[queue.name]
-        return bool((attributes.deserved < attributes.allocated + EPSILON).all())
+        return fits_one(attributes.deserved, attributes.allocated)
 
     def has_share(queue: QueueSpec, wanted: Vector) -> bool:
         attributes = by_queue[queue.name]
-        short = (attributes.allocated + wanted > attributes.deserved) & (wanted > 0) & session.dimensions.without_pods
-        return not (session.is_closed(queue) or short.any())
+        held, most = (attributes.allocated + wanted).tolist(), attributes.deserved.tolist()
+        return not (session.is_closed(queue) or any(held[at] > most[at] and wanted[at] > 0 for at in limited))
 
     def preemptive(queue: QueueSpec, pods: Sequence[PodInfo]) -> bool:
         return has_share(queue, queue_attributes.total_request(session, pods))
