@@ -5,17 +5,14 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 from tests.e2e.conftest import HeklaServer
+from tests.e2e.people import send
 
 pytestmark = pytest.mark.browser
 
 
 def submit(page: Page, name: str) -> None:
-    page.goto("/jobs/submit/")
-    page.get_by_label("Name", exact=True).fill(name)
-    page.locator("#id_tasks-0-command").fill("sleep 600")
-    page.locator("#id_tasks-0-cpu").fill("100m")
-    page.get_by_role("button", name="Submit").click()
-    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+    task = {"name": "main", "command": ["sleep", "600"], "resources": {"cpu": "100m"}}
+    send(page, "POST", "/api/v1/jobs", {"name": name, "tasks": [task]})
 
 
 def test_selected_jobs_are_aborted_with_a_result_each(hekla: HeklaServer, page: Page) -> None:

@@ -45,8 +45,8 @@ def test_browser_is_installed_where_that_needs_no_confirmation(programs: Path, m
     monkeypatch.setattr(browser.os, "geteuid", lambda: 0)
     installer = add(programs, "apt-get", 'echo "$@" >> "$0.log"; echo "no such package" >&2; exit 100')
     assert browser.find_or_install(prefer_lightest=True).endswith("the browser tests are skipped; no such package")
-    asked = Path(f"{installer}.log").read_text()
-    assert asked.index(browser.LIGHTEST) < asked.index(" chromium ")
+    commands = Path(f"{installer}.log").read_text()
+    assert commands.index(browser.LIGHTEST) < commands.index(" chromium ")
     made = programs / browser.LIGHTEST
     add(programs, "apt-get", f'case "$1" in install) echo "#!/bin/sh" > {made}; /bin/chmod 755 {made};; esac')
     assert browser.find_or_install(prefer_lightest=True) == f"Browser tests use {made}."
