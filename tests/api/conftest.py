@@ -1,17 +1,21 @@
 """Alice owns the jobs, Bob is a member of her tenant, Charlie is an outsider, Root is the platform admin."""
 
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
+from tests.support.shared_rows import rolled_back, undone_test
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, NodeFacts
-from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import services as tenancy
@@ -36,13 +40,27 @@ class World:
         return client
 
 
+@pytest.fixture(scope="module")
+def shared_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """The rows of `make_world`, in a transaction around all tests of a module."""
+    with django_db_blocker.unblock(), rolled_back():
+        yield make_world()
+
+
 @pytest.fixture
-def world(db: None, settings: Any, tmp_path: Any) -> World:
-    """The rows of `make_world`, and a data folder of their own."""
+def db(shared_world: World) -> Iterator[None]:
+    with undone_test():
+        yield
+
+
+@pytest.fixture
+def world(db: None, shared_world: World, settings: Any, tmp_path: Any) -> World:
+    """Copies of the objects, because a test changes them, and a data folder of their own."""
     settings.HEKLA_HOME = tmp_path
-    return make_world()
+    return deepcopy(shared_world)
 
 
+@unit_of_work()
 def make_world() -> World:
     """Two tenants, a cluster of one node with four processors, one queue for all and one for Charlie's tenant."""
     now = clock.now()

@@ -4,11 +4,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.apps.conftest import People, as_, people
+from tests.apps.conftest import People, as_
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.jobs.models import Job
 
-__all__ = ["as_", "people"]
+__all__ = ["as_", "db", "people", "shared_people"]
 UNKNOWN_UID = "00000000-0000-4000-8000-000000000000"
 
 

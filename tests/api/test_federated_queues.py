@@ -1,13 +1,14 @@
 """Federated queues over REST and on pages."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
-from tests.api.conftest import World, job, world
+from tests.api.conftest import World, job, make_world
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
@@ -18,14 +19,16 @@ from hekla.apps.queues.models import FederatedQueue
 from hekla.lib import clock
 from hekla.simulation import federation, snapshot_cache
 
-__all__ = ["world"]
 FEDERATED_QUEUES = "/api/v1/federated-queues"
 BOTH = {"name": "both", "members": ["default", "far"]}
 
 
 @pytest.fixture
-def two_clusters(transactional_db: None, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def two_clusters(
+    transactional_db: None, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[World]:
     """Another cluster, twice as large, with the queue `far`."""
+    settings.HEKLA_HOME, world = tmp_path, make_world()
     monkeypatch.setattr(federation, "PATIENCE_SECONDS", 120.0)
     snapshot_cache.forget_all()
     now, size = clock.now(), {"cpu": "8", "memory": "8Gi", "pods": "20"}

@@ -12,7 +12,6 @@ from zlib import crc32
 
 import pytest
 import schemathesis
-from django.db import transaction
 from django.test import override_settings
 from hypothesis import HealthCheck, Phase, settings
 from pytest_django.plugin import DjangoDbBlocker
@@ -22,6 +21,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.api.conftest import World, make_world
 from tests.api.fuzzing import DOCUMENTS, FITS, NAMES, ROWS_OF_ADMINS, VALID, load, openapi_document
 from tests.support.examples import EVERY, examples
+from tests.support.shared_rows import rolled_back
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
@@ -49,17 +49,15 @@ def world(
 ) -> Iterator[World]:
     """The rows of all tests here: to create them takes longer than a test."""
     own = override_settings(HEKLA_HOME=tmp_path_factory.mktemp("home"))
-    with own, django_db_blocker.unblock(), transaction.atomic():
+    with own, django_db_blocker.unblock(), rolled_back():
         yield make_world()
-        transaction.set_rollback(True)
 
 
 @pytest.fixture(autouse=True)
 def db(world: World) -> Iterator[None]:
     """Roll back what a test changes."""
-    with transaction.atomic():
+    with rolled_back():
         yield
-        transaction.set_rollback(True)
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +136,8 @@ def test_answers_are_as_described(
     _place(case, path_values)
     excluded = [] if _fit(case, path_values) else [positive_data_acceptance]
     for own in headers:
-        with transaction.atomic():
+        with rolled_back():
             answer = case.call_and_validate(headers=own, excluded_checks=excluded)
-            transaction.set_rollback(True)
         assert answer.status_code != 429
         if answer.status_code >= 400 and case.method != "HEAD":
             assert answer.json()["detail"]

@@ -2,6 +2,8 @@
 
 import pytest
 from django.db import transaction
+from pytest_django.fixtures import db
+from tests.api.conftest import make_world
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
@@ -9,7 +11,15 @@ from hekla.apps.jobs.models import Job
 from hekla.domain.scaling import JobScale
 from hekla.lib import clock
 
+__all__ = ["db"]
 JOBS = "/api/v1/jobs"
+
+
+@pytest.fixture
+def world(db, settings, tmp_path):
+    """Rows of each test: one of them rolls back."""
+    settings.HEKLA_HOME = tmp_path
+    return make_world()
 
 
 @pytest.fixture

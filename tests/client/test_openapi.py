@@ -10,14 +10,14 @@ import pytest
 from django.test import Client as Console
 from django.utils.dateparse import parse_datetime
 from jsonschema import Draft202012Validator
-from tests.api.conftest import World, job, world
+from tests.api.conftest import World, db, job, shared_world, world
 
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
 from hekla.client import Client, documents
 from hekla.lib import clock
 
-__all__ = ["world"]
+__all__ = ["db", "shared_world", "world"]
 
 MANIFEST = """\
 apiVersion: batch.volcano.sh/v1alpha1
