@@ -159,7 +159,8 @@ def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> Sh
     )
     if machine.runtime:
         user = pod_sandbox.user_name(uid)
-        env = {"HOME": str(WORKING_DIR), "USER": user, **order.env, **_own_env(made, folder, order, machine)}
+        base = {"HOME": str(WORKING_DIR), "USER": user, **gpus.part_variables(order.cards)}
+        env = {**base, **order.env, **_own_env(made, folder, order, machine)}
         made["working_dir"], made["environment"] = "/", None
         made["container"] = container_orders.container_of(
             order, folder, env, uid=uid, runtime=machine.runtime, shared=machine.shared
@@ -177,6 +178,7 @@ def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> Sh
     made["groups"] = cgroups.groups_of(machine.groups, mark(made).replace(":", "~"), cpu, memory)
     made["env"] = {
         **_base_env(folder, environment, pod_sandbox.user_name(uid)),
+        **gpus.part_variables(order.cards),
         **order.env,
         **_own_env(made, folder, order, machine),
     }
