@@ -18,7 +18,8 @@ from hekla.backends.local.containers.runtime import Runtime
 from hekla.backends.local.pod_folder import RUN, EnvironmentOrder, PodFolder, ShimOrder, boot_id
 from hekla.backends.local.pod_sandbox import SharedPath
 from hekla.backends.local.processes import HOSTS_FILE, MARK
-from hekla.domain.cards import NodeCard
+from hekla.domain.cards import MEMORY, NUMBER, NodeCard
+from hekla.domain.resources import Resources
 from hekla.domain.runtime_settings import RuntimeSettings
 from hekla.domain.volumes import WORKING_DIR
 
@@ -46,6 +47,7 @@ def check(order: PodOrder, machine: "Machine") -> None:
         raise StartRefused("The working folder may not lead upwards (“..”)")
     _check_files({**order.files, **order.secrets})
     _check_settings(order.settings)
+    _check_cards(order.resources, machine.cards)
     volumes.check(order, in_containers=machine.runtime is not None)
     mounted = (path for mount in order.volume_mounts for path in (mount.mount_path, mount.sub_path))
     folders.check((*order.files, *order.secrets, order.working_dir, *mounted))
@@ -138,6 +140,16 @@ def _check_settings(settings: RuntimeSettings) -> None:
                 f"Pods of this machine use its network, so port {port.container_port} of a pod cannot be port "
                 f"{port.host_port} of the machine."
             )
+
+
+def _check_cards(request: Resources, cards: Sequence[NodeCard]) -> None:
+    """The scheduler counts whole shared cards apart from parts of them, so it would give a card in use as a whole."""
+    shared = [card.memory_mib for card in cards if card.resource == NUMBER]
+    if shared and request.amount(NUMBER):
+        raise StartRefused(
+            "Jobs share the GPUs of this machine, so they request memory of one: a whole one is "
+            f"{MEMORY}: {max(shared)}, not {NUMBER}."
+        )
 
 
 def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> ShimOrder:
