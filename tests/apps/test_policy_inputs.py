@@ -12,7 +12,7 @@ from tests.apps.conftest import People
 from tests.apps.test_policy_page import ada
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster, Lease, Node, NodeFacts, PolicyVersion
+from hekla.apps.clusters.models import Cluster, ClusterObject, Lease, Node, NodeFacts, NodeUsageRow, PolicyVersion
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
 from hekla.apps.priorities import services as priorities
@@ -22,7 +22,7 @@ from hekla.domain.errors import Invalid
 from hekla.domain.numa import NumaTopology
 from hekla.domain.resources import Resources
 from hekla.domain.scheduling_inputs import Input
-from hekla.engine.model import HyperNode, NetworkTopology, NodeGroupAffinity, Numa, NumaCell
+from hekla.engine.model import HyperNode, NetworkTopology, NodeGroupAffinity, NodeUsage, Numa, NumaCell
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 from hekla.lib import clock
 from hekla.scheduling import extenders, policy_check, supplies
@@ -34,8 +34,9 @@ POLICY = "actions: allocate, shuffle\ntiers:\n- plugins: [{name: gang}, {name: p
 EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extender.predicateVerb: filter}}"
 REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
 WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
-MOST_QUERIES = 8
+MOST_QUERIES = 9
 FOUR_CPUS, NO_CPU = Resources.parse({"cpu": 4}), Resources.parse({"cpu": 0})
+TEMPLATE = {"metadata": {"namespace": "", "name": "one/"}, "spec": {"devices": {"requests": [{"name": "card"}]}}}
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
@@ -279,6 +280,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         "topology_spread_constraints": [spread],
         "partition_size": 1,
         "min_partitions": 1,
+        "resource_claims": [{"name": "gpu", "resource_claim_template_name": "one"}],
     }
     near = {"mode": "soft"}
     job = people.submit(annotations=notes, priority_class="high", tasks=[task], network_topology=near)
@@ -293,7 +295,10 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         images_digest="5",
         numa=NumaTopology("restricted", "static", ((4, 0),)).as_data(),
     )
+    usage = {"at": NOON, "cpu": 20, "memory": 30, "whole_cpu": 8000, "whole_memory": 2**34}
+    NodeUsageRow.objects.create(node=Node.objects.get(), **usage)
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
+    ClusterObject.objects.create(cluster=people.cluster, kind="ResourceClaimTemplate", name="one", body=TEMPLATE)
     Queue.objects.update(required_node_groups=["a100"], hierarchy="root/vision")
     state = read_snapshot(people.cluster, now=clock.now()).state
     (group,), (node,) = state.jobs, state.nodes
@@ -315,11 +320,13 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.QUEUE_NODE_GROUPS: state.queues[0].affinity == NodeGroupAffinity(required=("a100",)),
         Input.JOB_TOPOLOGY: group.topology == NetworkTopology(is_hard=False),
         Input.HYPERNODES: [(one.name, one.nodes) for one in state.hyper_nodes] == [("a", {"n1"})],
+        Input.DEVICES: state.devices.claims[placed.constraints.device_claims[0]].requests[0].name == "card",
         Input.POD_LIMITS: placed.limits == placed.request,
         Input.NUMA_CELLS: node.numa == Numa("restricted", "static", (NumaCell(FOUR_CPUS, NO_CPU),)),
         Input.NODE_LABELS: node.labels == {"zone": "a"},
         Input.NODE_TAINTS: [one.key for one in node.taints] == ["gpu"],
         Input.NODE_ANNOTATIONS: node.annotations == {"hekla.io/cached-datasets": "faces"},
+        Input.NODE_USAGE: node.usage == NodeUsage(20, 30, NOON.timestamp(), (8000, 2**34)),
         Input.NODE_IMAGES: node.images == {"tool:1": 5},
     }
     assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS], True)

@@ -74,7 +74,7 @@ QUESTIONS = {
 """They change nothing. Some of them are the checks of the others."""
 
 OF_THE_PLATFORM = {
-    "clusters": {"observe_health", "observe_nodes", "lose_node"},
+    "clusters": {"observe_health", "observe_nodes", "observe_objects", "observe_usage", "lose_node"},
     "clusters.leases": {"take", "record_shuffle", "release", "renew", "report_fault", "revoke"},
     "demonstrations": {"advance_all"},
     "event_log": {"on_behalf", "purge", "record", "unit_of_work"},

@@ -40,9 +40,10 @@ Placement = list[tuple[str, list[str]]]
 
 _JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
 _PODS = "/api/v1/namespaces/{}/pods"
+_CLAIMS_API = "/apis/resource.k8s.io/v1"
 _SETTLED_SECONDS = 4.0
 """Volcano decides five times a second; what did not change for so long is its decision."""
-_USUAL = ("spread over zones", "CPUs of one cell")
+_USUAL = ("spread over zones", "CPUs of one cell", "a claim that pods share")
 """Those that run by default."""
 
 
@@ -56,8 +57,29 @@ class Stage:
         for name, (tier, members) in scenario.racks.items():
             spec = {"tier": tier, "members": [self._member(one) for one in members]}
             self._post(HYPERNODES, "topology.volcano.sh/v1alpha1", "HyperNode", name, spec)
+        if scenario.uses_devices:
+            selectors = [{"cel": {"expression": "device.attributes['card.test'].model == 'big'"}}]
+            self._post_device_object("deviceclasses", "DeviceClass", "card.test", {"selectors": selectors})
+        for name, claim in scenario.templates.items():
+            self._post_device_object(
+                self._own("resourceclaimtemplates"), "ResourceClaimTemplate", name, {"spec": {"devices": claim}}
+            )
+        for name, claim in scenario.claims.items():
+            self._post_device_object(self._own("resourceclaims"), "ResourceClaim", name, {"devices": claim})
+
+    def has_released_claims(self) -> bool:
+        """Whether no claim holds devices."""
+        if not self.scenario.uses_devices:
+            return True
+        found = self.plane.request("GET", f"{_CLAIMS_API}/{self._own('resourceclaims')}")["items"]
+        return all(not one.get("status", {}).get("allocation") for one in found)
 
     def remove(self) -> None:
+        if self.scenario.uses_devices:
+            self.plane.request("DELETE", f"{_CLAIMS_API}/deviceclasses/card.test")
+        for name, machine in zip(self.names, self.scenario.machines, strict=True):
+            if machine.devices:
+                self.plane.request("DELETE", f"{_CLAIMS_API}/resourceslices/{name}")
         for name in self.scenario.racks:
             self.plane.request("DELETE", f"{HYPERNODES}/{name}")
         for name, machine in zip(self.names, self.scenario.machines, strict=True):
@@ -91,7 +113,17 @@ class Stage:
             policies = {"CPUManagerPolicy": "static", "TopologyManagerPolicy": machine.topology_policy}
             spec = {"cpuDetail": CPUS, "policies": policies, "numares": numares}
             self._post(NUMA_TOPOLOGIES, "nodeinfo.volcano.sh/v1alpha1", "Numatopology", name, spec)
+        if machine.devices:
+            pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+            spec = {"driver": "card.test", "nodeName": name, "pool": pool, "devices": list(machine.devices)}
+            self._post_device_object("resourceslices", "ResourceSlice", name, spec)
         return name
+
+    def _own(self, kind: str) -> str:
+        return f"namespaces/{self.namespace}/{kind}"
+
+    def _post_device_object(self, place: str, kind: str, name: str, spec: Object) -> None:
+        self._post(f"{_CLAIMS_API}/{place}", "resource.k8s.io/v1", kind, name, spec)
 
     def _member(self, one: int | str) -> Object:
         kind, name = ("Node", self.names[one]) if isinstance(one, int) else ("HyperNode", one)
@@ -141,7 +173,7 @@ def decided_by_volcano(volcano: Volcano, stage: Stage) -> list[Placement]:
         placements.append(settled(read, lambda: time.sleep(0.2)))
     for one in plane.request("GET", jobs)["items"]:
         plane.request("DELETE", f"{jobs}/{one['metadata']['name']}")
-    plane.wait_until(lambda: not plane.request("GET", pods)["items"], 90.0)
+    plane.wait_until(lambda: not plane.request("GET", pods)["items"] and stage.has_released_claims(), 90.0)
     return placements
 
 
@@ -181,6 +213,7 @@ def test_both_place_the_jobs_alike(
     name: str,
     volcano: Volcano,
     volcano_namespace: str,
+    claims_namespace: str,
     stage_of: Callable[[Scenario], Stage],
     transactional_db: None,
     settings: Any,
@@ -193,7 +226,14 @@ def test_both_place_the_jobs_alike(
     (tmp_path / "kubeconfigs").mkdir()
     kubeconfig = volcano.plane.kubeconfig(volcano.plane.user_token)
     (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(kubeconfig))
-    config = {"kubeconfig": "test", "namespace": volcano_namespace, "node_labels": stage.labels, "host_ports": ["8080"]}
+    config = {
+        "kubeconfig": "test",
+        "namespace": volcano_namespace,
+        "node_labels": stage.labels,
+        "host_ports": ["8080"],
+        "devices": True,
+        "resource_claims": [*stage.scenario.claims, *stage.scenario.templates],
+    }
     world = World.found("kubernetes", config)
     try:
         assert decided_by_hekla(world, stage) == by_volcano

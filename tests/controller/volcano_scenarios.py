@@ -30,6 +30,15 @@ tiers:
 - plugins: [{name: priority}, {name: gang}]
 - plugins: [{name: predicates}, {name: numa-aware}]
 """
+DEVICES = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins:
+  - {name: predicates, arguments: {predicate.DynamicResourceAllocationEnable: true}}
+  - {name: proportion}
+  - {name: nodeorder}
+"""
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
 
@@ -48,6 +57,8 @@ class Machine:
     free_cpus: str = ""
     """If not empty: its NUMA cells 0-1 and 2-3, of which these CPUs are free."""
     topology_policy: str = "single-numa-node"
+    devices: Sequence[Object] = ()
+    """The devices of a ResourceSlice of its own."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,13 @@ class Scenario:
     policy: str = BASIC
     racks: Mapping[str, tuple[int, Sequence[int | str]]] = field(default_factory=dict)
     """HyperNodes: tier, and members: places in `machines` or names of HyperNodes."""
+    claims: Mapping[str, Object] = field(default_factory=dict)
+    """ResourceClaims, by name, and what they ask for."""
+    templates: Mapping[str, Object] = field(default_factory=dict)
+
+    @property
+    def uses_devices(self) -> bool:
+        return any(machine.devices for machine in self.machines)
 
 
 def job(name: str, replicas: int = 1, *, least: int | None = None, cpu: str = "1", **more: Any) -> Object:
@@ -130,12 +148,32 @@ def zoned(*zones: str, cpu: str = "4") -> list[Machine]:
     return [Machine(f"zone-{zone}", cpu, labels={ZONE: zone}) for zone in zones]
 
 
+def device(name: str, model: str = "big", memory: str = "80Gi", **attributes: str) -> Object:
+    named = {key: {"string": value} for key, value in {"model": model, **attributes}.items()}
+    return {"name": name, "attributes": named, "capacity": {"memory": {"value": memory}}}
+
+
+def wanting(count: int = 1, expression: str = "", **more: Any) -> Object:
+    """A claim for devices of the class `card.test`. The rest: other fields of the request."""
+    selectors = {"selectors": [{"cel": {"expression": expression}}]} if expression else {}
+    amount = {} if "allocationMode" in more else {"count": count}
+    return {"requests": [{"name": "r", "exactly": {"deviceClassName": "card.test", **amount, **selectors, **more}}]}
+
+
+def claiming(*templates: str, shared: str = "") -> Object:
+    """Fields of a pod that claims devices: by templates, or those of an existing claim."""
+    named = [{"name": f"c{at}", "resourceClaimTemplateName": one} for at, one in enumerate(templates)]
+    return {"resourceClaims": [*named, *([{"name": "shared", "resourceClaimName": shared}] if shared else [])]}
+
+
 def cells(*free: str, policy: str = "single-numa-node") -> list[Machine]:
     return [Machine(f"free-{one}", free_cpus=one, topology_policy=policy) for one in free]
 
 
 _TWO_RACKS = {"rack-a": (1, (0, 1)), "rack-b": (1, (2, 3)), "hall": (2, ("rack-a", "rack-b"))}
 _SMALL_AND_BIG = {"small": (1, (0, 1)), "big": (1, (2, 3, 4)), "hall": (2, ("small", "big"))}
+_DRIVER = "card.test"
+_THREE = [device("d-0"), device("d-1"), device("d-2")]
 _TOLERATES = {"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}
 
 SCENARIOS: dict[str, Scenario] = {
@@ -281,6 +319,70 @@ SCENARIOS: dict[str, Scenario] = {
     "another policy than the node's": Scenario(
         cells("0-3", policy="restricted"), [[job("one", cpu="2", topologyPolicy="single-numa-node")]], CELLS
     ),
+    "devices of a class": Scenario(
+        [Machine("other", devices=[device("d-0", "small")]), Machine("cards", devices=[device("d-0"), device("d-1")])],
+        [[job("one", 3, least=1, **claiming("one"))]],
+        DEVICES,
+        templates={"one": wanting()},
+    ),
+    "a number of devices": Scenario(
+        [Machine("two", devices=[device("d-0"), device("d-1")]), Machine("three", devices=_THREE)],
+        [[job("one", **claiming("three"))], [job("two", **claiming("two"))], [job("three", **claiming("two"))]],
+        DEVICES,
+        templates={"three": wanting(3), "two": wanting(2)},
+    ),
+    "devices by attribute and capacity": Scenario(
+        [Machine("less", devices=[device("d-0", memory="40Gi")]), Machine("more", devices=[device("d-0")])],
+        [[job("one", 2, least=1, **claiming("large"))]],
+        DEVICES,
+        templates={"large": wanting(1, f"device.capacity['{_DRIVER}'].memory.isGreaterThan(quantity('60Gi'))")},
+    ),
+    "a claim that pods share": Scenario(
+        [Machine("cards", devices=[device("d-0"), device("d-1")]), Machine("plain")],
+        [[job("some", 3, least=1, **claiming(shared="held"))], [job("next", 2, least=1, **claiming("one"))]],
+        DEVICES,
+        claims={"held": wanting()},
+        templates={"one": wanting()},
+    ),
+    "a gang that shares a claim without devices yet": Scenario(
+        [Machine("cards", devices=[device("d-0")])],
+        [[job("gang", 2, **claiming(shared="held"))]],
+        DEVICES,
+        claims={"held": wanting()},
+    ),
+    "no device is left": Scenario(
+        [Machine("cards", devices=[device("d-0")])],
+        [[job("first", **claiming("one"))], [job("second", **claiming("one"))], [job("third")]],
+        DEVICES,
+        templates={"one": wanting()},
+    ),
+    "a gang with too few devices gets none": Scenario(
+        [Machine("cards", devices=_THREE)],
+        [[job("four", 4, cpu="500m", **claiming("one"))], [job("three", 3, cpu="500m", **claiming("one"))]],
+        DEVICES,
+        templates={"one": wanting()},
+    ),
+    "all devices of a node": Scenario(
+        [Machine("three", devices=_THREE), Machine("plain")],
+        [[job("one", **claiming("all"))], [job("two", **claiming("one"))]],
+        DEVICES,
+        templates={"all": wanting(allocationMode="All"), "one": wanting()},
+    ),
+    "devices with equal attributes": Scenario(
+        [
+            Machine("apart", devices=[device("d-0", rack="a"), device("d-1", rack="b")]),
+            Machine("same", devices=[device("d-0", rack="a"), device("d-1", rack="b"), device("d-2", rack="b")]),
+        ],
+        [[job("one", 2, least=1, **claiming("pair"))]],
+        DEVICES,
+        templates={"pair": {**wanting(2), "constraints": [{"matchAttribute": f"{_DRIVER}/rack"}]}},
+    ),
+    "no such device": Scenario(
+        [Machine("cards", devices=[device("d-0", "small")])],
+        [[job("one", **claiming("one"))]],
+        DEVICES,
+        templates={"one": wanting()},
+    ),
 }
 
 NOTHING_FITS = {
@@ -288,5 +390,7 @@ NOTHING_FITS = {
     "a gang to spread, and a node that refused one of its pods",
     "no cell has enough CPUs",
     "another policy than the node's",
+    "no such device",
+    "a gang that shares a claim without devices yet",
 }
 """The scenarios in which no pod is placed."""

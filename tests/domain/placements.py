@@ -103,10 +103,16 @@ HOST_PORT = st.fixed_dictionaries(
     {"host_port": st.integers(1, 65_535), "container_port": st.integers(1, 65_535)},
     optional={"protocol": st.sampled_from(["TCP", "UDP", "SCTP"]), "host_ip": ADDRESSES},
 )
+CLAIM_NAMES, OF_CLAIM = st.sampled_from(["gpu", "nic"]), {"requests": st.just(["card"])}
+CLAIM = st.one_of(
+    st.fixed_dictionaries({"name": CLAIM_NAMES, "resource_claim_name": st.just("my.claim")}, optional=OF_CLAIM),
+    st.fixed_dictionaries({"name": CLAIM_NAMES, "resource_claim_template_name": st.just("one")}, optional=OF_CLAIM),
+)
 IDS = st.integers(1, 2**31 - 1)
 RUNTIME_SETTINGS = {
     "host_ports": st.lists(HOST_PORT, max_size=3, unique_by=lambda port: port["host_port"]),
     "pull_secrets": st.lists(st.sampled_from(["registry", "team.registry", "x-1"]), max_size=3, unique=True),
+    "resource_claims": st.lists(CLAIM, max_size=2, unique_by=lambda claim: claim["name"]),
     "runtime_class": st.sampled_from(["", "kata", "nvidia.cdi"]),
     "security_context": st.fixed_dictionaries(
         {},

@@ -117,6 +117,7 @@ EXAMPLES = {
     "MemberRemoved": {"username": "alice"},
     "MemberRoleChanged": {"username": "alice", "old": "member", "new": "admin"},
     "NodeChanged": {"node": "n1", "ready": True},
+    "ClusterObjectsChanged": {"kinds": ["ResourceClaim"]},
     "PodBound": {**_POD, "node": "n1"},
     "PodCreated": _POD,
     "PodPhaseChanged": {**_POD, "old": "bound", "new": "running"},

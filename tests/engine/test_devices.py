@@ -1,5 +1,6 @@
 """Dynamic resource allocation, tested with Kubernetes objects."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,10 +107,11 @@ def test_pods_with_a_shared_claim_share_its_device() -> None:
         )
     )
     assert found == {"p": "a"}
-    assert binds(device_scenario(slices, [claim("c")], [pod_with_claims("p", "c"), pod_with_claims("q", "c")])) == {
-        "p": "a",
-        "q": "a",
-    }
+    read = scenario.read(device_scenario(slices, [claim("c")], [pod_with_claims("p", "c"), pod_with_claims("q", "c")]))
+    (as_volcano,) = scenario.play(read)
+    assert as_volcano["binds"] == {"ns/p": "a"}, "Volcano waits until the claim is allocated"
+    (outcome,) = scenario.play(replace(read, policy=replace(read.policy, compatibility="hekla")))
+    assert outcome["binds"] == {"ns/p": "a", "ns/q": "a"}
 
 
 def test_running_pod_without_recorded_devices_holds_devices() -> None:

@@ -266,6 +266,17 @@ EMPTY_QUOTA = replace(
     quotas=(ResourceQuota("team", {"cpu": 0.0}),),
 )
 OFFLINE = with_pods(job("one"), annotations={"volcano.sh/qos-level": "BE"})
+TARGET = "arguments: {oversubscription.cpu: 60}"
+
+
+def oversubscribed(percent: float, **more: Any) -> ClusterState:
+    """A node of ten cores, all requested by an online pod, with an offline pod there and another one that waits."""
+    here = node("a", "10", usage=NodeUsage(percent, 1, NOW))
+    busy = running("on", 1, "a", cpu="10", minimum=0)
+    there = with_pods(running("off", 1, "a", minimum=0), annotations={"volcano.sh/qos-level": "BE"})
+    return replace(state([here], [busy, there, OFFLINE]), **more)
+
+
 CASES = [
     Case(
         "usage",
@@ -299,6 +310,15 @@ CASES = [
     Case("data-locality", Input.NODE_ANNOTATIONS, Lack.NOTHING, CACHED),
     Case("data-locality", Input.JOB_ANNOTATIONS, Lack.NOTHING, CACHED),
     Case("colocation", Input.POD_ANNOTATIONS, Lack.NOTHING, state([node("a", "1")], [OFFLINE, job("two")])),
+    Case("colocation", Input.NODE_USAGE, Lack.FALLBACK, oversubscribed(20), TARGET),
+    Case(
+        "colocation",
+        Input.SHUFFLE_TIME,
+        Lack.WRONG,
+        oversubscribed(90, last_shuffle_at=NOW - 10),
+        TARGET,
+        "allocate, shuffle",
+    ),
     Case("numa-aware", Input.POD_ANNOTATIONS, Lack.NOTHING, numa_pair()),
     Case("numa-aware", Input.POD_LIMITS, Lack.NOTHING, numa_pair()),
     Case("numa-aware", Input.NUMA_CELLS, Lack.REFUSES_SOME, numa_pair()),

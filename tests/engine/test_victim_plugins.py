@@ -154,6 +154,72 @@ def test_non_preemptable_offline_pods_stay_and_others_are_evicted() -> None:
     assert victims == sorted(task.uid for task in partly_preemptable.pods[2:])
 
 
+MEASURED = "{name: colocation, arguments: {oversubscription.cpu: 60, evictingCPUHighWatermark: 80}}"
+LONG_AGO, MIB = -10_000.0, 2.0**20
+
+
+def used(percent: float, **more: object) -> NodeSpec:
+    """A node of ten cores, of which so many per cent are used now."""
+    return node("a", "10", usage=NodeUsage(percent, 1, 1000.0, **more))
+
+
+def since(group: PodGroupSpec, at: float) -> PodGroupSpec:
+    return replace(group, pods=tuple(replace(pod, scheduled_at=at) for pod in group.pods))
+
+
+def placed(here: NodeSpec, *groups: PodGroupSpec, plugin: str = MEASURED, now: float = 1000.0) -> int:
+    """How many of ten offline pods of one core get room on this node."""
+    text = f"actions: allocate\ntiers: [{{plugins: [{{name: gang}}, {{name: predicates}}, {plugin}]}}]"
+    decisions = cycle(state([here], [*groups, offline("off", 10, minimum=1)]), parse(text), now)
+    assert not decisions.faults
+    return bound(decisions).get("off", 0)
+
+
+FULL = since(running("on", 10, "a"), LONG_AGO)
+
+
+@pytest.mark.parametrize(("percent", "pods"), [(0, 6), (20, 4), (25, 3), (60, 0), (90, 0)])
+def test_offline_pods_use_what_online_pods_leave_idle_up_to_the_target(percent: float, pods: int) -> None:
+    assert placed(used(percent), FULL) == pods
+
+
+def test_oversubscription_by_usage_needs_a_target_and_a_fresh_measurement() -> None:
+    assert placed(used(20), FULL, plugin="{name: colocation}") == 0
+    assert placed(used(20), FULL, now=1301.0) == 0
+    assert placed(replace(used(20), annotations={"volcano.sh/oversubscription-cpu": "1"}), FULL) == 1
+    assert placed(used(20), since(running("on", 5, "a"), LONG_AGO)) == 5
+
+
+def test_requests_outside_of_the_cluster_count_too() -> None:
+    whole = used(20, whole=(20_000.0, 64 * 1024 * MIB))
+    assert placed(whole, FULL) == 8
+
+
+def test_new_pods_do_not_count_as_idle() -> None:
+    assert placed(used(20), since(running("on", 10, "a"), 1000.0)) == 0
+    first = placed(used(20), FULL)
+    there = since(offline("first", first, on="a"), 1000.0)
+    assert placed(used(20), FULL, there) == 0
+    assert placed(used(20 + 10 * first), FULL, since(there, LONG_AGO)) == 0
+
+
+def test_busy_node_loses_one_offline_pod_at_a_time() -> None:
+    jobs = [FULL, *(since(offline(f"off-{n}", 1, on="a", priority=n), LONG_AGO) for n in range(4))]
+    assert victims_of(state([used(79)], jobs), MEASURED) == []
+    assert victims_of(state([used(81)], jobs), MEASURED) == ["off-0/0"]
+    lately = replace(state([used(81)], jobs), last_shuffle_at=950.0)
+    assert victims_of(lately, MEASURED) == []
+    assert victims_of(lately, MEASURED, now=1010.0) == ["off-0/0"]
+    assert victims_of(state([used(81)], jobs), MEASURED, now=1301.0) == [], "the measurement is too old"
+    assert victims_of(state([used(81)], [FULL]), MEASURED) == []
+
+
+def test_offline_pods_avoid_a_crowded_node_with_free_requests() -> None:
+    assert placed(used(65), since(running("on", 2, "a"), LONG_AGO)) == 0
+    text = f"actions: allocate\ntiers: [{{plugins: [{{name: gang}}, {{name: predicates}}, {MEASURED}]}}]"
+    assert bound(cycle(state([used(65)], [job("on", 4, minimum=1)]), parse(text), 1000.0)) == {"on": 4}
+
+
 # Rescheduling.
 
 EVEN = (

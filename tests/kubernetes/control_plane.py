@@ -35,7 +35,7 @@ _CONTROLLERS = (
     "namespace", "serviceaccount", "serviceaccount-token", "root-ca-certificate-publisher", "garbage-collector",
     "pod-garbage-collector", "resourcequota", "job", "cronjob", "ttl-after-finished", "endpoints", "endpointslice",
     "replicaset", "deployment", "statefulset", "disruption", "clusterrole-aggregation", "node-lifecycle",
-    "taint-eviction", "persistentvolumeclaim-protection",
+    "taint-eviction", "persistentvolumeclaim-protection", "resourceclaim",
 )  # fmt: skip
 _AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
@@ -109,7 +109,7 @@ class ControlPlane:
         self.home = Path(tempfile.mkdtemp(prefix="hekla-kubernetes-"))
         self._binaries = binaries
         self._ports = dict(zip(("etcd", "peer", "api", "controllers", "kwok", "inside"), _free_ports(6), strict=True))
-        self._certificates = Certificates(self.home / "certificates")
+        self.certificates = Certificates(self.home / "certificates")
         self._parts: dict[str, Part] = {}
         self._nodes = 0
 
@@ -130,7 +130,7 @@ class ControlPlane:
     @property
     def ca(self) -> Path:
         """The PEM file of the authority of the API server's certificate."""
-        return self._certificates.ca
+        return self.certificates.ca
 
     def kubeconfig(self, token: str | None = None) -> Object:
         """A kubeconfig for this token, by default the administrator's."""
@@ -304,7 +304,7 @@ class ControlPlane:
         return self._file("audit.log")
 
     def _write_files(self) -> None:
-        self._certificates.make()
+        self.certificates.make()
         self._file("tokens.csv").write_text(
             f'{self.token},admin,admin,"system:masters"\n'
             f'{self.user_token},hekla,hekla,"people"\n'
@@ -347,8 +347,8 @@ class ControlPlane:
             *(f"--token-auth-file={self._file('tokens.csv')}", "--authorization-mode=Node,RBAC"),
             "--service-cluster-ip-range=10.96.0.0/16",
             "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-account-key-file={self._certificates.service_account_key}",
-            f"--service-account-signing-key-file={self._certificates.service_account_key}",
+            f"--service-account-key-file={self.certificates.service_account_key}",
+            f"--service-account-signing-key-file={self.certificates.service_account_key}",
             "--kubelet-preferred-address-types=InternalIP",  # names of simulated nodes do not resolve
             *("--max-requests-inflight=4000", "--max-mutating-requests-inflight=2000"),
             *("--enable-priority-and-fairness=false", "--profiling=false"),
@@ -363,7 +363,7 @@ class ControlPlane:
             *("--bind-address=127.0.0.1", f"--secure-port={self._ports['controllers']}"),
             *self._tls(),
             *("--leader-elect=false", "--use-service-account-credentials=true", "--profiling=false"),
-            f"--service-account-private-key-file={self._certificates.service_account_key}",
+            f"--service-account-private-key-file={self.certificates.service_account_key}",
             f"--root-ca-file={self.ca}",
             *("--kube-api-qps=1000", "--kube-api-burst=2000"),
             "--controllers=" + ",".join(f"{name}-controller" for name in _CONTROLLERS),
@@ -382,7 +382,7 @@ class ControlPlane:
         )
 
     def _tls(self) -> tuple[str, str]:
-        return f"--tls-cert-file={self._certificates.certificate}", f"--tls-private-key-file={self._certificates.key}"
+        return f"--tls-cert-file={self.certificates.certificate}", f"--tls-private-key-file={self.certificates.key}"
 
 
 def _free_ports(count: int) -> list[int]:

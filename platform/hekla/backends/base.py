@@ -6,7 +6,7 @@ after everything else has restarted; the controller stores the history.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cards import HeldCard, NodeCard
+from hekla.domain.cluster_objects import ObjectFacts
 from hekla.domain.network_topology import HyperNodeLevel
+from hekla.domain.node_usage import CardMetrics
 from hekla.domain.numa import NumaTopology
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
@@ -181,6 +183,21 @@ class PodMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeMetrics:
+    """What all processes of a node use, those outside of pods included, as measured at an instant.
+
+    `cpu`, `memory`: per cent of `whole`, the node's CPU and memory with the parts that pods cannot request.
+    """
+
+    name: str
+    at: datetime
+    cpu: float
+    memory: float
+    whole: Resources
+    cards: Sequence[CardMetrics] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory:
     """Everything at a backend now, for the audit.
 
@@ -285,6 +302,16 @@ class Metrics(Protocol):
         """What these pods use now, without pods that do not run or cannot be measured. Raises BackendError."""
 
 
+class NodeMeter(Protocol):
+    """Measures what nodes use."""
+
+    def measure_nodes(self) -> Sequence[NodeMetrics]:
+        """The present usage of the nodes that can be measured, without delay: perhaps as measured half a minute ago.
+
+        Raises BackendError.
+        """
+
+
 class DisruptionBudgets(Protocol):
     """Limits how many pods may be disrupted at once."""
 
@@ -292,6 +319,15 @@ class DisruptionBudgets(Protocol):
         """The pods among these that a budget protects now, with the server's message.
 
         `heartbeat` as in `PodRunner.start_many`.
+        """
+
+
+class ClusterObjects(Protocol):
+    """Objects of the cluster that the engine reads: devices, and claims to them."""
+
+    def list_objects(self, tenants: Collection[str]) -> Sequence[ObjectFacts]:
+        """All of them that matter to jobs of these tenants, named by their short names; the very same object as before
+        if none has changed.
         """
 
 
@@ -327,6 +363,11 @@ class Backend(ABC):
         return None
 
     @property
+    def node_meter(self) -> NodeMeter | None:
+        """What nodes use."""
+        return None
+
+    @property
     def tenancy(self) -> "Tenancy | None":
         """What separates tenants in the cluster: namespaces, network policies, quotas."""
         return None
@@ -334,6 +375,11 @@ class Backend(ABC):
     @property
     def budgets(self) -> DisruptionBudgets | None:
         """Limits on how many pods may be disrupted at once."""
+        return None
+
+    @property
+    def objects(self) -> ClusterObjects | None:
+        """Devices of the cluster, and claims to them. It is asked once a job or the policy needs them."""
         return None
 
     @property

@@ -26,6 +26,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.usage import services as usage
 from hekla.backends.base import BackendError
 from hekla.controller import (
+    cluster_objects,
     decisions,
     delegated,
     displayed_queues,
@@ -34,6 +35,7 @@ from hekla.controller import (
     garbage_collection,
     job_faults,
     metrics,
+    node_usage,
     nodes,
     observations,
     pod_metrics,
@@ -95,6 +97,7 @@ class ClusterController:
         self._nodes = Timer(timedelta(seconds=10))
         self.full_look = Timer(timedelta(seconds=5))
         self._measuring = Timer(pod_metrics.EVERY)
+        self.measuring_nodes = Timer(node_usage.EVERY)
         self._thinning = Timer(pod_metrics.THIN_EVERY)
         self._purging = Timer(timedelta(minutes=1))
         self.sweeping = Timer(timedelta(minutes=5))
@@ -171,7 +174,9 @@ class ClusterController:
         external_pods.observe_external_pods(cluster, lease, now=now)
         if self._nodes.is_due(now):
             nodes.refresh(cluster, epoch, lease.backend, now=now)
+            self.state.needs_devices = cluster_objects.policy_needs_devices(cluster)
             self._nodes.done_at = now
+        self._measure_nodes(lease, now)
         # 3. If the cluster has its own scheduler, follow its jobs: there is nothing to decide.
         if lease.backend.delegated is not None:
             delegated.reconcile_delegated(cluster, lease, lease.backend.delegated, self.cache.faults)
@@ -180,6 +185,7 @@ class ClusterController:
             return
         # 4. Read the rows. A new leader places pending pods before it observes a hundred thousand pods.
         self.cache.refresh(cluster, self.state.nominated, now=now)
+        cluster_objects.refresh(cluster, lease, self.cache, now=now)
         if self.state.cursor is None:
             self._schedule(cluster, lease, has_observed=False)
         # 5. Observe our pods, and measure their usage.
@@ -214,6 +220,16 @@ class ClusterController:
         if self._thinning.is_due(now):
             usage.thin(now=now)
             self._thinning.done_at = now
+
+    def _measure_nodes(self, lease: LeaseContext, now: datetime) -> None:
+        """Record what nodes use. If none was measured, the next reconciliation tries again."""
+        meter = lease.backend.node_meter
+        if meter is None or not self.measuring_nodes.is_due(now):
+            return
+        stored = node_usage.measure_nodes(lease, meter, self.state.usage)
+        if stored is not None:
+            self.measuring_nodes.done_at = now
+            self.cache.usage.update(stored)
 
     def _is_quiet(self, now: datetime) -> bool:
         """Whether nothing was recorded since the last full check, which is recent: time alone can change decisions."""

@@ -1,7 +1,9 @@
 """The state of a controller between reconciliations. A new process starts without it."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
+from hekla.apps.clusters.models import UsageFacts
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.backends.base import PodKey
 from hekla.backends.external_pods import DisplayedQueues
@@ -55,6 +57,16 @@ class StartDelay:
     reported: set[str] = field(default_factory=set)
 
 
+@dataclass(slots=True)
+class UsageMean:
+    """The mean usage of a node up to `at`, in per cent, and what was last stored of it."""
+
+    cpu: float
+    memory: float
+    at: datetime
+    stored: UsageFacts | None = None
+
+
 @dataclass
 class ReconcilerState:
     """What one process caches about a cluster between reconciliations, to save work.
@@ -69,6 +81,8 @@ class ReconcilerState:
     - `protected`: by row, pods that a disruption budget protects.
     - `tenancy`: by tenant, the order last applied and until when it is valid, on the monotonic clock;
       `has_removed_others`: objects of tenants without jobs were removed.
+    - `usage`: by name, the mean usage of nodes, and what was last stored of it.
+    - `objects`: the devices and claims last recorded; `needs_devices`: whether the policy needs them.
     - `start_delays`: by row, jobs with pods that the cluster refused at their last start.
     """
 
@@ -82,5 +96,8 @@ class ReconcilerState:
     protected: dict[int, ProtectedPod] = field(default_factory=dict)
     tenancy: dict[str, tuple[TenantOrder, float]] = field(default_factory=dict)
     has_removed_others: bool = False
+    objects: object = None
+    needs_devices: bool = False
     start_delays: dict[int, StartDelay] = field(default_factory=dict)
     displayed_queues: DisplayedQueueState = field(default_factory=DisplayedQueueState)
+    usage: dict[str, UsageMean] = field(default_factory=dict)

@@ -134,6 +134,11 @@ class JobSpec(BaseModel):
         return self.model_dump(mode="json", exclude_defaults=True)
 
     @cached_property
+    def claims_devices(self) -> bool:
+        """Whether its pods claim devices of the cluster."""
+        return any(task.resource_claims for task in self.tasks)
+
+    @cached_property
     def has_dependencies(self) -> bool:
         """Whether a task depends on others."""
         return any(task.depends_on for task in self.tasks)

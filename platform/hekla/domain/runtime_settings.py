@@ -1,4 +1,4 @@
-"""What the pods of a task ask of their node and its runtime: ports, pull secrets, a runtime class, users and groups.
+"""What the pods of a task ask of their node and its runtime: ports, devices, pull secrets, a runtime class, users.
 
 Documents of jobs use snake_case; `RuntimeSettings` has Kubernetes' own form, which manifests and pods share. Whether a
 cluster allows a setting is up to its backend. What gives a pod power over its node (privileges, capabilities, the
@@ -15,12 +15,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic.alias_generators import to_camel
 
 from hekla.domain.errors import Problem
-from hekla.domain.field_types import StrictInteger
+from hekla.domain.field_types import Label, StrictInteger
 from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields, join, quote
 from hekla.domain.volumes import ObjectName
 
-MAX_HOST_PORTS = MAX_PULL_SECRETS = 16
+MAX_HOST_PORTS = MAX_PULL_SECRETS = MAX_RESOURCE_CLAIMS = 16
 MAX_GROUPS = 32
 _MAX_ID = 2**31 - 1
 _OF_CONTAINERS = ("read_only_root_filesystem",)
@@ -97,6 +97,51 @@ class SecurityContext(BaseModel):
 NO_SECURITY_CONTEXT = SecurityContext()
 
 
+class ResourceClaim(BaseModel):
+    """Devices that each pod of a task gets: those of a ResourceClaim, or of one made from a ResourceClaimTemplate.
+
+    `requests`: the requests of the claim whose devices the container may use; empty for all.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Label
+    resource_claim_name: ObjectName = ""
+    resource_claim_template_name: ObjectName = ""
+    requests: Annotated[tuple[Label, ...], Field(max_length=32)] = ()
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> "ResourceClaim":
+        if bool(self.resource_claim_name) == bool(self.resource_claim_template_name):
+            message = translate(
+                "Set exactly one of resource_claim_name (existing claim) and resource_claim_template_name (a claim for "
+                "each pod)."
+            )
+            raise InconsistentFields([Problem("", message)])
+        return self
+
+    def pod_form(self) -> dict[str, str]:
+        """As an entry of `resourceClaims` in the spec of a pod."""
+        fields = {
+            "resourceClaimName": self.resource_claim_name,
+            "resourceClaimTemplateName": self.resource_claim_template_name,
+        }
+        return {"name": self.name, **{name: text for name, text in fields.items() if text}}
+
+    def container_form(self) -> list[dict[str, str]]:
+        """As entries of `claims` in the resources of a container."""
+        return [{"name": self.name, "request": one} for one in self.requests] or [{"name": self.name}]
+
+
+def _distinct_claims(claims: tuple[ResourceClaim, ...]) -> tuple[ResourceClaim, ...]:
+    names = [one.name for one in claims]
+    message = translate("Another claim of the task has this name.")
+    problems = [Problem(join(at, "name"), message) for at, name in enumerate(names) if name in names[:at]]
+    if problems:
+        raise InconsistentFields(problems)
+    return claims
+
+
 def _distinct_ports(ports: tuple[HostPortSpec, ...]) -> tuple[HostPortSpec, ...]:
     keys = [(one.host_port, one.protocol, one.host_ip) for one in ports]
     message = translate("The task has this port of the node already.")
@@ -113,6 +158,9 @@ def _distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 HostPorts = Annotated[tuple[HostPortSpec, ...], Field(max_length=MAX_HOST_PORTS), AfterValidator(_distinct_ports)]
+ResourceClaims = Annotated[
+    tuple[ResourceClaim, ...], Field(max_length=MAX_RESOURCE_CLAIMS), AfterValidator(_distinct_claims)
+]
 PullSecrets = Annotated[
     tuple[Annotated[ObjectName, Field(min_length=1)], ...],
     Field(max_length=MAX_PULL_SECRETS),
@@ -128,12 +176,14 @@ class RuntimeSettings:
     pull_secrets: tuple[str, ...] = ()
     host_ports: tuple[HostPortSpec, ...] = ()
     security_context: SecurityContext = NO_SECURITY_CONTEXT
+    resource_claims: tuple[ResourceClaim, ...] = ()
 
     def pod_fields(self) -> dict[str, Any]:
         """In the spec of a Kubernetes pod; empty ones are left out."""
         fields = {
             "runtimeClassName": self.runtime_class,
             "imagePullSecrets": [{"name": name} for name in self.pull_secrets],
+            "resourceClaims": [one.pod_form() for one in self.resource_claims],
             "securityContext": {to_camel(name): value for name, value in self._context(of_container=False).items()},
         }
         return {name: value for name, value in fields.items() if value}
@@ -145,6 +195,11 @@ class RuntimeSettings:
             "securityContext": {to_camel(name): value for name, value in self._context(of_container=True).items()},
         }
         return {name: value for name, value in fields.items() if value}
+
+    def resource_fields(self) -> dict[str, Any]:
+        """In the resources of the container of a Kubernetes pod, beside its amounts; empty ones are left out."""
+        claims = [entry for one in self.resource_claims for entry in one.container_form()]
+        return {"claims": claims} if claims else {}
 
     def _context(self, *, of_container: bool) -> Mapping[str, Any]:
         values = self.security_context.model_dump(mode="json", exclude_defaults=True)

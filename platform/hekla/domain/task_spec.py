@@ -18,7 +18,14 @@ from hekla.domain.numa import TopologyPolicy
 from hekla.domain.placement import NO_AFFINITY, Affinity, SpreadConstraints, TaskLabels, Tolerations
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
-from hekla.domain.runtime_settings import NO_SECURITY_CONTEXT, HostPorts, PullSecrets, RuntimeSettings, SecurityContext
+from hekla.domain.runtime_settings import (
+    NO_SECURITY_CONTEXT,
+    HostPorts,
+    PullSecrets,
+    ResourceClaims,
+    RuntimeSettings,
+    SecurityContext,
+)
 from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields
 from hekla.domain.volumes import MAX_VOLUMES, ObjectName, VolumeMount
@@ -104,6 +111,7 @@ class TaskSpec(BaseModel):
     pull_secrets: PullSecrets = ()
     runtime_class: ObjectName = ""
     security_context: SecurityContext = NO_SECURITY_CONTEXT
+    resource_claims: ResourceClaims = ()
 
     @field_validator("min_available")
     @classmethod
@@ -258,7 +266,9 @@ class TaskSpec(BaseModel):
     @property
     def runtime_settings(self) -> RuntimeSettings:
         """What its pods ask of their node and its runtime."""
-        return RuntimeSettings(self.runtime_class, self.pull_secrets, self.host_ports, self.security_context)
+        return RuntimeSettings(
+            self.runtime_class, self.pull_secrets, self.host_ports, self.security_context, self.resource_claims
+        )
 
     @property
     def minimum(self) -> int:

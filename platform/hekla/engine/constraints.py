@@ -63,6 +63,19 @@ class NodeSelectorTerm:
     expressions: Selector = ()
     fields: Selector = ()
 
+    @property
+    def node_name(self) -> str:
+        """The name of the only node that it may match; empty if it may match others."""
+        for one in self.fields:
+            if one.operator == "In" and len(one.values) == 1 and not self.expressions:
+                return one.values[0] if len(self.fields) == 1 else ""
+        return ""
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether a node with this name and these labels matches."""
+        has_some = bool(self.expressions or self.fields)
+        return has_some and matches(self.expressions, labels) and matches(self.fields, {"metadata.name": name})
+
 
 @dataclass(frozen=True, slots=True)
 class PodSelector:

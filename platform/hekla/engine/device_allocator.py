@@ -1,6 +1,7 @@
 """Allocates devices to claims: the first free ones, in order, that meet every selector and constraint."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from hekla.engine.device_selectors import selects
 from hekla.engine.devices import Device, DeviceClaim, DeviceRequest, Key, MatchAttribute, Value
@@ -17,6 +18,13 @@ class DevicesUnavailable(Exception):
     """No devices meet the claims."""
 
 
+class AllocatedDevice(NamedTuple):
+    """A device, and the request of its claim that it meets."""
+
+    request: str
+    device: Device
+
+
 class DeviceAllocator:
     """The devices reachable from one node; `allocated`: those in use."""
 
@@ -24,15 +32,17 @@ class DeviceAllocator:
         self._devices, self._allocated = devices, allocated
         self._steps = 0
 
-    def find(self, claims: Mapping[str, DeviceClaim]) -> dict[str, tuple[Device, ...]]:
+    def find(self, claims: Mapping[str, DeviceClaim]) -> dict[str, tuple[AllocatedDevice, ...]]:
         """Devices for each claim. Raises DevicesUnavailable, and SelectorError if a selector cannot be evaluated."""
         self._steps = 0
         slots = [slot for name, claim in claims.items() for slot in self._slots(name, claim)]
         chosen = self._choose(claims, slots, [])
         if chosen is None:
             raise DevicesUnavailable
+        pairs = list(zip(slots, chosen, strict=True))
         return {
-            name: tuple(device for (of, _), device in zip(slots, chosen, strict=True) if of == name) for name in claims
+            name: tuple(AllocatedDevice(request.name, device) for (of, request), device in pairs if of == name)
+            for name in claims
         }
 
     def _slots(self, name: str, claim: DeviceClaim) -> Iterator[Slot]:

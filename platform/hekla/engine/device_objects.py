@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from hekla.domain.cluster_objects import ObjectKind
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.engine.constraints import NodeSelectorTerm, Requirement
 from hekla.engine.devices import ByDomain, Device, DeviceClaim, DeviceRequest, Devices, MatchAttribute, Value
@@ -11,9 +12,17 @@ from hekla.engine.pod_objects import node_terms
 from hekla.engine.queue_attributes import DEVICE_CLASS_PREFIX
 
 Object = Mapping[str, Any]
+LISTS: Mapping[ObjectKind, str] = {
+    ObjectKind.RESOURCE_SLICE: "resourceSlices",
+    ObjectKind.DEVICE_CLASS: "deviceClasses",
+    ObjectKind.RESOURCE_CLAIM: "resourceClaims",
+}
+"""The fields of a cluster that `devices` reads."""
 _NOWHERE: tuple[NodeSelectorTerm, ...] = ()
 _KINDS = ("bool", "int", "string", "version")
 _MODES = ("", "ExactCount", "All")
+_UNSUPPORTED = ("consumesCounters", "allowMultipleAllocations", "taints", "bindingConditions", "nodeSelector")
+"""Fields of devices. Devices with one of them are not allocated."""
 
 
 def devices(cluster: Object) -> Devices:
@@ -36,8 +45,7 @@ def unsupported_fields(cluster: Object) -> list[str]:
 
 def _unsupported_in_slice(spec: Object) -> Iterator[str]:
     for device in map(_basic, spec.get("devices") or ()):
-        words = ("consumesCounters", "allowMultipleAllocations", "taints", "bindingConditions", "nodeSelector")
-        yield from (f"{word} of devices" for word in words if device.get(word))
+        yield from (f"{word} of devices" for word in _UNSUPPORTED if device.get(word))
 
 
 def _unsupported_in_claim(spec: Object) -> Iterator[str]:
@@ -63,13 +71,22 @@ def _devices(slices: Iterable[Object]) -> Iterator[Device]:
     for generations in pools.values():
         newest = generations[max(generations)]
         if len(newest) >= max(int(spec["pool"].get("resourceSliceCount", 1)) for spec in newest):
-            yield from (_device(spec, device) for spec in newest for device in spec.get("devices") or ())
+            yield from (
+                _device(spec, device)
+                for spec in newest
+                for device in spec.get("devices") or ()
+                if not any(_basic(device).get(field) for field in _UNSUPPORTED)
+            )
 
 
 def _device(spec: Object, device: Object) -> Device:
     basic = _basic(device)
     capacity = {name: _thousandths(written) for name, written in (basic.get("capacity") or {}).items()}
-    attributes = {name: _value(written) for name, written in (basic.get("attributes") or {}).items()}
+    attributes = {
+        name: value
+        for name, written in (basic.get("attributes") or {}).items()
+        if (value := _value(written)) is not None
+    }
     return Device(
         driver=spec["driver"],
         pool=spec["pool"]["name"],
@@ -104,8 +121,9 @@ def _by_domain(driver: str, values: Mapping[str, Value]) -> ByDomain:
     return dict(found)
 
 
-def _value(written: Object) -> Value:
-    value: Value = next(written[kind] for kind in _KINDS if kind in written)
+def _value(written: Object) -> Value | None:
+    """The value of an attribute; None if its type is not supported."""
+    value: Value | None = next((written[kind] for kind in _KINDS if kind in written), None)
     return value
 
 
@@ -136,9 +154,10 @@ def _exactly(request: Object) -> Object:
 def _request(request: Object, classes: Mapping[str, tuple[str, ...]]) -> DeviceRequest:
     exactly = _exactly(request)
     of_class = classes.get(exactly.get("deviceClassName", ""))
+    is_unknown = of_class is None or any(exactly.get(field) for field in ("adminAccess", "capacity"))
     return DeviceRequest(
         name=request["name"],
-        selectors=None if of_class is None else (*of_class, *_selectors(exactly)),
+        selectors=None if is_unknown else (*(of_class or ()), *_selectors(exactly)),
         count=None if exactly.get("allocationMode") == "All" else int(exactly.get("count") or 1),
     )
 

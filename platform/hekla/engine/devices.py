@@ -34,7 +34,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """A request for `count` devices (None: all) that meet every selector. `selectors` None: unknown class."""
+    """A request for `count` devices (None: all) that meet every selector.
+
+    `selectors` None: nothing meets it, because its class is unknown or a part of it is not supported.
+    """
 
     name: str
     selectors: tuple[str, ...] | None = ()

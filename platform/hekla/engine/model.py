@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from hekla.domain.node_usage import MAX_AGE
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
@@ -15,7 +16,7 @@ from hekla.engine.constraints import NO_CONSTRAINTS, PodConstraints, Selector
 from hekla.engine.devices import Devices
 from hekla.engine.storage import Storage
 
-_MAX_USAGE_AGE = 300.0
+_MAX_USAGE_AGE = MAX_AGE.total_seconds()
 _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 _NO_AMOUNTS = Resources()
 
@@ -56,11 +57,15 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeUsage:
-    """Measured usage of a node, the mean over ten minutes: per cent of cpu and of memory."""
+    """Measured usage of a node, the mean of the last minutes: per cent of cpu and of memory.
+
+    `whole`: the cpu (in thousandths) and memory (in bytes) of which they are; None: those that are allocatable.
+    """
 
     cpu: float
     memory: float
     measured_at: float
+    whole: tuple[float, float] | None = None
 
     def is_fresh(self, now: float) -> bool:
         """Whether it was measured in the last five minutes (`volcano-spec` §5.5)."""

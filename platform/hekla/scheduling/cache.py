@@ -23,8 +23,11 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.quotas import selectors as quotas
 from hekla.domain.phases import PodPhase
 from hekla.engine import model
+from hekla.engine.devices import Devices
 from hekla.scheduling import snapshot, topology
+from hekla.scheduling.devices import NO_DEVICES, DeviceCache, with_own_claims
 from hekla.scheduling.job_faults import SPEC, JobFaults
+from hekla.scheduling.node_usage import UsageCache
 from hekla.scheduling.snapshot import Snapshot
 
 _ALL_EVERY = timedelta(minutes=5)
@@ -71,11 +74,19 @@ class ClusterCache:
     """The hypernodes, and the labels and nodes that they were made from."""
     _images: dict[str, Mapping[str, int]] = field(default_factory=dict)
     """The images of nodes by their digest. Nodes with the same images share them; their names are shared by all."""
+    _devices: DeviceCache = field(default_factory=DeviceCache)
+    _devices_snapshot: Devices | None = None
+    """The devices with the claims of all pods; None: read them again."""
+    _last_devices: Devices = NO_DEVICES
+    _claiming: set[int] = field(default_factory=set)
+    """The jobs whose pods claim devices."""
+    _cluster: Cluster | None = None
     _invalid: set[int] = field(default_factory=set)
     _dirty: set[int] = field(default_factory=set)
     _snapshot: Snapshot | None = None
     """The last snapshot, until one of its jobs is read again."""
     faults: JobFaults = field(default_factory=JobFaults)
+    usage: UsageCache = field(default_factory=UsageCache)
 
     def invalidate(self, job_ids: Iterable[int]) -> None:
         """Read these jobs again at the next refresh: they are written to, and not every write is an event."""
@@ -83,14 +94,16 @@ class ClusterCache:
 
     def refresh(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> None:
         """Update from the database. `nominated`: by pod, the node where other pods were evicted for it."""
-        number = event_log.last_number()
+        number, self._cluster = event_log.last_number(), cluster
         self._invalid.update(self.faults.release_due(now))
         uids = None if self._is_old(now) else self._changed(cluster, number)
         if uids is None:
             found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
             self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
             self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
-            self._snapshot = self._nodes_snapshot = None
+            self._snapshot = self._nodes_snapshot = self._devices_snapshot = None
+            self._claiming &= self._entries.keys()
+            self.usage.invalidate()
             self._read(found, nominated, now)
             self._read_at = now
         else:
@@ -111,6 +124,11 @@ class ClusterCache:
     def pods(self) -> list[Pod]:
         """Pods that hold resources or wait for them, also those of finished jobs."""
         return [pod for entry in self._entries.values() for pod in entry.pods if not pod.is_final]
+
+    @property
+    def claims_devices(self) -> bool:
+        """Whether pods of some job claim devices."""
+        return not self._claiming.isdisjoint(self._entries)
 
     def jobs(self) -> Iterator[tuple[Job, list[Pod]]]:
         """All jobs that are unfinished or still hold resources, with their pods."""
@@ -151,7 +169,7 @@ class ClusterCache:
         if subjects is None:
             return None
         if f"cluster:{cluster.pk}" in subjects:
-            self._nodes_snapshot = None
+            self._nodes_snapshot = self._devices_snapshot = None
         return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
 
     def _with_other_nodes(self, nominated: Mapping[str, str]) -> set[str]:
@@ -196,6 +214,10 @@ class ClusterCache:
     def _put(self, job: Job, pods: list[Pod], nominated: dict[str, str], now: datetime) -> None:
         for pod in pods:
             pod.job = job
+        if not spec_fault(job) and spec_of(job).claims_devices:
+            job.cluster = self._cluster or job.cluster
+            self._claiming.add(job.pk)
+            self._devices_snapshot = None
         before, job_info = self._entries.get(job.pk), self._job_info(job, pods, nominated, now)
         is_held = job_info is None
         job_info = job_info or snapshot.held_job(job, pods)
@@ -222,15 +244,18 @@ class ClusterCache:
         if self._nodes_snapshot is None:
             self._nodes_snapshot = self._read_nodes(cluster)
         hypernodes = self._hypernodes_of(cluster, self._nodes_snapshot)
+        nodes = self.usage.added_to(self._nodes_snapshot, cluster)
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
         bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
-        around = (self._nodes_snapshot, hypernodes, known, bounds)
+        devices = self._devices_of(cluster)
+        around = (nodes, hypernodes, known, bounds, devices)
         if self._snapshot is None or _around(self._snapshot.state) != around:
             job_info = tuple(entry.job_info for entry in self._entries.values())
             self._snapshot = Snapshot(
                 model.ClusterState(
-                    nodes=self._nodes_snapshot,
+                    nodes=nodes,
                     hyper_nodes=hypernodes,
+                    devices=devices,
                     queues=known,
                     jobs=job_info,
                     last_shuffle_at=_last_shuffle_at(cluster),
@@ -244,6 +269,16 @@ class ClusterCache:
                 [entry.pods for entry in self._entries.values()],
             )
         return self._snapshot
+
+    def _devices_of(self, cluster: Cluster) -> Devices:
+        """The devices and claims; the very same object as before if they are unchanged."""
+        if self._devices_snapshot is None:
+            self._devices.read(cluster)
+            claiming = (self._entries[pk] for pk in sorted(self._claiming & self._entries.keys()))
+            jobs_with_pods = ((entry.job, entry.pods) for entry in claiming if not spec_fault(entry.job))
+            found = with_own_claims(self._devices.reported, jobs_with_pods)
+            self._devices_snapshot = self._last_devices = found if found != self._last_devices else self._last_devices
+        return self._devices_snapshot
 
     def _hypernodes_of(self, cluster: Cluster, nodes: tuple[model.NodeSpec, ...]) -> tuple[model.HyperNode, ...]:
         """The hypernodes; the very same object as before if they are unchanged."""
@@ -298,7 +333,7 @@ def _last_shuffle_at(cluster: Cluster) -> float | None:
 
 def _around(state: model.ClusterState) -> tuple[object, ...]:
     """Everything in the state but the jobs."""
-    return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas
+    return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas, state.devices
 
 
 def _is_due(job: Job, now: datetime) -> bool:

@@ -25,6 +25,7 @@ from hekla.domain.task_spec import TaskSpec
 from hekla.engine import model
 from hekla.engine.constraints import ANY_ADDRESS, NO_CONSTRAINTS, HostPort, PodConstraints, Requirement
 from hekla.engine.pod_objects import pod_constraints, pod_tolerations
+from hekla.scheduling import devices
 
 _STATUS = {
     PodPhase.PENDING: model.PodStatus.PENDING,
@@ -85,6 +86,8 @@ class _Role:
     priority_class: str = ""
     tolerations: tuple[model.Toleration, ...] = ()
     constraints: PodConstraints = NO_CONSTRAINTS
+    has_own_claims: bool = False
+    """Whether each pod gets claims of its own."""
 
 
 def node(node: Node, images: Mapping[str, float]) -> model.NodeSpec:
@@ -255,6 +258,9 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_cla
     metadata = {"namespace": str(job.tenant_id), "labels": task.labels}
     spec = {**fields, "containers": [{"image": task.image, **task.runtime_settings.container_fields()}]}
     is_constrained = bool(fields or task.host_ports)
+    constraints = pod_constraints({"metadata": metadata, "spec": spec}) if is_constrained else _image_only(task.image)
+    if task.resource_claims:
+        constraints = replace(constraints, device_claims=devices.named_claims(job, task.name))
     return _Role(
         task.request + _ONE_POD,
         task.node_selector,
@@ -262,10 +268,14 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_cla
         task.labels,
         priority_class,
         tolerations=pod_tolerations(fields),
-        constraints=pod_constraints({"metadata": metadata, "spec": spec})
-        if is_constrained
-        else _image_only(task.image),
+        constraints=constraints,
+        has_own_claims=any(one.resource_claim_template_name for one in task.resource_claims),
     )
+
+
+def _with_own_claims(constraints: PodConstraints, job: Job, pod: Pod) -> PodConstraints:
+    own = (name for name, _template in devices.own_claims(job, pod))
+    return replace(constraints, device_claims=(*constraints.device_claims, *own))
 
 
 def _role_parts(task: TaskSpec, role: _Role) -> Callable[[int], _Role]:
@@ -319,7 +329,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         created_at=pod.created_at.timestamp(),
         node_selector=role.selector,
         tolerations=role.tolerations,
-        constraints=role.constraints,
+        constraints=_with_own_claims(role.constraints, job, pod) if role.has_own_claims else role.constraints,
         labels=role.labels,
         preemptable=_says(role.annotations, default="true"),
         annotations={**role.annotations, **pod.annotations} if pod.annotations else role.annotations,

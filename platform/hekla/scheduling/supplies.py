@@ -17,6 +17,7 @@ from hekla.backends.registry import kinds
 from hekla.domain.scheduling_inputs import Input
 from hekla.domain.translation import translate
 from hekla.engine.policy import SchedulerPolicy
+from hekla.lib import clock
 from hekla.scheduling import extenders
 from hekla.scheduling.topology import topology_labels
 
@@ -45,8 +46,10 @@ FROM_BACKENDS = frozenset(
         Input.NODE_TAINTS,
         Input.NODE_ANNOTATIONS,
         Input.NODE_IMAGES,
+        Input.NODE_USAGE,
         Input.HYPERNODES,
         Input.NUMA_CELLS,
+        Input.DEVICES,
     }
 )
 """What the snapshot passes on from the reports of backends."""
@@ -69,6 +72,10 @@ def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
         reported[Input.HYPERNODES] = _("topology_labels of the cluster: %s") % ", ".join(labels)
     elif Input.HYPERNODES in reported and not clusters.has_hypernodes(cluster):
         del reported[Input.HYPERNODES]
+    if not cluster.config.get("devices"):
+        reported.pop(Input.DEVICES, None)
     if Input.NUMA_CELLS in reported and not clusters.has_numa_cells(cluster):
         del reported[Input.NUMA_CELLS]
+    if Input.NODE_USAGE in reported and not clusters.has_usage(cluster, now=clock.now()):
+        del reported[Input.NODE_USAGE]
     return rows | reported

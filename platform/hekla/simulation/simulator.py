@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 
-from hekla.apps.jobs.facts import job_facts
+from hekla.apps.jobs.facts import job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain import lifecycle
 from hekla.domain.lifecycle import PodRef, Stimulus
@@ -26,6 +26,7 @@ from hekla.engine.model import PodStatus
 from hekla.engine.policy import SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.scheduling import snapshot
+from hekla.scheduling.devices import with_own_claims
 from hekla.scheduling.snapshot import Snapshot
 
 _MAX_ROUNDS = 8
@@ -44,7 +45,7 @@ class Simulator:
         self._policy, self._world, self._initial = policy, world, initial
         self._jobs = {job.uid: job for job in initial.state.jobs}
         self._rows = dict(initial.jobs)
-        self._last_shuffle_at = initial.state.last_shuffle_at
+        self._last_shuffle_at, self._devices = initial.state.last_shuffle_at, initial.state.devices
         self._leaving: dict[str, LifecycleAction] = {
             job.uid: LifecycleAction.SYNC_JOB
             for job in initial.state.jobs
@@ -63,7 +64,7 @@ class Simulator:
         uid = str(row.pk)
         self._rows[uid] = row
         is_in = GangPhase(row.gang_phase) is not GangPhase.PENDING
-        self._jobs[uid] = snapshot.job(row, self._pods(row) if is_in else [], {})
+        self._jobs[uid] = self._job(row, self._pods(row) if is_in else [])
 
     def settle(self, until: str = "") -> bool:
         """Run cycles until nothing changes, or the job `until` has started. Returns whether it has."""
@@ -76,7 +77,7 @@ class Simulator:
 
     def _state(self) -> model.ClusterState:
         jobs = tuple(self._jobs.values())
-        return replace(self._initial.state, jobs=jobs, last_shuffle_at=self._last_shuffle_at)
+        return replace(self._initial.state, jobs=jobs, last_shuffle_at=self._last_shuffle_at, devices=self._devices)
 
     def waiting_in(self, queue: str) -> list[str]:
         """The uids of the waiting jobs of a queue, in the order of the engine; empty if a plugin fails."""
@@ -191,7 +192,13 @@ class Simulator:
     def _make_pods(self, uid: str) -> None:
         row = copy(self._rows[uid])
         row.gang_phase = self._jobs[uid].phase
-        self._jobs[uid] = snapshot.job(row, self._pods(row), {})
+        self._jobs[uid] = self._job(row, self._pods(row))
+
+    def _job(self, row: Job, pods: list[Pod]) -> model.PodGroupSpec:
+        """A job with these pods, whose claims exist from now on."""
+        if spec_of(row).claims_devices:
+            self._devices = with_own_claims(self._devices, [(row, pods)])
+        return snapshot.job(row, pods, {})
 
     def _pods(self, row: Job) -> list[Pod]:
         """The pods that the controller would create."""

@@ -30,6 +30,7 @@ _OF_THE_CLUSTER = (
     "hekla-machines",
     "hekla-namespaces",
     "hekla-priorities",
+    "hekla-devices",
     "hekla-adopted-queues",
     "hekla-volcano-queues",
 )
@@ -71,6 +72,13 @@ def test_permissions_for_priority_classes_are_those_of_their_file() -> None:
     assert set.union(*granted.values(), *more.values()) == set(
         required_permissions(KubernetesConfig(priority_classes=True))
     )
+
+
+def test_permissions_for_claims_are_those_of_their_file() -> None:
+    granted, more = permissions_in_file("rights.yaml"), permissions_in_file("rights-devices.yaml")
+    assert set.union(*granted.values(), *more.values()) == set(required_permissions(KubernetesConfig(devices=True)))
+    tenants = permissions_in_file("rights-tenants.yaml")["hekla-tenants"]
+    assert more["hekla-claims"] < tenants, "the role for tenant namespaces includes that for claims"
 
 
 def test_permissions_for_volcano_are_those_of_their_file() -> None:

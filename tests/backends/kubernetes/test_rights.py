@@ -13,12 +13,16 @@ from tests.kubernetes.control_plane import ControlPlane
 from hekla.backends.base import PodOrder
 from hekla.backends.kubernetes import names
 from hekla.domain.phases import PodPhase
+from hekla.domain.runtime_settings import ResourceClaim, RuntimeSettings
 from hekla.domain.volumes import VolumeMount, VolumeSpec
 
 Right = tuple[str, str, str]
 """An API group, a resource with its subresource, and a verb."""
 BIND = ("rbac.authorization.k8s.io", "clusterroles", "bind")
 """The server asks for it itself, when the role is bound."""
+ALLOCATE = ("resource.k8s.io", "resourceclaims/binding", "patch")
+"""The server asks for it itself, when the status of a claim is written."""
+RESOURCES = "/apis/resource.k8s.io/v1"
 
 
 def granted(*files: str) -> set[Right]:
@@ -38,7 +42,8 @@ def used(plane: ControlPlane) -> set[Right]:
 
 
 def with_everything(cluster: ClusterFixture) -> PodOrder:
-    """A pod with files, secrets, peers, a closed network, and claims of both kinds."""
+    """A pod with files, secrets, peers, a closed network, volume claims of both kinds, and a claim to a device."""
+    claims = (ResourceClaim(name="gpu", resource_claim_name="one"),)
     volumes = [
         VolumeSpec(name="out", volume_claim={"storage": "1Gi"}),
         VolumeSpec(name="data", volume_claim_name="data-sets"),
@@ -46,22 +51,37 @@ def with_everything(cluster: ClusterFixture) -> PodOrder:
     mounts = [VolumeMount(name=name, mount_path=f"/{name}") for name in ("out", "data")]
     return dataclasses.replace(
         cluster.long(files={"a": "b"}, secrets={"c": "d"}, volumes=volumes, volume_mounts=mounts),
-        has_peers=True, is_closed=True,
+        has_peers=True, is_closed=True, settings=RuntimeSettings(resource_claims=claims),
     )  # fmt: skip
+
+
+def add_device(plane: ControlPlane, namespace: str) -> None:
+    """A device that all nodes can use, and a claim to it."""
+    pool = {"name": "test-rights", "generation": 1, "resourceSliceCount": 1}
+    devices = {"driver": "rights.test", "allNodes": True, "pool": pool, "devices": [{"name": "d-0"}]}
+    wanted = {"requests": [{"name": "r", "exactly": {"deviceClassName": "rights.test"}}]}
+    for place, name, spec in (
+        ("resourceslices", "test-rights", devices),
+        ("deviceclasses", "rights.test", {"selectors": [{"cel": {"expression": "device.driver == 'rights.test'"}}]}),
+        (f"namespaces/{namespace}/resourceclaims", "one", {"devices": wanted}),
+    ):
+        plane.request("POST", f"{RESOURCES}/{place}", {"metadata": {"name": name}, "spec": spec})
 
 
 @pytest.mark.kubernetes
 def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPlane, topology_kinds: None) -> None:
-    cluster = make_cluster("kubernetes-tenants")
+    cluster = make_cluster("kubernetes-tenants", {"devices": True})
     space, backend = namespace_of(cluster, "lab"), cluster.backend
     apply(cluster, "lab", cpu="4")
     apply(cluster, "lab", cpu="3")
     path = f"{POLICIES.format(space)}/hekla"
     small_cluster.request("PATCH", path, {"spec": {"ingress": []}}, content_type="application/merge-patch+json")
     apply(cluster, "lab")
+    rights = granted("rights.yaml", "rights-tenants.yaml", "rights-devices.yaml")
     claim = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
     body = {"metadata": {"name": "data-sets"}, "spec": claim}
     small_cluster.request("POST", f"/api/v1/namespaces/{space}/persistentvolumeclaims", body)
+    add_device(small_cluster, space)
     order, other = with_everything(cluster), cluster.long(1)
     for one in (order, other):
         cluster.started(one)
@@ -74,10 +94,12 @@ def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPl
     backend.forget([other.key])
     backend.inventory()
     backend.nodes()
-    watch = ("nodeinfo.volcano.sh", "numatopologies", "watch")
-    small_cluster.wait_until(lambda: watch in used(small_cluster))
+    backend.node_meter.measure_nodes()
+    watched = {right for right in rights if right[2] == "watch"} | {("metrics.k8s.io", "nodes", "list")}
+    small_cluster.wait_until(lambda: watched <= used(small_cluster))
     for kind in ("configmaps", "secrets"):  # others go with their pods, unless the cluster is slow
         left = {"metadata": {"name": "left", "labels": names.job_labels("c1", order.key.job)}}
         small_cluster.request("POST", f"/api/v1/namespaces/{space}/{kind}", left)
     backend.remove(order.key.job, tenant="lab")
-    assert granted("rights.yaml", "rights-tenants.yaml") - used(small_cluster) == {BIND}
+    small_cluster.request("DELETE", f"{RESOURCES}/resourceslices/test-rights")
+    assert rights - used(small_cluster) == {BIND, ALLOCATE}

@@ -14,7 +14,7 @@ from hekla.backends.local.sandbox.order import NAMESPACES
 from hekla.domain.cards import NUMBER, HeldCard, NodeCard, held
 from hekla.domain.errors import Invalid
 
-MEMORY = SimpleNamespace(total=85_520_809_984, reserved=503_316_480)
+MEMORY = SimpleNamespace(total=85_520_809_984, reserved=503_316_480, used=0)
 """As an H100 with 80 GB reports it. CUDA finds the difference, 81,079 MiB."""
 
 

@@ -21,6 +21,10 @@ POD: dict[str, Any] = {
         "seccompProfile": {"type": "RuntimeDefault"},
     },
     "hostNetwork": False,
+    "resourceClaims": [
+        {"name": "gpu", "resourceClaimTemplateName": "one-gpu"},
+        {"name": "shared", "resourceClaimName": "big.gpu"},
+    ],
 }
 CONTEXT: dict[str, Any] = {
     "runAsUser": 1009,
@@ -29,6 +33,7 @@ CONTEXT: dict[str, Any] = {
     "privileged": False,
     "capabilities": {"drop": ["ALL"]},
 }
+RESOURCES = {"requests": {"cpu": "1"}, "claims": [{"name": "gpu", "request": "card"}, {"name": "shared"}]}
 READ = {
     "runtime_class": "kata",
     "pull_secrets": ["registry", "other"],
@@ -41,6 +46,10 @@ READ = {
         "supplemental_groups": [7, 8],
         "read_only_root_filesystem": True,
     },
+    "resource_claims": [
+        {"name": "gpu", "resource_claim_template_name": "one-gpu", "requests": ["card"]},
+        {"name": "shared", "resource_claim_name": "big.gpu"},
+    ],
 }
 
 
@@ -51,10 +60,13 @@ def manifest_with(manifest: Write, pod: dict[str, Any], container: dict[str, Any
 
 @pytest.mark.parametrize(("name", "_path", "manifest"), KINDS, ids=[kind[0] for kind in KINDS])
 def test_every_kind_is_read_in_full(name, _path, manifest):
-    found = load(manifest_with(manifest, POD, {"ports": [PORT, {"containerPort": 9}], "securityContext": CONTEXT}))
+    more = {"ports": [PORT, {"containerPort": 9}], "securityContext": CONTEXT, "resources": RESOURCES}
+    found = load(manifest_with(manifest, POD, more))
     task = found.spec.document()["tasks"][0]
     assert {field: task[field] for field in READ} == READ
-    assert not [text for text in found.warnings if "spec.template.spec" in text or "securityContext" in text]
+    assert not [
+        text for text in found.warnings if "spec.template.spec" in text or "securityContext" in text or "laim" in text
+    ]
 
 
 @pytest.mark.parametrize(("name", "path", "manifest"), KINDS, ids=[kind[0] for kind in KINDS])
@@ -84,6 +96,25 @@ def test_every_kind_is_read_in_full(name, _path, manifest):
         ({"imagePullSecrets": [{"name": "A b"}]}, {}, "imagePullSecrets[0].name", "not a valid name"),
         ({"imagePullSecrets": [{"name": "a"}] * 2}, {}, "imagePullSecrets", "may occur only once"),
         ({"runtimeClassName": "A b"}, {}, "runtimeClassName", "not a valid name"),
+        ({"resourceClaims": [{"name": "gpu"}]}, {}, "resourceClaims[0]", "Set exactly one of"),
+        (
+            {"resourceClaims": [{"name": "gpu", "resourceClaimName": "a"}] * 2},
+            {},
+            "resourceClaims[1].name",
+            "Another claim of the task has this name",
+        ),
+        (
+            {"resourceClaims": [{"name": "gpu", "resourceClaimName": "A b"}]},
+            {},
+            "resourceClaims[0].resourceClaimName",
+            "not a valid name",
+        ),
+        (
+            {},
+            {"resources": {"claims": [{"name": "gpu"}]}},
+            "containers[0].resources.claims",
+            "The pod has no claim “gpu”",
+        ),
     ],
 )
 def test_problem_has_its_path_in_the_manifest(name, path, manifest, pod, container, at, sentence):

@@ -11,6 +11,7 @@ from hekla.api.v1.serializers import EnvironmentSerializer, NodeSerializer
 from hekla.api.views import ApiView
 from hekla.apps.clusters import selectors as clusters
 from hekla.domain.resources import Resources
+from hekla.lib import clock
 from hekla.scheduling import occupancy
 
 
@@ -19,7 +20,7 @@ class NodesView(ApiView):
 
     @extend_schema(responses=NodeSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """The nodes, with allocatable and allocated resources."""
+        """The nodes, with allocatable and allocated resources, and what is used of them."""
         return array(request, _with_use(), NodeSerializer)
 
 
@@ -34,7 +35,8 @@ class EnvironmentsView(ApiView):
 
 def _with_use() -> list[dict[str, Any]]:
     whole, nothing = occupancy.now(), Resources()
-    cards = clusters.node_cards([node for node, _allocatable in whole.nodes])
+    nodes = [node for node, _allocatable in whole.nodes]
+    cards, usage = clusters.node_cards(nodes), clusters.fresh_usage(nodes, now=clock.now())
     facts = ["name", "cluster", "is_ready", "is_cordoned", "message", "allocatable", "labels", "taints"]
     facts += ["hypernodes", "numa"]
     return [
@@ -42,6 +44,7 @@ def _with_use() -> list[dict[str, Any]]:
         | {
             "used": whole.machines.get((node.cluster_id, node.name), nothing).quantities(),
             "cards": cards.get(node.pk, []),
+            "usage": usage.get(node.pk),
         }
-        for node, _allocatable in whole.nodes
+        for node in nodes
     ]

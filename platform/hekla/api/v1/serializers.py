@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import USUAL, Scope
-from hekla.apps.clusters.models import Environment, Node
+from hekla.apps.clusters.models import Environment, Node, NodeUsageRow
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import cluster_notices, endings, failures, history, prospects
 from hekla.apps.job_history import labels as wording
@@ -107,6 +107,24 @@ class HyperNodeLevelSerializer(serializers.Serializer[Any]):
     tier_name = serializers.CharField()
 
 
+class CardMetricsSerializer(serializers.Serializer[dict[str, Any]]):
+    """What processes use of a card."""
+
+    resource = serializers.CharField(help_text="counts the card: jobs request it")
+    index = serializers.IntegerField(help_text="among the cards of the resource")
+    busy = serializers.IntegerField(help_text="per cent of the time")
+    memory_mib = serializers.IntegerField()
+
+
+class NodeUsageSerializer(serializers.Serializer[NodeUsageRow]):
+    """What all processes of a node use, the mean of the last minutes, in per cent of the whole node."""
+
+    measured_at = serializers.DateTimeField(source="at")
+    cpu = serializers.FloatField()
+    memory = serializers.FloatField()
+    cards = CardMetricsSerializer(many=True, help_text="at present; those that are measured")
+
+
 class NodeSerializer(serializers.ModelSerializer[Any]):
     cluster = serializers.CharField(source="cluster.name")
     is_simulated = serializers.BooleanField(source="cluster.is_simulated")
@@ -117,11 +135,12 @@ class NodeSerializer(serializers.ModelSerializer[Any]):
     cards = NodeCardSerializer(many=True)
     hypernodes = HyperNodeLevelSerializer(many=True)
     numa = serializers.DictField(help_text="policies of the kubelet and CPUs of NUMA cells; empty if unknown")
+    usage = NodeUsageSerializer(allow_null=True, help_text="null if it was not measured in the last five minutes")
 
     class Meta:
         model = Node
         fields = ["name", "cluster", "is_simulated", "is_ready", "is_cordoned", "message", "allocatable", "used"]
-        fields += ["labels", "taints", "cards", "hypernodes", "numa"]
+        fields += ["labels", "taints", "cards", "hypernodes", "numa", "usage"]
 
 
 class EnvironmentSerializer(serializers.ModelSerializer[Environment]):

@@ -1,11 +1,14 @@
-"""Clusters, and their credentials, health, nodes, policies, leases and environments."""
+"""Clusters, and their credentials, health, nodes, devices, policies, leases and environments."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from hekla.domain.cluster_objects import MAX_NAME
 
 
 class Cluster(models.Model):
@@ -40,6 +43,11 @@ class Cluster(models.Model):
     def runs_images(self) -> bool:
         """Whether pods run the image of their task. Processes of this machine have none."""
         return self.kind != self.Kind.LOCAL or self.config.get("runtime") == "containers"
+
+    @property
+    def separates_tenants(self) -> bool:
+        """Whether each tenant has its own namespace there."""
+        return bool(self.config.get("namespaces") == "tenant")
 
     @property
     def leads_jobs(self) -> bool:
@@ -158,6 +166,54 @@ class Node(models.Model):
             self.numa,
             self.images_digest,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class UsageFacts:
+    """The usage of a node (by name), the mean of the last minutes, up to `at`: per cent of the node's CPU and memory.
+
+    `whole_cpu`, `whole_memory`: these in thousandths of a core and in bytes. `cards`: the present usage of its cards,
+    as `domain.node_usage.CardMetrics`.
+    """
+
+    name: str
+    at: datetime
+    cpu: float
+    memory: float
+    whole_cpu: int
+    whole_memory: int
+    cards: list[dict[str, Any]] = field(default_factory=list)
+
+
+class NodeUsageRow(models.Model):
+    """The usage of a node as last stored: written if it changed noticeably, and before it is too old to be used."""
+
+    node = models.OneToOneField(Node, on_delete=models.CASCADE, primary_key=True, related_name="usage")
+    at = models.DateTimeField()
+    cpu = models.FloatField()
+    memory = models.FloatField()
+    whole_cpu = models.BigIntegerField()
+    whole_memory = models.BigIntegerField()
+    cards = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"node {self.node_id}: {self.cpu:.0f} % of its CPU, {self.memory:.0f} % of its memory"
+
+
+class ClusterObject(models.Model):
+    """An object of a cluster that the engine reads (`domain.cluster_objects`): a device, or a claim to devices."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=40)
+    name = models.CharField(max_length=MAX_NAME)
+    digest = models.CharField(max_length=32)
+    body = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "kind", "name"], name="one_object_of_a_name")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
 
 
 class PolicyVersion(models.Model):

@@ -1,6 +1,7 @@
 """Queries for clusters, nodes, policies, leases and environments."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from itertools import repeat
 from typing import Any, TypedDict
 
@@ -13,13 +14,17 @@ from hekla.apps.clusters import encryption, leases
 from hekla.apps.clusters.models import (
     Cluster,
     ClusterHealth,
+    ClusterObject,
     Environment,
     Lease,
     Node,
+    NodeUsageRow,
     PolicyVersion,
     StoredClusterKey,
 )
+from hekla.domain.cluster_objects import ObjectKind
 from hekla.domain.errors import NotFound
+from hekla.domain.node_usage import MAX_AGE
 from hekla.domain.resources import Resources
 from hekla.lib.encryption import DecryptionError
 
@@ -115,6 +120,24 @@ def node_cards(nodes: Collection[Node]) -> dict[int, list[dict[str, Any]]]:
     return dict(found.values_list("pk", "cards"))
 
 
+def usage(cluster: Cluster) -> list[tuple[str, datetime, float, float, int, int]]:
+    """Of each measured node: its name, when, and its CPU and memory, in per cent and of what (`models.UsageFacts`)."""
+    found = NodeUsageRow.objects.filter(node__cluster=cluster)
+    return list(found.values_list("node__name", "at", "cpu", "memory", "whole_cpu", "whole_memory"))
+
+
+def fresh_usage(nodes: Collection[Node], *, now: datetime) -> dict[int, NodeUsageRow]:
+    """The usage of these nodes by row id, without old measurements."""
+    found = NodeUsageRow.objects.filter(pk__in=[node.pk for node in nodes], at__gte=now - MAX_AGE)
+    return {one.pk: one for one in found}
+
+
+def has_usage(cluster: Cluster, *, now: datetime) -> bool:
+    """Whether the usage of a node of the cluster was measured recently."""
+    recent = NodeUsageRow.objects.filter(node__cluster_id=cluster.pk, at__gte=now - MAX_AGE)
+    return cluster.pk is not None and recent.exists()
+
+
 def sizes(cluster: Cluster) -> list[Resources]:
     """The allocatable resources of each node, unordered. Equal ones are parsed once: of thousands most are equal."""
     alike = Node.objects.filter(cluster=cluster).values_list("allocatable").annotate(count=Count("pk"))
@@ -129,6 +152,24 @@ def has_hypernodes(cluster: Cluster) -> bool:
 def has_numa_cells(cluster: Cluster) -> bool:
     """Whether the NUMA cells of a node of the cluster are known."""
     return cluster.pk is not None and Node.objects.filter(cluster=cluster).exclude(numa={}).exists()
+
+
+def object_digests(cluster: Cluster) -> dict[tuple[str, str], str]:
+    """The digests of the objects that the cluster reports, by kind and name."""
+    found = ClusterObject.objects.filter(cluster=cluster).values_list("kind", "name", "digest")
+    return {(kind, name): digest for kind, name, digest in found}
+
+
+def object_bodies(cluster: Cluster, digests: Collection[str]) -> dict[str, Mapping[str, Any]]:
+    """The bodies of the objects with these digests. Objects of equal digest have equal bodies."""
+    return dict(
+        ClusterObject.objects.filter(cluster=cluster, digest__in=digests).values_list("digest", "body").iterator()
+    )
+
+
+def has_objects(cluster: Cluster, kind: ObjectKind) -> bool:
+    """Whether the cluster reports objects of this kind."""
+    return cluster.pk is not None and ClusterObject.objects.filter(cluster=cluster, kind=kind).exists()
 
 
 def reported_tiers(cluster: Cluster) -> list[str]:

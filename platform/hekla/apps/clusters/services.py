@@ -1,12 +1,12 @@
 """Changes to clusters, their credentials, health, nodes, policies and environments."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypedDict
 
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.db.models import Max, ProtectedError
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
@@ -18,15 +18,19 @@ from hekla.apps.clusters import encryption, leases, selectors
 from hekla.apps.clusters.models import (
     Cluster,
     ClusterHealth,
+    ClusterObject,
     Environment,
     Node,
     NodeFacts,
+    NodeUsageRow,
     PolicyVersion,
     StoredClusterKey,
+    UsageFacts,
 )
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import CONTROLLER, Actor, record, unit_of_work
 from hekla.domain import events
+from hekla.domain.cluster_objects import ObjectFacts, ObjectKind
 from hekla.domain.errors import Refused
 
 _NODES_AT_ONCE = 200
@@ -204,6 +208,57 @@ def observe_nodes(cluster: Cluster, reported: Iterable[NodeFacts], *, now: datet
                 before = known.get(facts.name)
                 if before is None or replace(before, images_digest=facts.images_digest) != facts:
                     _tell(cluster, _node_event(node), CONTROLLER, now)
+
+
+def observe_usage(cluster_id: int, epoch: int, found: Iterable[UsageFacts]) -> None:
+    """Store the usage of these nodes; unknown ones are left out. No event: usage changes all the time.
+
+    Raises LeaseLost.
+    """
+    news = {facts.name: facts for facts in found}
+    with transaction.atomic():
+        leases.assert_held(cluster_id, epoch)
+        known = Node.objects.filter(cluster_id=cluster_id, name__in=news.keys()).values_list("name", "pk")
+        NodeUsageRow.objects.bulk_create(
+            [NodeUsageRow(node_id=pk, **_without_name(news[name])) for name, pk in known],
+            batch_size=1000,
+            update_conflicts=True,
+            unique_fields=["node"],
+            update_fields=_USAGE_FIELDS,
+        )
+
+
+_USAGE_FIELDS = [one.name for one in fields(UsageFacts) if one.name != "name"]
+
+
+def _without_name(facts: UsageFacts) -> dict[str, Any]:
+    return {name: getattr(facts, name) for name in _USAGE_FIELDS}
+
+
+def observe_objects(
+    cluster: Cluster, kinds: Collection[ObjectKind], reported: Iterable[ObjectFacts], *, epoch: int, now: datetime
+) -> None:
+    """Store the objects of these kinds that the backend reports; only differences are written. Raises LeaseLost."""
+    known = {key: digest for key, digest in selectors.object_digests(cluster).items() if key[0] in kinds}
+    found = {(one.kind.value, one.name): one for one in reported}
+    news = [one for key, one in found.items() if known.get(key) != one.digest]
+    gone = known.keys() - found.keys()
+    if not news and not gone:
+        return
+    with unit_of_work():
+        leases.assert_held(cluster.pk, epoch)
+        for kind in {kind for kind, _name in gone}:
+            names = [name for other, name in gone if other == kind]
+            ClusterObject.objects.filter(cluster=cluster, kind=kind, name__in=names).delete()
+        ClusterObject.objects.bulk_create(
+            [ClusterObject(cluster=cluster, kind=n.kind, name=n.name, digest=n.digest, body=n.body) for n in news],
+            batch_size=_NODES_AT_ONCE,
+            update_conflicts=True,
+            unique_fields=["cluster", "kind", "name"],
+            update_fields=["digest", "body"],
+        )
+        changed = {kind for kind, _name in gone} | {one.kind.value for one in news}
+        _tell(cluster, events.ClusterObjectsChanged(kinds=sorted(changed)), CONTROLLER, now)
 
 
 def lose_node(node: Node, *, epoch: int, now: datetime) -> None:

@@ -9,6 +9,7 @@ SENTENCES = {
     "anti-affinity of its pods": gettext_lazy("anti-affinity of its own pods"),
     "claimed devices out of reach": gettext_lazy("claimed devices not reachable"),
     "cpu and memory are kept for devices": gettext_lazy("CPU and memory reserved for device jobs"),
+    "device claim is being allocated": gettext_lazy("device claim is being allocated"),
     "device claim not found": gettext_lazy("device claim not found"),
     "extender does not answer": gettext_lazy("the policy’s extender does not answer"),
     "for revocable tasks only": gettext_lazy("only for reclaimable jobs"),

@@ -62,6 +62,8 @@ class Receipt:
     def rule(self) -> str:
         """The action of the scheduler, and the plugins that allowed it."""
         rule = _RULES.get(self.action, lambda: self.action)()
+        if self.action == "shuffle" and "colocation" in self.plugins:
+            rule = _("Co-location: online work needs the node")
         if not self.plugins:
             return _("%(rule)s (%(action)s)") % {"rule": rule, "action": self.action}
         return _("%(rule)s (%(action)s, allowed by %(plugins)s)") % {

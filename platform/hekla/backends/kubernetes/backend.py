@@ -14,6 +14,7 @@ from hekla.backends.base import BackendError, PodKey, PodOrder
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.budgets import KubernetesBudgets
 from hekla.backends.kubernetes.cluster import KubernetesCluster
+from hekla.backends.kubernetes.device_store import DeviceStore
 from hekla.backends.kubernetes.displayed_queues import KubernetesQueues
 from hekla.backends.kubernetes.external_pods import KubernetesExternalPods
 from hekla.backends.kubernetes.parts import KubernetesParts
@@ -35,6 +36,10 @@ class KubernetesBackend(KubernetesCluster):
     def budgets(self) -> KubernetesBudgets:
         parts = self.parts
         return KubernetesBudgets(parts.client, parts.cache, parts.locator, parts.cluster)
+
+    @property
+    def objects(self) -> DeviceStore | None:
+        return self.parts.devices if self.parts.config.devices else None
 
     @once_property
     def external_pods(self) -> KubernetesExternalPods | None:

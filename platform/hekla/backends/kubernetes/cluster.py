@@ -12,6 +12,7 @@ from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.external_pods import KubernetesExternalPods
 from hekla.backends.kubernetes.hypernode_members import Levels
 from hekla.backends.kubernetes.layout import namespace_path
+from hekla.backends.kubernetes.node_metrics import NodeMetricsPoller
 from hekla.backends.kubernetes.parts import KubernetesParts
 from hekla.backends.kubernetes.pod_deletion import MAX_LOG_BYTES
 from hekla.backends.kubernetes.pod_state import PodState
@@ -45,6 +46,10 @@ class KubernetesCluster(Backend):
         return KubernetesTenancy(self.parts)
 
     @property
+    def node_meter(self) -> NodeMetricsPoller:
+        return self.parts.node_metrics
+
+    @property
     def external_pods(self) -> KubernetesExternalPods | None:
         return None
 
@@ -60,6 +65,7 @@ class KubernetesCluster(Backend):
         selector = names.selector(self.parts.config.node_labels)
         pages = self.parts.api.pages("/api/v1/nodes", labelSelector=selector)
         found = {node["metadata"]["name"]: node for page in pages for node in page.get("items") or ()}
+        self.parts.node_metrics.know_nodes(found.values())
         levels, cells = self._levels(found), self._cells()
         return [
             nodes.node_info(node, requested.get(name, Resources()), levels.get(name, ()), cells.get(name))

@@ -2,6 +2,7 @@
 
 import ipaddress
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -106,6 +107,30 @@ class IngressConfig(config.BackendConfig):
     tls: bool = False
 
 
+def _server(address: str) -> str:
+    """The address of a server. Raises ValueError, also for metadata services."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise ValueError(translate("Must be the address of a server, for example http://prometheus.monitoring:9090."))
+    try:
+        found = ipaddress.ip_network(parts.hostname)
+    except ValueError:
+        return address  # a name
+    if any(is_within(found, ipaddress.ip_network(closed)) for closed in METADATA):
+        raise ValueError(translate("Metadata services and addresses of the link are not used."))
+    return address
+
+
+class PrometheusConfig(config.BackendConfig):
+    """The Prometheus that measures the nodes, with the metrics of its node exporter.
+
+    `node_label`: the label of these metrics whose value is the name of a node; a port after the name is ignored.
+    """
+
+    address: Annotated[str, Field(max_length=500), AfterValidator(_server)]
+    node_label: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=100)] = "instance"
+
+
 class KubernetesConfig(config.ClusterConfig):
     """The API server, and the pods and nodes that Hekla uses there.
 
@@ -123,11 +148,15 @@ class KubernetesConfig(config.ClusterConfig):
       namespace, a tenant may mount all.
     - `pull_secrets`: the Secrets of a shared namespace with which nodes may pull images for jobs of all tenants. In its
       own namespace, a tenant may name all.
+    - `resource_claims`: the ResourceClaims and ResourceClaimTemplates of a shared namespace that jobs of all tenants
+      may name. In its own namespace, a tenant may name all.
     - `runtime_classes`: the RuntimeClasses that jobs may name.
     - `host_ports`: the ports of nodes that pods may use, each as a port or a range (`30000-30100`).
     - `tenant_role`: the ClusterRole that Hekla grants itself in each tenant's namespace.
     - `priority_classes`: whether pods that Hekla places get a PriorityClass: the cluster's own that their job names, or
       one that Hekla creates.
+    - `devices`: whether jobs may claim devices (dynamic resource allocation). The API group `resource.k8s.io` is read
+      once a job does.
     - `ingress`: access to ports of jobs from outside the cluster; None: no access.
     - `pod_security`: the Pod Security level of pods, and of tenants' own namespaces; None: `restricted` in those,
       `baseline` in a shared namespace. `restricted` pods do not run as root, but as `run_as_user`.
@@ -137,6 +166,7 @@ class KubernetesConfig(config.ClusterConfig):
     - `egress_to_tenant`: whether they may to all pods of their tenant, and not only to those of their job.
     - `name_servers`: addresses of name servers other than the pods of the cluster's own; the default is that of
       NodeLocal DNSCache. Only the port of name servers is opened.
+    - `prometheus`: measures the usage of nodes; None: the cluster's own metrics API does, if there is one.
     - `capabilities`: Linux capabilities that pods have, for programs such as an SSH server that runs as root.
     """
 
@@ -152,12 +182,16 @@ class KubernetesConfig(config.ClusterConfig):
     pull_secrets: Annotated[
         tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=100)
     ] = ()
+    resource_claims: Annotated[
+        tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=1000)
+    ] = ()
     runtime_classes: Annotated[
         tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=100)
     ] = ()
     host_ports: Annotated[tuple[PortRange, ...], Field(max_length=100)] = ()
     tenant_role: Annotated[str, Field(min_length=1, max_length=253)] = "hekla-tenants"
     priority_classes: bool = False
+    devices: bool = False
     ingress: IngressConfig | None = None
     pod_security: Literal["restricted", "baseline"] | None = None
     run_as_user: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1000
@@ -168,6 +202,8 @@ class KubernetesConfig(config.ClusterConfig):
     name_servers: Annotated[tuple[Annotated[str, AfterValidator(_servers)], ...], Field(max_length=20)] = (
         "169.254.20.10/32",
     )
+
+    prometheus: PrometheusConfig | None = None
 
     @property
     def uses_hypernode_objects(self) -> bool:

@@ -28,13 +28,15 @@ from kubernetes.client import (
 
 from hekla.backends.base import BackendError, Health, HealthProblem
 from hekla.backends.kind import BackendContext
-from hekla.backends.kubernetes import access, hypernodes, numa_topologies
+from hekla.backends.kubernetes import access, device_store, hypernodes, node_metrics, numa_topologies
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, Api, ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.hypernode_members import HyperNodeResolver
 from hekla.backends.kubernetes.keys import KeyRefused
 from hekla.backends.kubernetes.permissions import (
+    DEVICES,
     HYPERNODES,
+    NODE_METRICS,
     NUMA_TOPOLOGIES,
     REQUIRED_FOR_QUEUES,
     ClusterPermission,
@@ -78,6 +80,10 @@ class _Look:
         needless = set() if has_hypernodes else {HYPERNODES}
         if numa_topologies.GROUP not in self._groups:
             needless.update(NUMA_TOPOLOGIES)
+        if self._config.prometheus or node_metrics.GROUP not in self._groups:
+            needless.add(NODE_METRICS)
+        if device_store.GROUP not in self._groups:
+            needless.update(DEVICES)
         needed = (one for one in required_permissions(self._config) if one not in needless)
         missing = (*self._missing(self._config.namespace, needed), *self._missing_for_others())
         sees_machines = str(ClusterPermission("list", "nodes", everywhere=True)) not in missing

@@ -16,7 +16,9 @@ KIND = BackendKind(
         Input.NODE_TAINTS: gettext_noop("taints of the cluster's nodes"),
         Input.NODE_ANNOTATIONS: gettext_noop("annotations of the cluster's nodes"),
         Input.NODE_IMAGES: gettext_noop("images that the nodes report"),
+        Input.NODE_USAGE: gettext_noop("the cluster's metrics API (metrics.k8s.io), or Prometheus if configured"),
         Input.NUMA_CELLS: gettext_noop("Numatopology objects of the cluster"),
+        Input.DEVICES: gettext_noop("ResourceSlices, DeviceClasses and ResourceClaims of the cluster"),
         Input.HYPERNODES: gettext_noop("HyperNode objects of the cluster"),
     },
 )

@@ -47,7 +47,7 @@ class Manifests:
             "image": order.image or self._config.image,
             **_command(order),
             "env": [{"name": name, "value": escape(value)} for name, value in order.env.items()],
-            "resources": self._resources(order.key, amounts),
+            "resources": {**self._resources(order.key, amounts), **order.settings.resource_fields()},
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [{"name": "work", "mountPath": str(WORKING_DIR)}, *_mounts(order)],
             **order.settings.container_fields(),

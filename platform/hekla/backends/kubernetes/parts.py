@@ -4,19 +4,25 @@ from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes import access, names
 from hekla.backends.kubernetes.api import Api
 from hekla.backends.kubernetes.async_client import AsyncClient
+from hekla.backends.kubernetes.claim_allocation import ClaimAllocation
 from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.device_store import DeviceStore
 from hekla.backends.kubernetes.hypernodes import HyperNodes
 from hekla.backends.kubernetes.ingresses import Ingresses
 from hekla.backends.kubernetes.layout import NamespaceLayout, PodLocator
 from hekla.backends.kubernetes.manifests import Manifests
+from hekla.backends.kubernetes.node_metrics import MetricsApi, NodeMetricsPoller
 from hekla.backends.kubernetes.numa_topologies import NumaTopologies
 from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.backends.kubernetes.pod_creation import PodCreation
 from hekla.backends.kubernetes.pod_deletion import PodDeletion
 from hekla.backends.kubernetes.priority_classes import PodPriorityClasses
+from hekla.backends.kubernetes.prometheus import Prometheus
 from hekla.backends.kubernetes.spool import Spool
 from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces
 from hekla.lib.once_property import once_property
+
+_WATCHES = ("cache", "numa_topologies", "devices")
 
 
 class KubernetesParts:
@@ -53,6 +59,19 @@ class KubernetesParts:
         return NumaTopologies(self.api)
 
     @once_property
+    def node_metrics(self) -> NodeMetricsPoller:
+        prometheus, clock = self.config.prometheus, self.context.clock
+        return NodeMetricsPoller(Prometheus(prometheus, clock) if prometheus else MetricsApi(self.api, clock))
+
+    @once_property
+    def devices(self) -> DeviceStore:
+        return DeviceStore(self.api, self.layout, self.cache.wake)
+
+    @once_property
+    def claim_allocation(self) -> ClaimAllocation:
+        return ClaimAllocation(self.client, self.devices, self.layout)
+
+    @once_property
     def locator(self) -> PodLocator:
         return PodLocator(self.layout, self.cache)
 
@@ -70,6 +89,7 @@ class KubernetesParts:
             self.tenant_namespaces,
             PodPriorityClasses(self.client, self.cluster, is_on=self.config.priority_classes),
             Ingresses(self.client, self.cluster, self.config.ingress),
+            self.claim_allocation,
             lambda order: self.spool.has(order.key),
         )
 
@@ -80,11 +100,11 @@ class KubernetesParts:
     @property
     def fault(self) -> str:
         """The unexpected error that last ended a watch, if that was recently."""
-        watches = (vars(self).get(part) for part in ("cache", "numa_topologies"))
+        watches = (vars(self).get(part) for part in _WATCHES)
         return next((watch.fault for watch in watches if watch and watch.fault), "")
 
     def close(self) -> None:
         """End the watches, the requests and the connections."""
-        for part in ("cache", "numa_topologies", "client", "api"):
+        for part in (*_WATCHES, "node_metrics", "client", "api"):
             if made := vars(self).get(part):
                 made.close()

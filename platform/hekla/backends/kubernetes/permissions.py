@@ -1,8 +1,9 @@
 """The permissions that Hekla needs in a cluster. Files in `deploy/kubernetes` grant them.
 
 `rights.yaml`: always. In addition `rights-tenants.yaml` if each tenant has its own namespace, `rights-priorities.yaml`
-if pods have priority classes, `rights-ports.yaml` if ports of jobs are exposed, and `rights-volcano.yaml` if Volcano
-schedules. `rights-connections.yaml` is never required: the console runs no commands in pods.
+if pods have priority classes, `rights-devices.yaml` if jobs claim devices, `rights-ports.yaml` if ports of jobs are
+exposed, and `rights-volcano.yaml` if Volcano schedules. `rights-connections.yaml` is never required: the console runs
+no commands in pods.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ from hekla.backends.kubernetes.resource_paths import ATTACHED, CLAIMS, INGRESSES
 if TYPE_CHECKING:
     from kubernetes.client import V1ResourceRule
 
-_RBAC = "rbac.authorization.k8s.io"
+_RBAC, _METRICS = "rbac.authorization.k8s.io", "metrics.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ class ClusterPermission:
         )
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.verb, self.resource, "*" if self.everywhere else self.namespace)))
+        resource = f"{self.resource}.{self.group}" if self.group == _METRICS else self.resource  # nodes are two kinds
+        return " ".join(filter(None, (self.verb, resource, "*" if self.everywhere else self.namespace)))
 
 
 HYPERNODES = ClusterPermission("list", "hypernodes", everywhere=True, group="topology.volcano.sh")
@@ -57,12 +59,15 @@ NUMA_TOPOLOGIES = tuple(
     for verb in ("list", "watch")
 )
 """Needed only where the server knows such objects."""
+NODE_METRICS = ClusterPermission("list", "nodes", everywhere=True, group=_METRICS)
+"""Needed only where the server serves this API, and no Prometheus is configured."""
 _ON_PODS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
 REQUIRED = (
     ClusterPermission("list", "nodes", everywhere=True),
     ClusterPermission("list", "pods", everywhere=True),
     HYPERNODES,
     *NUMA_TOPOLOGIES,
+    NODE_METRICS,
     *(ClusterPermission(verb, "pods") for verb in _ON_PODS),
     ClusterPermission("create", "pods/binding"),
     ClusterPermission("create", "pods/eviction"),
@@ -112,6 +117,21 @@ _FOR_PRIORITIES = tuple(
 _FOR_PORTS = (ClusterPermission("create", INGRESSES, group=api_group(INGRESSES)),)
 
 
+_DEVICES = "resource.k8s.io"
+DEVICES = (
+    *(
+        ClusterPermission(verb, resource, everywhere=True, group=_DEVICES)
+        for resource in ("resourceslices", "deviceclasses", "resourceclaims", "resourceclaimtemplates")
+        for verb in ("list", "watch")
+    ),
+    ClusterPermission("patch", "resourceclaims/binding", everywhere=True, group=_DEVICES),
+)
+"""Needed only where the server knows such objects."""
+_FOR_CLAIMS = tuple(
+    ClusterPermission("patch", resource, group=_DEVICES) for resource in ("resourceclaims", "resourceclaims/status")
+)
+
+
 def permissions_for_external_pods(namespace: str, *, has_groups: bool) -> list[ClusterPermission]:
     """To place external pods in this namespace, as `deploy/kubernetes/rights-adopted.yaml` grants it.
 
@@ -131,7 +151,8 @@ def required_permissions(config: KubernetesConfig) -> tuple[ClusterPermission, .
         return REQUIRED_WITH_VOLCANO
     more = () if config.namespaces == "shared" else _for_tenants(config.tenant_role)
     priorities = _FOR_PRIORITIES if config.priority_classes else ()
-    return (*REQUIRED, *more, *priorities, *(_FOR_PORTS if config.ingress else ()))
+    devices = (*DEVICES, *(_FOR_CLAIMS if config.namespaces == "shared" else ())) if config.devices else ()
+    return (*REQUIRED, *more, *priorities, *devices, *(_FOR_PORTS if config.ingress else ()))
 
 
 def _for_tenants(role: str) -> Iterator[ClusterPermission]:

@@ -1,4 +1,4 @@
-"""Start a pod: create it, then its objects, then bind it. An interrupted start is continued."""
+"""Start a pod: create it, then its objects, allocate its claims, then bind it. An interrupted start is continued."""
 
 import asyncio
 from collections import defaultdict
@@ -8,6 +8,7 @@ from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes import runtime_settings, volumes
 from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, FORBIDDEN, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
+from hekla.backends.kubernetes.claim_allocation import ClaimAllocation
 from hekla.backends.kubernetes.ingresses import Ingresses
 from hekla.backends.kubernetes.layout import PodLocator
 from hekla.backends.kubernetes.manifests import Manifests
@@ -30,20 +31,17 @@ class PodCreation:
         namespaces: TenantNamespaces,
         priority_classes: PodPriorityClasses,
         ingresses: Ingresses,
+        claims: ClaimAllocation,
         has_run: Callable[[PodOrder], bool],
     ) -> None:
         self._client, self._cache, self._manifests, self._locator = client, cache, manifests, locator
-        self._namespaces, self._priority_classes, self._ingresses, self._has_run = (
-            namespaces,
-            priority_classes,
-            ingresses,
-            has_run,
-        )
+        self._namespaces, self._priority_classes, self._ingresses = namespaces, priority_classes, ingresses
+        self._claims, self._has_run = claims, has_run
         self._created: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._locks: dict[tuple[str, str, str], asyncio.Lock] = {}
 
     async def start(self, order: PodOrder) -> None:
-        """Create the pod and its objects, and bind it. Steps that are done already are skipped.
+        """Create the pod and its objects, allocate its claims, and bind it. Steps that are done already are skipped.
 
         Raises StartRefused, StartDelayed, BackendError.
         """
@@ -57,6 +55,9 @@ class PodCreation:
             return
         for kind, manifest in self._manifests.files(order, pod.uid):
             await self._client.create_once(f"{self._locator.namespace_path(order.key)}/{kind}", manifest)
+        if order.settings.resource_claims:
+            await self._claims.allocate(order, pod)
+            pod = await self._read_pod(order.key) or pod  # its status names its claims now
         await self._client.checkpoint()  # the pod may have ended and been deleted before we created it again
         await self._bind(pod, order)
 
@@ -71,6 +72,8 @@ class PodCreation:
         manifest = self._manifests.pod(order, priority_class=priority_class)
         for claim in volumes.existing_claims(order):
             await self._require_claim(order.key, claim)
+        if (missing := await self._claims.missing(order)) and not await self._read_pod(order.key):
+            raise StartRefused(missing)
         try:
             for kind, shared in self._manifests.shared(order):
                 await self._create_shared(order.key, kind, shared)

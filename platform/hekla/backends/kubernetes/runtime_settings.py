@@ -1,7 +1,8 @@
 """What the configuration of a cluster lets pods of jobs ask of their nodes.
 
-Runtime classes and ports of nodes belong to the whole cluster, so its configuration lists those for jobs. A secret
-belongs to its namespace: in its own, a tenant can name every one; a shared namespace may have secrets of others.
+Runtime classes and ports of nodes belong to the whole cluster, so its configuration lists those for jobs. A secret, or
+a claim to devices, belongs to its namespace: in its own, a tenant can name every one; a shared namespace may have those
+of others.
 """
 
 from hekla.backends.base import StartRefused
@@ -17,6 +18,12 @@ def check(settings: RuntimeSettings, config: KubernetesConfig, *, in_own_namespa
     for secret in () if in_own_namespace else settings.pull_secrets:
         if secret not in config.pull_secrets:
             _refuse(f"The pull secret “{secret}” is", "pull_secrets")
+    if settings.resource_claims and not config.devices:
+        raise StartRefused("Jobs of this cluster claim no devices, unless its configuration sets “devices”.")
+    for claim in () if in_own_namespace else settings.resource_claims:
+        name = claim.resource_claim_name or claim.resource_claim_template_name
+        if name not in config.resource_claims:
+            _refuse(f"The claim or claim template “{name}” is", "resource_claims")
     for port in settings.host_ports:
         if not any(_contains(allowed, port.host_port) for allowed in config.host_ports):
             _refuse(f"Port {port.host_port} of the nodes is", "host_ports")

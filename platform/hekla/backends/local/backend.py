@@ -29,6 +29,7 @@ from hekla.backends.base import (
     Inventory,
     LogChunk,
     NodeInfo,
+    NodeMetrics,
     Observation,
     Observations,
     PodKey,
@@ -58,6 +59,7 @@ from hekla.backends.local.config import LocalConfig
 from hekla.backends.local.containers.exec import ContainerExec
 from hekla.backends.local.containers.order import ContainerOrder
 from hekla.backends.local.containers.runtime import Runtime, default_socket
+from hekla.backends.local.node_metrics import MachineMeter
 from hekla.backends.local.pod_folder import (
     FINAL,
     PodFolder,
@@ -81,6 +83,7 @@ class LocalBackend(Backend):
     def __init__(self, config: LocalConfig, context: BackendContext) -> None:
         self._config = config
         self._clock = context.clock
+        self._meter = MachineMeter(config)
         home = context.home.resolve()
         self._root = home / "local" / context.cluster
         self._pods = self._root / "pods"
@@ -111,6 +114,14 @@ class LocalBackend(Backend):
     @property
     def metrics(self) -> "LocalBackend | None":
         return self if pod_metrics.can_measure() else None
+
+    @property
+    def node_meter(self) -> "LocalBackend":
+        return self
+
+    def measure_nodes(self) -> Sequence[NodeMetrics]:
+        """This machine."""
+        return self._meter.measure(self._clock())
 
     def nodes(self) -> Sequence[NodeInfo]:
         """This machine. Its message says how it keeps pods apart, and which limits it enforces."""

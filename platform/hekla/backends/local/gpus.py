@@ -112,20 +112,28 @@ def _gpu_by_nvml(index: int) -> _Gpu:
         return _Gpu(
             pynvml.nvmlDeviceGetUUID(gpu),
             pynvml.nvmlDeviceGetName(gpu),
-            _usable_bytes(gpu) // _MIB,
+            memory_mib(gpu).usable,
             device=f"nvidia{pynvml.nvmlDeviceGetMinorNumber(gpu)}",
         )
     except pynvml.NVMLError:
         return _FAILED
 
 
-def _usable_bytes(gpu: object) -> int:
-    """The memory for programs. The driver keeps a part for itself; those before version 510 do not report it."""
+class Memory(NamedTuple):
+    """Of a GPU, in MiB: what programs can use, and what they use."""
+
+    usable: int
+    used: int
+
+
+def memory_mib(gpu: object) -> Memory:
+    """Without the part that the driver keeps for itself; those before version 510 do not report it."""
     try:
-        memory = pynvml.nvmlDeviceGetMemoryInfo(gpu, version=pynvml.nvmlMemory_v2)
+        found = pynvml.nvmlDeviceGetMemoryInfo(gpu, version=pynvml.nvmlMemory_v2)
+        own = found.reserved
     except pynvml.NVMLError:
-        return int(pynvml.nvmlDeviceGetMemoryInfo(gpu).total)
-    return int(memory.total - memory.reserved)
+        found, own = pynvml.nvmlDeviceGetMemoryInfo(gpu), 0
+    return Memory(int(found.total - own) // _MIB, int(found.used) // _MIB)
 
 
 @functools.cache

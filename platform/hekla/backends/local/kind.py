@@ -12,6 +12,7 @@ KIND = BackendKind(
     durable_files=("local/*/pods/*/*/log", "local/*/pods/*/*/status.json"),
     supplies={
         Input.NODE_LABELS: gettext_noop("labels of this machine and of the cluster's configuration"),
+        Input.NODE_USAGE: gettext_noop("the processes and cards of this machine"),
         Input.NODE_ANNOTATIONS: gettext_noop("cards of this machine, and annotations in the cluster's configuration"),
     },
 )

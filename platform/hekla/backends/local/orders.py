@@ -132,6 +132,8 @@ def _check_settings(settings: RuntimeSettings) -> None:
         raise StartRefused(f"The runtime class “{settings.runtime_class}” is one of a Kubernetes cluster.")
     if settings.pull_secrets:
         raise StartRefused(f"The pull secret “{settings.pull_secrets[0]}” is one of a Kubernetes cluster.")
+    if settings.resource_claims:
+        raise StartRefused(f"The claim “{settings.resource_claims[0].name}” names objects of a Kubernetes cluster.")
     if names := settings.security_context.names():
         raise StartRefused(f"This machine chooses the users of its pods, so they cannot have {' or '.join(names)}.")
     for port in settings.host_ports:

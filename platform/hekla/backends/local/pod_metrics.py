@@ -138,16 +138,26 @@ def _read(pid: int) -> _Process | None:
 
 
 def _read_group(group: str, found: _Figures) -> None:
-    """Replace our figures by the kernel's own, if the group has them. Version 1 has other names for memory."""
+    """Replace our figures by the kernel's own, if the group has them."""
     with contextlib.suppress(OSError, KeyError, ValueError):
         found.cpu_seconds = int(_pairs(f"{group}/cpu.stat")["usage_usec"]) / 1e6
+    if (memory := group_memory(group)) is not None:
+        found.memory_bytes = memory
+
+
+def group_memory(group: str) -> int | None:
+    """The bytes of a control group, without what is freed on demand; None if it does not say.
+
+    Version 1 has other names.
+    """
     for name, freed_on_demand in (
         ("memory.current", "inactive_file"),
         ("memory.usage_in_bytes", "total_inactive_file"),
     ):
         with contextlib.suppress(OSError, KeyError, ValueError), open(f"{group}/{name}", encoding="utf-8") as file:
             cache = int(_pairs(f"{group}/memory.stat")[freed_on_demand])
-            found.memory_bytes = max(0, int(file.read()) - cache)
+            return max(0, int(file.read()) - cache)
+    return None
 
 
 def _pairs(path: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import ipaddress
 import itertools
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from hekla.backends.base import (
@@ -18,6 +18,7 @@ from hekla.backends.base import (
     Inventory,
     LogChunk,
     NodeInfo,
+    NodeMetrics,
     Observations,
     PodKey,
     PodOrder,
@@ -25,10 +26,13 @@ from hekla.backends.base import (
     one_by_one,
 )
 from hekla.backends.kind import BackendContext
-from hekla.backends.simulated.config import SimulatedConfig
+from hekla.backends.simulated.config import SimulatedConfig, device_facts
 from hekla.backends.simulated.journal import Entry, SimulationJournal
+from hekla.backends.simulated.node_usage import usage_of_nodes
 from hekla.backends.simulated.pod_plan import PodPlan, plan_pod, plan_tombstone
 from hekla.domain.addresses import Replica
+from hekla.domain.cluster_objects import ObjectFacts
+from hekla.domain.phases import PodPhase
 
 FIRST_ADDRESS = ipaddress.IPv4Address("10.64.0.1")
 SLOTS = 2**22 - 2
@@ -42,6 +46,7 @@ class SimulatedBackend(Backend):
     def __init__(self, config: SimulatedConfig, context: BackendContext) -> None:
         self._config = config
         self._nodes = tuple(node for entry in self._config.nodes for node in entry.nodes())
+        self._objects = tuple(map(device_facts, self._config.devices))
         self._clock = context.clock
         self._journal = SimulationJournal(context.home / "simulated" / context.cluster / "journal.jsonl")
         self._turn = threading.Condition()
@@ -51,9 +56,31 @@ class SimulatedBackend(Backend):
     def runner(self) -> "SimulatedBackend":
         return self
 
+    @property
+    def node_meter(self) -> "SimulatedBackend":
+        return self
+
     def nodes(self) -> Sequence[NodeInfo]:
         """The nodes of the configuration."""
         return self._nodes
+
+    def measure_nodes(self) -> Sequence[NodeMetrics]:
+        """The usage in the configuration, and that of the running pods."""
+        if not any(entry.usage is not None for entry in self._config.nodes):
+            return ()
+        with self._turn:
+            self._catch_up()
+            now = self._now()
+            running = [plan for plan in self._pods.values() if plan.phase(now) is PodPhase.RUNNING]
+        return usage_of_nodes(self._config, running, now)
+
+    @property
+    def objects(self) -> "SimulatedBackend":
+        return self
+
+    def list_objects(self, tenants: Collection[str]) -> Sequence[ObjectFacts]:  # noqa: ARG002  (all may use them)
+        """The devices and claims of the configuration."""
+        return self._objects
 
     def address(self, replica: Replica) -> str:
         """An address in a network that does not exist."""

@@ -1,17 +1,20 @@
 """The configuration of a simulated cluster."""
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, JsonValue
 
 from hekla.backends.base import NodeInfo
 from hekla.backends.card_config import Cards, described
 from hekla.backends.config import BackendConfig, ClusterConfig, Quantities
 from hekla.domain.card_resources import product_labels
 from hekla.domain.cards import amounts, annotations
+from hekla.domain.cluster_objects import MAX_OBJECTS, ObjectFacts, ObjectKind, template_name
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint, TaintEffect
+from hekla.domain.translation import translate
+from hekla.engine import device_objects
 
 PODS = 110
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
@@ -35,8 +38,34 @@ class TaintConfig(BackendConfig):
     effect: TaintEffect
 
 
+def _read_object(document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """The object, if it can be read. Raises ValueError."""
+    device_facts(document)
+    return document
+
+
+DeviceObject = Annotated[dict[str, JsonValue], AfterValidator(_read_object)]
+
+
+def device_facts(document: Mapping[str, Any]) -> ObjectFacts:
+    """What a Kubernetes object in the configuration says. Raises ValueError."""
+    try:
+        kind, name, spec = ObjectKind(document["kind"]), str(document["metadata"]["name"]), document["spec"]
+        if kind is ObjectKind.RESOURCE_CLAIM_TEMPLATE:
+            name, spec = template_name("", name).removeprefix("/"), spec["spec"]
+        body = {"metadata": {"namespace": "", "name": name}, "spec": spec}
+        if field := device_objects.LISTS.get(kind):
+            device_objects.devices({field: [body]})
+        return ObjectFacts.of(kind, name, body)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(translate("This is not a valid object: {error}", error=error)) from error
+
+
 class SimulatedNodeConfig(BackendConfig):
-    """One node, or `count` equal nodes, whose names get a number. `images`: sizes by name, as `{"tool:1": "5Gi"}`."""
+    """One node, or `count` equal nodes, whose names get a number. `images`: sizes by name, as `{"tool:1": "5Gi"}`.
+
+    `usage`: what the node uses beside its pods, as `{"cpu": "500m"}`; None: its usage is not measured.
+    """
 
     name: str = Field(min_length=1, max_length=200)
     count: int | None = Field(default=None, ge=1, le=100_000)
@@ -46,6 +75,7 @@ class SimulatedNodeConfig(BackendConfig):
     taints: Annotated[tuple[TaintConfig, ...], Field(max_length=64)] = ()
     images: Annotated[Quantities, Field(max_length=100)] = {}
     cards: Cards = ()
+    usage: Quantities | None = None
 
     def nodes(self) -> Iterator[NodeInfo]:
         """The nodes of this entry."""
@@ -62,12 +92,17 @@ class SimulatedNodeConfig(BackendConfig):
 
 
 class SimulatedConfig(ClusterConfig):
-    """The whole cluster. `speed`: simulated seconds per real second."""
+    """The whole cluster. `speed`: simulated seconds per real second. `pod_usage`: the part of its requests that a
+    running pod uses. `devices`: Kubernetes objects of the kinds ResourceSlice, DeviceClass, ResourceClaim and
+    ResourceClaimTemplate; jobs of all tenants may name the claims.
+    """
 
     nodes: tuple[SimulatedNodeConfig, ...] = ()
+    devices: Annotated[tuple[DeviceObject, ...], Field(max_length=MAX_OBJECTS)] = ()
     seed: int = 0
     speed: float = Field(default=60.0, gt=0, le=1e6)
     prepare_seconds: SecondsRange = SecondsRange(min=2, max=10)
     run_seconds: SecondsRange = SecondsRange(min=60, max=600)
     stop_seconds: Seconds = 2.0
     failure_rate: float = Field(default=0.0, ge=0, le=1)
+    pod_usage: float = Field(default=1.0, ge=0, le=100)

@@ -14,6 +14,8 @@ KIND = BackendKind(
         Input.NODE_LABELS: gettext_noop("labels in the cluster's configuration"),
         Input.NODE_TAINTS: gettext_noop("taints in the cluster's configuration"),
         Input.NODE_ANNOTATIONS: gettext_noop("annotations in the cluster's configuration"),
+        Input.DEVICES: gettext_noop("devices in the cluster's configuration"),
         Input.NODE_IMAGES: gettext_noop("images in the cluster's configuration"),
+        Input.NODE_USAGE: gettext_noop("usage in the cluster's configuration"),
     },
 )

@@ -19,7 +19,10 @@ _LOG_STEPS = 10
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """The plan of a pod. `stopped_for`: the reason if a stop ends it before `planned_end_at`."""
+    """The plan of a pod. `stopped_for`: the reason if a stop ends it before `planned_end_at`.
+
+    `cpu`, `memory`: its requests.
+    """
 
     key: PodKey
     node: str
@@ -31,6 +34,8 @@ class PodPlan:
     planned_end_at: float
     exit_code: int
     stopped_for: str | None = None
+    cpu: float = 0.0
+    memory: float = 0.0
 
     def phase(self, at: float) -> PodPhase:
         """The phase at this instant."""
@@ -87,7 +92,19 @@ def plan_pod(order: PodOrder, config: SimulatedConfig, at: float) -> PodPlan:
     exit_code = int(_number(order, EXIT, 1 if fails else 0, 255))
     runs_at = at + prepare / config.speed
     ends_at = runs_at + run / config.speed
-    return PodPlan(order.key, order.node, order.address, order.grace_seconds, at, runs_at, ends_at, ends_at, exit_code)
+    return PodPlan(
+        key=order.key,
+        node=order.node,
+        address=order.address,
+        grace_seconds=order.grace_seconds,
+        started_at=at,
+        runs_at=runs_at,
+        ends_at=ends_at,
+        planned_end_at=ends_at,
+        exit_code=exit_code,
+        cpu=order.resources.amount("cpu"),
+        memory=order.resources.amount("memory"),
+    )
 
 
 def plan_tombstone(key: PodKey, at: float, reason: str) -> PodPlan:

@@ -62,6 +62,12 @@ class NodeChanged(Event):
     taints: Annotated[tuple[Message, ...], Field(max_length=64)] = ()
 
 
+class ClusterObjectsChanged(Event):
+    """Devices of a cluster, or claims to them, were added, removed or allocated."""
+
+    kinds: Annotated[tuple[Name, ...], Field(max_length=16)]
+
+
 class PolicyChanged(Event):
     """A new version of a cluster's scheduling policy is in force."""
 

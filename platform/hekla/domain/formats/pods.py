@@ -159,6 +159,8 @@ def _resources(reading: ManifestReader, resources: Fields, target: str) -> dict[
             reading.findings.not_honoured(f"{resources.at('limits')}.{name}", why)
     for name in requests:
         reading.findings.origins[join(target, name)] = f"{resources.at('requests')}.{name}"
+    if resources.path.endswith(".resources"):
+        resources.ignore("claims")  # `runtime_settings` reads them
     resources.close()
     return {**limits, **requests}
 
@@ -198,7 +200,7 @@ def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str
         env=variables(task),
         ports=[*listens, *settings.get("ports", ())],
         securityContext=settings.get("securityContext"),
-        resources=amounts(task),
+        resources={**amounts(task), **task.runtime_settings.resource_fields()},
         volumeMounts=[*([writing.files_mount(spec)] if spec.files else []), *volumes.dump_mounts(task.volume_mounts)],
     )
 

@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.translation import gettext_noop, translate
-from hekla.domain.validation import join
+from hekla.domain.validation import join, quote
 
 _OF_NODES = ("hostNetwork", "hostPID", "hostIPC")
 _NODE = gettext_noop("Jobs have no access to the network and the processes of their node. Remove this field.")
@@ -23,6 +23,7 @@ HOST_PORT = {"host_port": "hostPort", "container_port": "containerPort", "protoc
 _OF_BOTH = ("run_as_user", "run_as_group", "run_as_non_root")
 _OF_POD = (*_OF_BOTH, "fs_group", "supplemental_groups")
 _OF_CONTAINER = (*_OF_BOTH, "read_only_root_filesystem")
+_CLAIM = ("name", "resource_claim_name", "resource_claim_template_name")
 Document = dict[str, Any]
 
 
@@ -33,6 +34,7 @@ def read(reading: ManifestReader, pod: Fields, container: Fields, target: str) -
     return {
         "host_ports": _host_ports(reading, container, join(target, "host_ports")) or None,
         "pull_secrets": _pull_secrets(reading, pod, join(target, "pull_secrets")) or None,
+        "resource_claims": _resource_claims(reading, pod, container, join(target, "resource_claims")) or None,
         "runtime_class": reading.take(pod, "runtimeClassName", join(target, "runtime_class")),
         "security_context": _security_context(reading, pod, container, join(target, "security_context")) or None,
     }
@@ -51,6 +53,27 @@ def _host_ports(reading: ManifestReader, container: Fields, target: str) -> list
                 without_none({name: reading.take(port, field, join(at, name)) for name, field in HOST_PORT.items()})
             )
         port.close()
+    return found
+
+
+def _resource_claims(reading: ManifestReader, pod: Fields, container: Fields, target: str) -> list[Document]:
+    """The claims of the pod, with the requests that the container names. A container can use all claims of its pod."""
+    reading.findings.origins[target] = pod.at("resourceClaims")
+    requests: dict[Any, list[Any]] = {}
+    for used in container.fields("resources").list_of_fields("claims"):
+        requests.setdefault(used.take("name"), []).append(used.take("request"))
+        used.close()
+    found: list[Document] = []
+    for place, claim in enumerate(pod.list_of_fields("resourceClaims")):
+        at = join(target, place)
+        reading.findings.origins[at] = claim.path
+        names = {name: reading.take(claim, to_camel(name), join(at, name)) for name in _CLAIM}
+        chosen = requests.pop(names["name"], [])
+        found.append(without_none({**names, "requests": chosen if chosen and all(chosen) else None}))
+        claim.close()
+    for name in requests:
+        message = translate("The pod has no claim {name}.", name=quote(str(name)))
+        reading.findings.problem(container.fields("resources").at("claims"), message)
     return found
 
 

@@ -1,7 +1,7 @@
 """Measured usage: busy nodes get no more pods, idle ones score higher (`volcano-spec` §5.5).
 
-The state contains the usage of nodes, as means over ten minutes. Values older than five minutes are ignored. Pods that
-were placed after the measurement count with an estimate of their usage.
+The state contains the usage of nodes, as means of the last minutes. Values older than five minutes are ignored. Pods
+that were placed after the measurement count with an estimate of their usage.
 
 Arguments: `usage.weight` 5, `cpu.weight` 1, `memory.weight` 1, `thresholds: {cpu: 80, mem: 80}` in per cent, and under
 `estimator`: `request_ratio` 0.7, `burst_ratio` 0, `risk_threshold` 0.6, `risk_factor` 1.2, `be_cpu` 250m, `be_mem`

@@ -13,7 +13,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
-from hekla.pages.queues import figures
+from hekla.pages.queues import figures, node_usage
 from hekla.scheduling import occupancy
 
 _MACHINES = 16
@@ -37,6 +37,7 @@ def node_parts(user: User, number: str, rights: Rights | None = None) -> dict[st
     rights = rights or tenancy.rights(user)
     figures.name_jobs(views, user, rights)
     figures.name_cards(views, user, rights)
+    node_usage.add_usage(views)
     return {
         "since": whole.number,
         "notices": notices.everywhere(),

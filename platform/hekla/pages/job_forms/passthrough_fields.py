@@ -30,6 +30,7 @@ _TASK = {
     "ports": dict, "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
     "volume_mounts": list, "success_policy": str,
     "args": list, "host_ports": list, "pull_secrets": list, "runtime_class": str, "security_context": dict,
+    "resource_claims": list,
 }  # fmt: skip
 _WORDS = {
     "min_success": gettext_lazy("minimum successes"),
@@ -58,6 +59,7 @@ _WORDS = {
     "host_ports": gettext_lazy("ports of the node"),
     "pull_secrets": gettext_lazy("image pull secrets"),
     "runtime_class": gettext_lazy("runtime class"),
+    "resource_claims": gettext_lazy("claimed devices"),
     "security_context": gettext_lazy("security context"),
     "resources": gettext_lazy("resources"),
     "env": gettext_lazy("multi-line variables"),

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.clusters.models import Node
+from hekla.apps.clusters.models import Node, NodeUsageRow
 from hekla.apps.forms import format_amounts
 from hekla.apps.job_history import labels, quota_messages
 from hekla.apps.jobs import selectors as jobs
@@ -76,6 +76,8 @@ class NodeView:
     jobs: list[JobOnNode] = field(default_factory=list)
     """Only jobs that the person may see."""
     cards: list[CardView] = field(default_factory=list)
+    usage: NodeUsageRow | None = None
+    """None if it was not measured in the last minutes."""
 
     @property
     def bars(self) -> list[UsageBar]:

@@ -1,8 +1,9 @@
 """The cards of nodes, and which pods hold them."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
@@ -17,16 +18,25 @@ _MOST = 8
 
 @dataclass
 class CardView:
-    """A card of a node. `pods`: those that hold it and that the person may see; `others`: how many more there are."""
+    """A card of a node. `pods`: those that hold it and that the person may see; `others`: how many more there are.
+
+    `usage`: as `domain.node_usage.CardMetrics`; None if it was not measured in the last minutes.
+    """
 
     card: NodeCard
     pods: list[Pod] = field(default_factory=list)
     others: int = 0
+    usage: Mapping[str, Any] | None = None
 
     @property
     def memory(self) -> str:
         """Empty if unknown."""
         return f"{self.card.memory_mib / 1024:.4g} GiB" if self.card.memory_mib else ""
+
+    @property
+    def used_memory(self) -> str:
+        """What processes use of it; empty if unknown."""
+        return f"{self.usage['memory_mib'] / 1024:.4g} GiB" if self.usage else ""
 
     def add(self, pod: Pod, *, is_visible: bool) -> None:
         """A pod holds it."""

@@ -1,7 +1,8 @@
 """Feasible nodes of a pod: Kubernetes' filters of the same names (`volcano-spec` §5.5).
 
-Each filter except the first and the pod count can be switched off by `predicate.<name>Enable: false`. The filter of
-claimed devices must be switched on (`predicate.DynamicResourceAllocationEnable: true`). Free resources are not checked
+Each filter except the first and the pod count can be switched off by `predicate.<name>Enable: false`. With
+`compatibility: volcano`, the filter of claimed devices is off unless it is switched on
+(`predicate.DynamicResourceAllocationEnable: true`). Free resources are not checked
 here: they change with every placement, and the session checks them. Limits on the volumes that a node can attach are
 not checked, because the state does not contain them.
 """
@@ -13,11 +14,11 @@ from hekla.domain.scheduling_inputs import Input
 from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import NodeTable, Rows
 from hekla.engine.extension_points import ExtensionPoint
-from hekla.engine.inputs import Lack, Need, is_on
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_fit import Refusal
 from hekla.engine.plugins.predicates import devices, node_filters, pod_affinity, pod_filters, spread, volumes
-from hekla.engine.policy import PluginOption
+from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.session import Session
 
 Fixed = Callable[[Session, PodInfo], Iterable[Refusal]]
@@ -26,7 +27,7 @@ Wide = Callable[[Session, PodInfo], Callable[[], Iterable[Refusal]] | None]
 
 _Filter = TypeVar("_Filter")
 _ALWAYS = ""
-_CLAIMS_SWITCH = "predicate.DynamicResourceAllocationEnable"
+CLAIMS_SWITCH = "predicate.DynamicResourceAllocationEnable"
 _FIXED: tuple[tuple[str, Fixed], ...] = (
     (_ALWAYS, node_filters.unschedulable),
     ("NodeAffinity", node_filters.node_affinity),
@@ -35,6 +36,11 @@ _FIXED: tuple[tuple[str, Fixed], ...] = (
     ("VolumeBinding", volumes.volume_binding),
 )
 _CHANGING: tuple[tuple[str, Changing], ...] = ((_ALWAYS, pod_filters.pod_count), ("NodePorts", pod_filters.host_ports))
+
+
+def _checks_claims(option: PluginOption, policy: SchedulerPolicy) -> bool:
+    return option.truth(CLAIMS_SWITCH, default=not policy.follows_volcano)
+
 
 NEEDS = (
     Need(
@@ -76,8 +82,8 @@ NEEDS = (
     Need(
         Input.DEVICES,
         Lack.PART,
-        gettext_noop("Claimed devices are not checked."),
-        is_on(_CLAIMS_SWITCH, default=False),
+        gettext_noop("Jobs that claim devices do not start."),
+        _checks_claims,
     ),
 )
 
@@ -90,7 +96,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
     fixed, changing = enabled(_FIXED), enabled(_CHANGING)
     wide = enabled(_wide(session))
-    if option.truth(_CLAIMS_SWITCH, default=False):
+    if _checks_claims(option, session.policy):
         wide.append(devices.AssumedDevices(session).predicate)
 
     def static(pod: PodInfo, _table: NodeTable) -> Sequence[Refusal]:

@@ -1,10 +1,11 @@
 """DynamicResources: devices for a pod's claims must be free on the node, or reachable if already allocated.
 
-Devices are assumed for placements of this session, and for running pods whose claims have no recorded allocation.
+Devices are assumed for placements of this session, and for running pods whose claims have no recorded allocation. With
+`compatibility: volcano`, other pods with such a claim wait until its allocation is recorded.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -21,56 +22,67 @@ _NONE, _FAILS = "no device to claim", "device selector fails"
 
 
 class AssumedDevices:
-    """The devices that claims have or would get."""
+    """The devices that claims have or would get. They are computed when the first pod with claims is considered."""
 
     def __init__(self, session: Session) -> None:
         self._session, self._claims = session, session.devices.claims
-        self._allocated: set[Key] = {key for claim in self._claims.values() for key in claim.allocated or ()}
+        self._is_loaded = False
+        self._allocated: set[Key] = set()
         self._assumed: dict[str, tuple[Device, ...]] = {}
         self._users: Counter[str] = Counter()
-        self._by_row: list[list[Device]] = [[] for _ in session.table.nodes]
-        for device in session.devices.devices:
-            for row in self._rows(device):
-                self._by_row[row].append(device)
+        self._by_row: dict[int, list[Device]] = defaultdict(list)
         self._changed: list[int] = []
         """Rows where devices were allocated or released."""
         self._refused: dict[Names, tuple[int, dict[int, str]]] = {}
         """By claims: how many changes were processed, and the rows that refuse them, with the reason."""
         if self._claims:
-            self._load()
             session.on_change.append(self._update)
 
     def _load(self) -> None:
+        self._is_loaded = True
+        self._allocated.update(key for claim in self._claims.values() for key in claim.allocated or ())
+        for device in self._session.devices.devices:
+            for row in self._rows(device):
+                self._by_row[row].append(device)
         for row, residents in enumerate(self._session.node_pods):
             for pod in residents.values():
-                self._update(pod, row, 1)
+                self._count(pod, row, 1)
 
-    def _rows(self, device: Device) -> list[int]:
+    def _rows(self, device: Device) -> Sequence[int]:
+        """The rows that can use a device. Most devices belong to one node, which they name."""
+        if device.node_terms and (name := device.node_terms[0].node_name) and len(device.node_terms) == 1:
+            row = self._session.table.row_of.get(name)
+            return () if row is None else (row,)
         rows: list[int] = np.flatnonzero(self._session.node_index.matching_any(device.node_terms)).tolist()
         return rows
 
     def predicate(self, _session: Session, pod: PodInfo) -> Callable[[], Iterator[Refusal]] | None:
         """Refuse nodes where a claim would get no devices, or from which its devices cannot be reached."""
         names = pod.spec.constraints.device_claims
+        if names and self._claims and not self._is_loaded:
+            self._load()
         return (lambda: self._refusals(names)) if names else None
 
     def _refusals(self, names: Names) -> Iterator[Refusal]:
         if any(name not in self._claims for name in names):
-            yield Refusal(np.ones(len(self._by_row), dtype=bool), "device claim not found")
+            yield Refusal(np.ones(len(self._session.table), dtype=bool), "device claim not found")
+            return
+        if self._session.policy.follows_volcano and any(name in self._assumed for name in names):
+            yield Refusal(np.ones(len(self._session.table), dtype=bool), "device claim is being allocated")
             return
         for name in names:
             if not self._is_unallocated(name):
                 yield Refusal(~self._reachable(name), "claimed devices out of reach")
         why = self._check(tuple(filter(self._is_unallocated, names)))
         for reason in sorted(set(why.values())):
-            yield Refusal(np.array([why.get(row) == reason for row in range(len(self._by_row))]), reason)
+            yield Refusal(np.array([why.get(row) == reason for row in range(len(self._session.table))]), reason)
 
     def _is_unallocated(self, name: str) -> bool:
         return self._claims[name].allocated is None and name not in self._assumed
 
     def _reachable(self, name: str) -> Mask:
         """The rows from which a claim's devices can be used."""
-        claim, found = self._claims[name], np.ones(len(self._by_row), dtype=bool)
+        claim, found = self._claims[name], np.ones(len(self._session.table), dtype=bool)
         if claim.allocated is not None:
             return self._session.node_index.matching_any(claim.node_terms)
         for device in self._assumed[name]:
@@ -80,7 +92,7 @@ class AssumedDevices:
     def _check(self, names: Names) -> dict[int, str]:
         """Rows without devices for these unallocated claims, with the reason; only changed rows are checked again."""
         position, why = self._refused.get(names, (None, {}))
-        for row in range(len(self._by_row)) if position is None else set(self._changed[position:]):
+        for row in range(len(self._session.table)) if position is None else set(self._changed[position:]):
             why.pop(row, None)
             try:
                 self._find(names, row)
@@ -92,9 +104,21 @@ class AssumedDevices:
         return why
 
     def _find(self, names: Names, row: int) -> dict[str, tuple[Device, ...]]:
-        return DeviceAllocator(self._by_row[row], self._allocated).find({name: self._claims[name] for name in names})
+        allocator = DeviceAllocator(self._by_row.get(row, ()), self._allocated)
+        found = allocator.find({name: self._claims[name] for name in names})
+        return {name: tuple(one.device for one in allocated) for name, allocated in found.items()}
 
     def _update(self, pod: PodInfo, row: int, sign: int) -> None:
+        """Count a change. Pods on nodes contain a new one already when they are loaded, and an evicted one still."""
+        if not pod.spec.constraints.device_claims:
+            return
+        is_counted = not self._is_loaded
+        if is_counted:
+            self._load()
+        if not is_counted or (sign < 0 and pod.spec.uid in self._session.node_pods[row]):
+            self._count(pod, row, sign)
+
+    def _count(self, pod: PodInfo, row: int, sign: int) -> None:
         names = tuple(name for name in pod.spec.constraints.device_claims if name in self._claims)
         for name in names:
             self._users[name] += sign

@@ -1,0 +1,31 @@
+"""Record the devices of a cluster, and claims to them, as its backend reports them.
+
+A cluster is asked once a job claims devices, or its policy switches on the check of claims. Others cost nothing.
+"""
+
+from datetime import datetime
+
+from hekla.apps.clusters import services
+from hekla.apps.clusters.models import Cluster
+from hekla.controller.lease_context import LeaseContext
+from hekla.domain.cluster_objects import DEVICE_KINDS
+from hekla.engine.plugins.predicates import CLAIMS_SWITCH
+from hekla.scheduling import policies
+from hekla.scheduling.cache import ClusterCache
+
+
+def policy_needs_devices(cluster: Cluster) -> bool:
+    """Whether the policy switches on the check of claims. By default it happens too, for jobs that claim devices."""
+    policy = policies.in_force(cluster)
+    return any(option.truth(CLAIMS_SWITCH, default=False) for tier in policy.tiers for option in tier)
+
+
+def refresh(cluster: Cluster, lease: LeaseContext, cache: ClusterCache, *, now: datetime) -> None:
+    """Record the devices and claims if they are needed; only differences are written. Raises LeaseLost."""
+    facet, state = lease.backend.objects, lease.state
+    if facet is None or not (cache.claims_devices or state.needs_devices):
+        return
+    found = facet.list_objects(frozenset(cache.tenants().values()))
+    if found is not state.objects:
+        services.observe_objects(cluster, DEVICE_KINDS, found, epoch=lease.epoch, now=now)
+        state.objects = found
