@@ -113,11 +113,11 @@ def test_driver_that_no_longer_answers_has_only_failed_gpus(driver, lost, tmp_pa
     assert node(tmp_path).cards == tuple(replace(card, is_healthy=False) for card in before)
 
 
-def test_slow_driver_is_asked_rarely(driver, tmp_path, monkeypatch) -> None:
-    now, asked = [0.0], []
+def test_slow_driver_is_queried_rarely(driver, tmp_path, monkeypatch) -> None:
+    now, queries = [0.0], []
 
     def load() -> None:
-        asked.append(now[0])
+        queries.append(now[0])
         now[0] += 2.0
 
     monkeypatch.setattr(gpus.time, "monotonic", lambda: now[0])
@@ -125,7 +125,7 @@ def test_slow_driver_is_asked_rarely(driver, tmp_path, monkeypatch) -> None:
     for at in (0.0, 60.0, 401.0, 403.0):
         now[0] = at
         node(tmp_path)
-    assert asked == [0.0, 403.0]
+    assert queries == [0.0, 403.0]
 
 
 def test_gpus_of_a_driver_without_its_library(tmp_path, monkeypatch) -> None:

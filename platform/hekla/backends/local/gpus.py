@@ -76,16 +76,16 @@ class _Library:
 
     def __init__(self) -> None:
         self._gpus: tuple[_Gpu, ...] = ()
-        self._ask_at = -math.inf
+        self._query_at = -math.inf
 
     def gpus(self) -> tuple[_Gpu, ...]:
         """The GPUs by number. One that no longer answers keeps what is known of it, and is not healthy."""
         now = time.monotonic()
-        if now >= self._ask_at:
+        if now >= self._query_at:
             both = zip_longest(self._gpus, _gpus_by_nvml(), fillvalue=_FAILED)
             self._gpus = tuple(gpu if gpu.is_healthy else known._replace(is_healthy=False) for known, gpu in both)
             after = time.monotonic()
-            self._ask_at = after + max(_LEAST_SECONDS, _TIMES * (after - now))
+            self._query_at = after + max(_LEAST_SECONDS, _TIMES * (after - now))
         return self._gpus
 
 
@@ -119,21 +119,21 @@ def _gpu_by_nvml(index: int) -> _Gpu:
         return _FAILED
 
 
-class Memory(NamedTuple):
+class MemoryInfo(NamedTuple):
     """Of a GPU, in MiB: what programs can use, and what they use."""
 
     usable: int
     used: int
 
 
-def memory_mib(gpu: object) -> Memory:
+def memory_mib(gpu: object) -> MemoryInfo:
     """Without the part that the driver keeps for itself; those before version 510 do not report it."""
     try:
         found = pynvml.nvmlDeviceGetMemoryInfo(gpu, version=pynvml.nvmlMemory_v2)
         own = found.reserved
     except pynvml.NVMLError:
         found, own = pynvml.nvmlDeviceGetMemoryInfo(gpu), 0
-    return Memory(int(found.total - own) // _MIB, int(found.used) // _MIB)
+    return MemoryInfo(int(found.total - own) // _MIB, int(found.used) // _MIB)
 
 
 @functools.cache
