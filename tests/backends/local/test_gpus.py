@@ -219,6 +219,19 @@ def test_devices_of_other_pods_are_hidden(driver, tmp_path) -> None:
     assert gpus.hidden_devices([NodeCard("nvidia.com/gpu", 0)], []) == []  # described without ids
 
 
+def test_gpu_that_appears_later_is_withheld_from_pods_without_cards(make_cluster, driver, monkeypatch) -> None:
+    """Without its variable, a program would take each GPU of the machine."""
+    monkeypatch.setattr(gpus, "_gpus_by_nvml", list)
+    cluster = make_cluster("local")
+    cluster.backend.nodes()
+    monkeypatch.undo()
+    monkeypatch.setattr(gpus, "_library", gpus._Library())
+    monkeypatch.setattr(gpus, "_gpus_by_nvml", lambda: [gpus._Gpu("GPU-a", "NVIDIA H100", 81079, device="nvidia0")])
+    key = cluster.started(cluster.order(script="echo [${CUDA_VISIBLE_DEVICES-unset}]"))
+    cluster.ended(key)
+    assert cluster.log(key) == "[]\n"
+
+
 def test_pod_does_not_find_a_hidden_device(make_cluster, monkeypatch) -> None:
     """With another device, since this machine may have no GPU."""
     monkeypatch.setattr(gpus, "hidden_devices", lambda *_: ["full"])
