@@ -51,6 +51,12 @@ def test_quota_reasons_have_figures() -> None:
     assert reason("member_quota", **zero_quota) == expected
 
 
+def test_parts_of_gpus_have_the_unit_of_memory() -> None:
+    more = {"need": {"volcano.sh/gpu-memory": "16384"}, "have": {"volcano.sh/gpu-memory": "15543"}}
+    expected = "Waiting for 16 GiB GPU memory. Running and admitted jobs leave 15.2 GiB GPU memory."
+    assert reason("cluster_is_full", "capacity", **more) == expected
+
+
 def test_impossible_request_is_not_reported_as_a_full_cluster() -> None:
     expected = "Needs 4 CPU. The cluster is smaller than that. The job can never start with its current settings."
     assert reason("cluster_is_full", "capacity", ever=False) == expected

@@ -151,6 +151,8 @@ def test_plots_have_units_request_lines_and_gpus_if_any(people: People) -> None:
     assert cpu.figure.data[0].x[0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
     with_gpu = [selectors.UsagePoint("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
     assert [picture.title for picture in plots.pictures(with_gpu, requests)][2:] == ["Busy GPUs", "GPU memory (GiB)"]
+    part = {"main-0": Resources.parse({"volcano.sh/gpu-memory": "1536"})}
+    assert plots.pictures(with_gpu, part)[3].figure.data[1].y == (1.5, 1.5)
     assert plots.pictures([], requests) == []
     short = [
         selectors.UsagePoint("main-0", when, cores, MIB, None, None)

@@ -1,14 +1,16 @@
 """Jobs on the command line, with a console that runs real processes."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
 from hekla.apps.gallery import services as gallery
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.selectors import job_choice as notifications_of
 from hekla.apps.presets import services
+from hekla.apps.usage.models import Sample
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
@@ -220,6 +222,19 @@ def test_pod_show_lists_attempts(console, manifest):
     assert [attempt["attempt"] for attempt in attempts] == [1, 2]
     absent = console("pod", "show", "talk", "--index", "7")
     assert (absent.exit_code, "Unknown pod" in absent.output) == (1, True)
+
+
+def test_pod_show_has_the_use_of_gpus(console, manifest):
+    console("job", "submit", manifest(command="[echo, 'hello']"), "--watch")
+    pod = Pod.objects.get()
+    Sample.objects.filter(pod=pod).delete()
+    for second, busy, memory in ((10, 860, 2), (20, 1000, 3)):
+        fields = {"cpu_ms": 1500, "memory_bytes": 2**20, "gpu_thousandths": busy, "gpu_memory_bytes": memory * 2**20}
+        Sample.objects.create(pod=pod, span_seconds=10, at=clock.now() + timedelta(seconds=second), **fields)
+    lines = [line.strip() for line in console("pod", "show", "talk").output.splitlines()]
+    assert lines[-2:] == [
+        "Used      1.5 s of CPU, 1 MiB of memory at most", "0.93 GPUs busy on average, 3 MiB of GPU memory at most"
+    ]  # fmt: skip
 
 
 def test_logs_are_searched(console, manifest):

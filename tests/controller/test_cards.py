@@ -128,6 +128,19 @@ def test_four_jobs_share_one_card(world: World) -> None:
 
 
 @on_local
+def test_whole_shared_card_is_requested_as_all_of_its_memory(world: World) -> None:
+    configure(world, {**SHARED, "ids": ["GPU-a"]}, policy=SHARING)
+    part = submit(world, "part", gpu_memory="2048")
+    run(world, part)
+    number = submit(world, "number", gpu_number="1")
+    world.reconcile_until(lambda: phase(number) == "failed")
+    assert "a whole one is volcano.sh/gpu-memory: 8192" in pod_of(number).message
+    whole = submit(world, "whole", gpu_memory="8192")
+    world.reconcile_until(lambda: bool(Job.objects.get(pk=whole.pk).waiting))
+    assert phase(part) == "running"
+
+
+@on_local
 def test_cards_of_other_vendors_have_their_variables(world: World) -> None:
     configure(
         world,

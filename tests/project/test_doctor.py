@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest
 from click.testing import CliRunner
 from tests.podman.server import Podman
 
-from hekla.backends.local import cgroups, isolation
+from hekla.backends.local import cgroups, gpus, isolation
 from hekla.backends.local.containers import runtime
 from hekla.backends.local.containers.engine import Engine
 from hekla.backends.local.sandbox.order import LANDLOCK, LAYERS, NAMESPACES
+from hekla.domain.cards import NVIDIA, NodeCard
 from hekla.launcher.doctor import machine, services
 from hekla.launcher.doctor.command import doctor
 from hekla.launcher.up import command as up
@@ -86,6 +88,29 @@ def test_missing_limits_are_a_warning(home: Home, monkeypatch: pytest.MonkeyPatc
     assert (code, found["limits"]) == (
         0, [("warning", "Limits of memory are not enforced. Limits of CPU are not enforced.")],
     )  # fmt: skip
+
+
+def gpus_of(monkeypatch: pytest.MonkeyPatch, *cards: NodeCard, version: str = "") -> None:
+    monkeypatch.setattr(gpus, "detected", lambda *, shares_memory: cards)
+    monkeypatch.setattr(gpus, "driver_version", lambda: version)
+
+
+def test_gpus_and_their_driver_are_named(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus_of(monkeypatch)
+    assert check(home)[1]["gpus"] == [("ok", "NVIDIA's driver reports no GPU.")]
+    two = [NodeCard(NVIDIA, at, f"GPU-{at}", "NVIDIA H100 80GB HBM3", 81079) for at in range(2)]
+    gpus_of(monkeypatch, *two, version="580.159.04")
+    text = "NVIDIA's driver 580.159.04 reports these GPUs: 2 × NVIDIA H100 80GB HBM3."
+    assert check(home)[1]["gpus"] == [("ok", text)]
+    gpus_of(monkeypatch, two[0], replace(two[1], is_healthy=False), version="580.159.04")
+    text = text.replace("2 ×", "1 ×") + " Failed GPUs, which pods do not get: 1."
+    assert check(home)[1]["gpus"] == [("warning", text)]
+
+
+def test_missing_library_of_the_driver_is_a_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus_of(monkeypatch, NodeCard(NVIDIA, 0, "GPU-0", "NVIDIA A10"))
+    ((level, text),) = check(home)[1]["gpus"]
+    assert (level, text.startswith("NVIDIA's driver has these GPUs: 1 × NVIDIA A10. Its library")) == ("warning", True)
 
 
 def test_sentences_are_in_the_language_of_the_terminal(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,4 +67,10 @@ def _use(samples: list[dict[str, Any]]) -> list[tuple[str, str]]:
     if not samples:
         return []
     most = max(sample["memory_bytes"] for sample in samples)
-    return [("Used", f"{samples[-1]['cpu_seconds']:.1f} s of CPU, {most / _MIB:.0f} MiB of memory at most")]
+    found = [("Used", f"{samples[-1]['cpu_seconds']:.1f} s of CPU, {most / _MIB:.0f} MiB of memory at most")]
+    on_gpus = [sample["gpu_memory_bytes"] for sample in samples if sample["gpu_memory_bytes"] is not None]
+    if on_gpus:
+        busy = [sample["gpus_busy"] for sample in samples if sample["gpus_busy"] is not None]
+        mean = f"{sum(busy) / len(busy):.2f} GPUs busy on average, " if busy else ""
+        found.append(("", f"{mean}{max(on_gpus) / _MIB:.0f} MiB of GPU memory at most"))
+    return found

@@ -1,5 +1,6 @@
 """The cards of this machine: NVIDIA's driver, its files, and the cluster's configuration."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,19 +14,28 @@ from hekla.backends.local.sandbox.order import NAMESPACES
 from hekla.domain.cards import NUMBER, HeldCard, NodeCard, held
 from hekla.domain.errors import Invalid
 
+MEMORY = SimpleNamespace(total=85_520_809_984, reserved=503_316_480, used=0)
+"""As an H100 with 80 GB reports it. CUDA finds the difference, 81,079 MiB."""
+
 
 @pytest.fixture(autouse=True)
-def read_anew() -> None:
-    gpus._by_nvml.cache_clear()
+def read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpus, "_library", gpus._Library())
     gpus._by_files.cache_clear()
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two GPUs, the second of which has fallen off the bus."""
+def lost() -> set[int]:
+    """The numbers of the GPUs that have fallen off the bus."""
+    return {1}
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch, lost: set[int]) -> None:
+    """Two GPUs."""
 
     def handle(index: int) -> int:
-        if index == 1:
+        if index in lost:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
         return index
 
@@ -34,10 +44,10 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> None:
         "nvmlShutdown": lambda: None,
         "nvmlDeviceGetCount": lambda: 2,
         "nvmlDeviceGetHandleByIndex": handle,
-        "nvmlDeviceGetUUID": lambda _gpu: "GPU-a",
+        "nvmlDeviceGetUUID": lambda gpu: f"GPU-{'ab'[gpu]}",
         "nvmlDeviceGetMinorNumber": lambda _gpu: 5,
         "nvmlDeviceGetName": lambda _gpu: "NVIDIA H100",
-        "nvmlDeviceGetMemoryInfo": lambda _gpu: SimpleNamespace(total=80 * 2**30),
+        "nvmlDeviceGetMemoryInfo": lambda _gpu, version=None: MEMORY,
     }
     for name, answer in answers.items():
         monkeypatch.setattr(pynvml, name, answer)
@@ -49,7 +59,7 @@ def node(tmp_path, **config: Any) -> Any:
 
 def test_gpus_of_the_driver(driver, tmp_path) -> None:
     found = node(tmp_path)
-    healthy = NodeCard("nvidia.com/gpu", 0, "GPU-a", "NVIDIA H100", 81920)
+    healthy = NodeCard("nvidia.com/gpu", 0, "GPU-a", "NVIDIA H100", 81079)
     assert found.cards == (healthy, NodeCard("nvidia.com/gpu", 1, is_healthy=False))
     assert found.allocatable["nvidia.com/gpu"] == 1000
     assert found.annotations == {}
@@ -58,8 +68,64 @@ def test_gpus_of_the_driver(driver, tmp_path) -> None:
 def test_shared_gpus_of_the_driver(driver, tmp_path) -> None:
     found = node(tmp_path, share_gpu_memory=True)
     assert "nvidia.com/gpu" not in found.allocatable
-    assert (found.allocatable[NUMBER], found.allocatable["volcano.sh/gpu-memory"]) == (2000, 81_920_000)
+    assert (found.allocatable[NUMBER], found.allocatable["volcano.sh/gpu-memory"]) == (2000, 81_079_000)
     assert found.annotations == {"volcano.sh/gpu-unhealthy-ids": "1"}
+
+
+def test_all_memory_of_a_driver_that_does_not_report_its_own_part(driver, tmp_path, monkeypatch) -> None:
+    def before_510(_gpu: int, version: int | None = None) -> SimpleNamespace:
+        if version:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
+        return MEMORY
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetMemoryInfo", before_510)
+    assert node(tmp_path).cards[0].memory_mib == 81559
+
+
+def test_gpu_that_fails_is_noticed_and_comes_back(driver, lost, tmp_path, monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(gpus.time, "monotonic", lambda: now[0])
+    lost.clear()
+    first, second = node(tmp_path).cards
+    lost.add(1)
+    assert node(tmp_path).cards == (first, second)  # the answer is used for a while
+    now[0] = 31.0
+    found = node(tmp_path)
+    assert found.cards == (first, replace(second, is_healthy=False))
+    assert found.allocatable["nvidia.com/gpu"] == 1000
+    lost.clear()
+    now[0] = 62.0
+    assert node(tmp_path).cards == (first, second)
+
+
+def test_driver_that_no_longer_answers_has_only_failed_gpus(driver, lost, tmp_path, monkeypatch) -> None:
+    """After an update of the driver, its library refuses to work with the loaded kernel module."""
+
+    def mismatch() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH)
+
+    now = [0.0]
+    monkeypatch.setattr(gpus.time, "monotonic", lambda: now[0])
+    lost.clear()
+    before = node(tmp_path).cards
+    monkeypatch.setattr(pynvml, "nvmlInit", mismatch)
+    now[0] = 31.0
+    assert node(tmp_path).cards == tuple(replace(card, is_healthy=False) for card in before)
+
+
+def test_slow_driver_is_queried_rarely(driver, tmp_path, monkeypatch) -> None:
+    now, queries = [0.0], []
+
+    def load() -> None:
+        queries.append(now[0])
+        now[0] += 2.0
+
+    monkeypatch.setattr(gpus.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(pynvml, "nvmlInit", load)
+    for at in (0.0, 60.0, 401.0, 403.0):
+        now[0] = at
+        node(tmp_path)
+    assert queries == [0.0, 403.0]
 
 
 def test_gpus_of_a_driver_without_its_library(tmp_path, monkeypatch) -> None:
@@ -67,8 +133,8 @@ def test_gpus_of_a_driver_without_its_library(tmp_path, monkeypatch) -> None:
         (tmp_path / bus).mkdir()
         text = f"Model: \t\t NVIDIA A10\nIRQ:   \t\t 7\nGPU UUID: \t GPU-{name}\nDevice Minor: \t 0\n"
         (tmp_path / bus / "information").write_text(text)
-    monkeypatch.setattr(gpus, "_by_nvml", tuple)
-    monkeypatch.setattr(gpus, "_DRIVER", tmp_path)
+    monkeypatch.setattr(gpus, "_gpus_by_nvml", list)
+    monkeypatch.setattr(gpus, "_FILES", tmp_path)
     assert node(tmp_path).cards == tuple(
         NodeCard("nvidia.com/gpu", index, f"GPU-{name}", "NVIDIA A10") for index, name in enumerate("ab")
     )
@@ -126,11 +192,44 @@ def test_cards_without_ids_have_numbers() -> None:
     assert variables(mine, in_container=True)["CUDA_VISIBLE_DEVICES"] == "0,1"
 
 
+def test_parts_of_cards_keep_frameworks_to_them() -> None:
+    part = held(NodeCard(NUMBER, 0, "GPU-a", "H100", 81079), 16384)
+    found = gpus.part_variables([part])
+    assert found == {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.1942", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+    small = replace(part, part_mib=1000)
+    assert gpus.part_variables([part, small])["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.0062"
+    assert gpus.part_variables([replace(part, part_mib=0)]) == {}
+    assert gpus.part_variables([replace(part, memory_mib=0)]) == {}
+
+
+def test_job_overwrites_the_variables_of_its_part(make_cluster) -> None:
+    cluster = make_cluster("local")
+    part = HeldCard(NUMBER, 0, "GPU-a", "H100", 81079, part_mib=16384)
+    own = {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.1"}
+    script = "echo $XLA_PYTHON_CLIENT_MEM_FRACTION $TF_FORCE_GPU_ALLOW_GROWTH"
+    key = cluster.started(cluster.order(script=script, cards=(part,), env=own))
+    cluster.ended(key)
+    assert cluster.log(key).split() == ["0.1", "true"]
+
+
 def test_devices_of_other_pods_are_hidden(driver, tmp_path) -> None:
     cards = node(tmp_path).cards
     assert gpus.hidden_devices(cards, []) == ["nvidia5"]
     assert gpus.hidden_devices(cards, [held(cards[0])]) == []
     assert gpus.hidden_devices([NodeCard("nvidia.com/gpu", 0)], []) == []  # described without ids
+
+
+def test_gpu_that_appears_later_is_withheld_from_pods_without_cards(make_cluster, driver, monkeypatch) -> None:
+    """Without its variable, a program would take each GPU of the machine."""
+    monkeypatch.setattr(gpus, "_gpus_by_nvml", list)
+    cluster = make_cluster("local")
+    cluster.backend.nodes()
+    monkeypatch.undo()
+    monkeypatch.setattr(gpus, "_library", gpus._Library())
+    monkeypatch.setattr(gpus, "_gpus_by_nvml", lambda: [gpus._Gpu("GPU-a", "NVIDIA H100", 81079, device="nvidia0")])
+    key = cluster.started(cluster.order(script="echo [${CUDA_VISIBLE_DEVICES-unset}]"))
+    cluster.ended(key)
+    assert cluster.log(key) == "[]\n"
 
 
 def test_pod_does_not_find_a_hidden_device(make_cluster, monkeypatch) -> None:

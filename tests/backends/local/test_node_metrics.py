@@ -86,7 +86,13 @@ def driver(times: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", lambda: 3)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", device)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetUtilizationRates", lambda gpu: SimpleNamespace(gpu=60 + gpu))
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetMemoryInfo", lambda gpu: SimpleNamespace(used=gpu * GIB))
+
+    def memory(gpu: int, version: int) -> SimpleNamespace:
+        """As the second version reports it: the first one counts the driver's own part as used."""
+        assert version == pynvml.nvmlMemory_v2
+        return SimpleNamespace(total=80 * GIB, reserved=GIB // 2, used=gpu * GIB)
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetMemoryInfo", memory)
 
 
 def measured_cards(**config: Any) -> list[CardMetrics]:

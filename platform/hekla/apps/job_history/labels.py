@@ -9,10 +9,12 @@ from django.utils.translation import ngettext
 from hekla.apps.event_log.phases import phase as phase  # noqa: PLC0414  (part of this module's interface)
 from hekla.apps.job_history import quota_messages, victims
 from hekla.apps.sentences import together
+from hekla.domain import cards
 from hekla.domain.resources import Resources
 from hekla.domain.task_spec import Iteration, TaskSpec
 
-_UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20))
+_MIB = 2**20
+_UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", _MIB))
 _ORDER = {"cpu": 0, "memory": 1}
 _NOTHING = "–"
 
@@ -39,6 +41,8 @@ def _amount(name: str, value: float) -> str:
         return _("%(n)g CPU") % {"n": value / 1000}
     if name == "memory":
         return _("%(size)s memory") % {"size": _figure(name, value)}
+    if name == cards.MEMORY:
+        return _("%(size)s GPU memory") % {"size": _figure(name, value)}
     if name == "pods":
         return ngettext("%(n)d pod", "%(n)d pods", int(value)) % {"n": value}
     return f"{value / 1000:g} {quota_messages.resource(name)}"
@@ -54,6 +58,8 @@ def _figure(name: str, value: float) -> str:
     """The number without the resource's name; memory has its unit, unless it is 0."""
     if name == "pods":
         return f"{value:g}"
+    if name == cards.MEMORY:
+        name, value = "memory", value / 1000 * _MIB
     if name != "memory":
         return f"{value / 1000:g}"
     if not value:

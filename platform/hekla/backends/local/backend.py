@@ -97,7 +97,7 @@ class LocalBackend(Backend):
         if config.runtime == "containers":
             socket = config.socket or default_socket()
             runtime = Runtime(socket, config.image, home=home, cluster=self._root)
-        self._machine = orders.Machine(home, self._wake, groups, shared, runtime, machine.cards_of(config))
+        self._machine = orders.Machine(home, self._wake, groups, shared, runtime)
 
     @property
     def runner(self) -> "LocalBackend":
@@ -144,13 +144,14 @@ class LocalBackend(Backend):
 
     def _start(self, order: PodOrder) -> None:
         """Create the pod's folder and launch a shim, unless done already. Raises BackendError, StartRefused."""
-        orders.check(order, self._machine)
+        here = replace(self._machine, cards=machine.cards_of(self._config))  # GPUs fail, and come back
+        orders.check(order, here)
         try:
             folder = self._folder(order.key)
         except UnknownPod as error:
             raise StartRefused(str(error)) from error
         if not os.path.isdir(folder.path):
-            self._create_folder(order, folder)
+            self._create_folder(order, folder, here)
         status = folder.status()
         if status and status["phase"] in FINAL:
             return
@@ -305,12 +306,12 @@ class LocalBackend(Backend):
             return folder if status and status["phase"] == PodPhase.RUNNING and folder.order() else None
         return None
 
-    def _create_folder(self, order: PodOrder, folder: PodFolder) -> None:
+    def _create_folder(self, order: PodOrder, folder: PodFolder, here: orders.Machine) -> None:
         accepted = self._config.accept_weak_isolation
         is_apart = self._machine.runtime is not None or isolation.is_complete()
         uid = tenants.admit(self._root / "tenants", order.key.tenant, is_apart=is_apart, accepts_several=accepted)
         with self._draft(folder) as draft:
-            orders.write(order, draft, final=folder.path, uid=uid, machine=self._machine)
+            orders.write(order, draft, final=folder.path, uid=uid, machine=here)
 
     def _create_tombstone(self, key: PodKey, folder: PodFolder, reason: str) -> bool:
         """Create a stopped pod in place of one that was never started. False if a start came first."""

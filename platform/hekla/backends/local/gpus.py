@@ -1,7 +1,10 @@
 """The GPUs of this machine that NVIDIA's driver reports, and how processes find those that their pod holds."""
 
 import functools
+import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +14,12 @@ from hekla.backends.base import PodOrder
 from hekla.domain.cards import MAX_CARDS, NUMBER, NVIDIA, HeldCard, NodeCard
 
 _MIB = 2**20
-_DRIVER = Path("/proc/driver/nvidia/gpus")
+_CONTEXT_MIB = 640
+"""What a process takes of a card's memory beside its data: 518 to 676 MiB on an H100."""
+_LEAST_SECONDS, _TIMES = 30.0, 200.0
+"""How long an answer of the driver is used, at least and as a multiple of the time that it took. Where no program keeps
+the driver loaded, a query takes seconds."""
+_FILES = Path("/proc/driver/nvidia/gpus")
 _NVIDIA_VARIABLES = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "nvidia.com": _NVIDIA_VARIABLES,
@@ -29,14 +37,25 @@ def detected(*, shares_memory: bool) -> tuple[NodeCard, ...]:
     resource = NUMBER if shares_memory else NVIDIA
     return tuple(
         NodeCard(resource, index, gpu.id, gpu.model, gpu.memory_mib, gpu.is_healthy)
-        for index, gpu in enumerate(_by_nvml() or _by_files())
+        for index, gpu in enumerate(_reported())
     )
 
 
-@functools.cache
 def has_nvml() -> bool:
     """Whether NVIDIA's library for queries finds a GPU."""
-    return bool(_by_nvml())
+    return bool(_library.gpus())
+
+
+def driver_version() -> str:
+    """The version of NVIDIA's driver; empty if its library for queries does not answer."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return ""
+    try:
+        return str(pynvml.nvmlSystemGetDriverVersion())
+    finally:
+        pynvml.nvmlShutdown()
 
 
 class _Gpu(NamedTuple):
@@ -49,15 +68,39 @@ class _Gpu(NamedTuple):
     device: str = ""
 
 
-@functools.cache
-def _by_nvml() -> tuple[_Gpu, ...]:
-    """Asked once: a query takes long, and GPUs do not change."""
+_FAILED = _Gpu(is_healthy=False)
+
+
+class _Library:
+    """NVIDIA's library for queries (NVML), and its last answer."""
+
+    def __init__(self) -> None:
+        self._gpus: tuple[_Gpu, ...] = ()
+        self._query_at = -math.inf
+
+    def gpus(self) -> tuple[_Gpu, ...]:
+        """The GPUs by number. One that no longer answers keeps what is known of it, and is not healthy."""
+        now = time.monotonic()
+        if now >= self._query_at:
+            both = zip_longest(self._gpus, _gpus_by_nvml(), fillvalue=_FAILED)
+            self._gpus = tuple(gpu if gpu.is_healthy else known._replace(is_healthy=False) for known, gpu in both)
+            after = time.monotonic()
+            self._query_at = after + max(_LEAST_SECONDS, _TIMES * (after - now))
+        return self._gpus
+
+
+_library = _Library()
+
+
+def _gpus_by_nvml() -> list[_Gpu]:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
-        return ()
+        return []
     try:
-        return tuple(map(_gpu_by_nvml, range(min(pynvml.nvmlDeviceGetCount(), MAX_CARDS))))
+        return list(map(_gpu_by_nvml, range(min(pynvml.nvmlDeviceGetCount(), MAX_CARDS))))
+    except pynvml.NVMLError:
+        return []
     finally:
         pynvml.nvmlShutdown()
 
@@ -69,17 +112,34 @@ def _gpu_by_nvml(index: int) -> _Gpu:
         return _Gpu(
             pynvml.nvmlDeviceGetUUID(gpu),
             pynvml.nvmlDeviceGetName(gpu),
-            int(pynvml.nvmlDeviceGetMemoryInfo(gpu).total) // _MIB,
+            memory_mib(gpu).usable,
             device=f"nvidia{pynvml.nvmlDeviceGetMinorNumber(gpu)}",
         )
     except pynvml.NVMLError:
-        return _Gpu(is_healthy=False)
+        return _FAILED
+
+
+class MemoryInfo(NamedTuple):
+    """Of a GPU, in MiB: what programs can use, and what they use."""
+
+    usable: int
+    used: int
+
+
+def memory_mib(gpu: object) -> MemoryInfo:
+    """Without the part that the driver keeps for itself; those before version 510 do not report it."""
+    try:
+        found = pynvml.nvmlDeviceGetMemoryInfo(gpu, version=pynvml.nvmlMemory_v2)
+        own = found.reserved
+    except pynvml.NVMLError:
+        found, own = pynvml.nvmlDeviceGetMemoryInfo(gpu), 0
+    return MemoryInfo(int(found.total - own) // _MIB, int(found.used) // _MIB)
 
 
 @functools.cache
 def _by_files() -> tuple[_Gpu, ...]:
     """Without the library: in the order of their bus addresses, as the driver numbers them."""
-    return tuple(map(_gpu_by_file, sorted(_DRIVER.glob("*/information"))[:MAX_CARDS]))
+    return tuple(map(_gpu_by_file, sorted(_FILES.glob("*/information"))[:MAX_CARDS]))
 
 
 def _gpu_by_file(path: Path) -> _Gpu:
@@ -91,7 +151,11 @@ def _gpu_by_file(path: Path) -> _Gpu:
 def hidden_devices(cards: Iterable[NodeCard], held: Iterable[HeldCard]) -> list[str]:
     """The files in /dev of the GPUs that a pod does not hold, as far as the ids of the node's cards tell."""
     others = {card.id for card in cards if card.id} - {card.id for card in held}
-    return [gpu.device for gpu in _by_nvml() or _by_files() if gpu.id in others]
+    return [gpu.device for gpu in _reported() if gpu.id in others]
+
+
+def _reported() -> tuple[_Gpu, ...]:
+    return _library.gpus() or _by_files()
 
 
 def variables(cards: Iterable[NodeCard], held: Sequence[HeldCard], *, in_container: bool) -> dict[str, str]:
@@ -109,6 +173,22 @@ def variables(cards: Iterable[NodeCard], held: Sequence[HeldCard], *, in_contain
     if parts:
         found |= {"VOLCANO_GPU_ALLOCATED": str(parts[0].part_mib), "VOLCANO_GPU_TOTAL": str(parts[0].memory_mib)}
     return found
+
+
+def part_variables(held: Iterable[HeldCard]) -> dict[str, str]:
+    """For a pod with parts of cards: what keeps JAX and TensorFlow to them. By default they take most of a card.
+
+    A job can overwrite these variables. PyTorch takes only what it needs.
+    """
+    fractions = [_data_mib(card.part_mib) / card.memory_mib for card in held if card.part_mib and card.memory_mib]
+    if not fractions:
+        return {}
+    return {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{min(fractions):.4f}", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+
+
+def _data_mib(part: int) -> int:
+    """How much of a part is left for data."""
+    return max(part - _CONTEXT_MIB, part // 2)
 
 
 def _variables_of(resource: str) -> tuple[str, ...]:

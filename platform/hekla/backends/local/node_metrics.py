@@ -20,7 +20,6 @@ from hekla.domain.resources import Resources
 _LEAST_SECONDS = 0.5
 """Of CPU time between two measurements: the counters advance in steps of a hundredth of a second."""
 _GROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/memory")
-_MIB = 2**20
 
 
 class _CpuTimes(NamedTuple):
@@ -68,7 +67,7 @@ class MachineMeter:
 def _card(resource: str, index: int) -> CardMetrics:
     gpu = pynvml.nvmlDeviceGetHandleByIndex(index)
     busy = float(pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu)
-    return CardMetrics(resource, index, busy, int(pynvml.nvmlDeviceGetMemoryInfo(gpu).used) // _MIB)
+    return CardMetrics(resource, index, busy, gpus.memory_mib(gpu).used)
 
 
 def _cpu_times() -> _CpuTimes:

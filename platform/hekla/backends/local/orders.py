@@ -18,7 +18,8 @@ from hekla.backends.local.containers.runtime import Runtime
 from hekla.backends.local.pod_folder import RUN, EnvironmentOrder, PodFolder, ShimOrder, boot_id
 from hekla.backends.local.pod_sandbox import SharedPath
 from hekla.backends.local.processes import HOSTS_FILE, MARK
-from hekla.domain.cards import NodeCard
+from hekla.domain.cards import MEMORY, NUMBER, NodeCard
+from hekla.domain.resources import Resources
 from hekla.domain.runtime_settings import RuntimeSettings
 from hekla.domain.volumes import WORKING_DIR
 
@@ -46,6 +47,7 @@ def check(order: PodOrder, machine: "Machine") -> None:
         raise StartRefused("The working folder may not lead upwards (“..”)")
     _check_files({**order.files, **order.secrets})
     _check_settings(order.settings)
+    _check_cards(order.resources, machine.cards)
     volumes.check(order, in_containers=machine.runtime is not None)
     mounted = (path for mount in order.volume_mounts for path in (mount.mount_path, mount.sub_path))
     folders.check((*order.files, *order.secrets, order.working_dir, *mounted))
@@ -142,6 +144,16 @@ def _check_settings(settings: RuntimeSettings) -> None:
             )
 
 
+def _check_cards(request: Resources, cards: Sequence[NodeCard]) -> None:
+    """The scheduler counts whole shared cards apart from parts of them, so it would give a card in use as a whole."""
+    shared = [card.memory_mib for card in cards if card.resource == NUMBER]
+    if shared and request.amount(NUMBER):
+        raise StartRefused(
+            "Jobs share the GPUs of this machine, so they request memory of one: a whole one is "
+            f"{MEMORY}: {max(shared)}, not {NUMBER}."
+        )
+
+
 def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> ShimOrder:
     key, environment = order.key, _environment(order.environment, machine.home / "environments")
     built = environment["folder"] if environment else None
@@ -161,7 +173,8 @@ def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> Sh
     )
     if machine.runtime:
         user = pod_sandbox.user_name(uid)
-        env = {"HOME": str(WORKING_DIR), "USER": user, **order.env, **_own_env(made, folder, order, machine)}
+        base = {"HOME": str(WORKING_DIR), "USER": user, **gpus.part_variables(order.cards)}
+        env = {**base, **order.env, **_own_env(made, folder, order, machine)}
         made["working_dir"], made["environment"] = "/", None
         made["container"] = container_orders.container_of(
             order, folder, env, uid=uid, runtime=machine.runtime, shared=machine.shared
@@ -179,6 +192,7 @@ def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> Sh
     made["groups"] = cgroups.groups_of(machine.groups, mark(made).replace(":", "~"), cpu, memory)
     made["env"] = {
         **_base_env(folder, environment, pod_sandbox.user_name(uid)),
+        **gpus.part_variables(order.cards),
         **order.env,
         **_own_env(made, folder, order, machine),
     }

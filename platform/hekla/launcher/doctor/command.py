@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hekla.launcher.doctor import containers, machine, services
+from hekla.launcher.doctor import containers, gpus, machine, services
 from hekla.launcher.doctor.findings import LABELS, LANGUAGES, Finding, Severity, language_of_terminal, translator
 from hekla.launcher.up.home import Home
 
@@ -19,7 +19,7 @@ _COLOURS = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.PROBLEM: 
 @click.option("--language", type=click.Choice(list(LANGUAGES)), help="Default: the language of the terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(data: Path | None, language: str | None, as_json: bool) -> None:
-    """Check this machine: isolation, containers, data, PostgreSQL, Valkey, clusters. Exits with 1 for a problem."""
+    """Check this machine: isolation, containers, GPUs, data, servers, clusters. Exits with 1 for a problem."""
     home = Home(Path(os.path.abspath(data))) if data else Home.default()
     translate = translator(language or language_of_terminal())
     findings = list(examine(home))
@@ -38,6 +38,7 @@ def examine(home: Home) -> Iterator[Finding]:
     """All findings about this machine and this data folder. It changes nothing that lasts."""
     yield from machine.check_isolation()
     yield from containers.check_engines()
+    yield gpus.check_gpus()
     yield from machine.check_data(home)
     yield from services.check_stores()
     yield machine.check_clock()

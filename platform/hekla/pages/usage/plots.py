@@ -10,13 +10,15 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.job_history import labels
 from hekla.apps.usage.selectors import UsagePoint
+from hekla.domain.cards import MEMORY
 from hekla.domain.resources import Resources
 from hekla.pages.frame import plots
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20))
+_MIB = 2**20
+_SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", _MIB))
 Value = Callable[[UsagePoint], float | None]
 
 
@@ -71,7 +73,8 @@ def _gpu_pictures(points: Sequence[UsagePoint], requested: Mapping[str, Resource
     if held:
         unit, size = _size(max(held))
         value: Value = lambda point: None if point.gpu_memory_bytes is None else point.gpu_memory_bytes / size  # noqa: E731
-        found.append(_picture(_("GPU memory (%s)") % unit, points, value, None))
+        parts = _same(requested, MEMORY, 1000 * size / _MIB)
+        found.append(_picture(_("GPU memory (%s)") % unit, points, value, parts))
     return found
 
 
@@ -123,7 +126,7 @@ def _by_line(points: Sequence[UsagePoint]) -> dict[str, list[UsagePoint]]:
     return found
 
 
-def _same(requested: Mapping[str, Resources], name: str, size: int) -> float | None:
+def _same(requested: Mapping[str, Resources], name: str, size: float) -> float | None:
     """The request of one line, in units of `size`, if all lines request the same; else None."""
     amounts = {resources.amount(name) for resources in requested.values()}
     return amounts.pop() / size if len(amounts) == 1 and any(amounts) else None
