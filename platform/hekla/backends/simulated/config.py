@@ -10,6 +10,7 @@ from hekla.backends.card_config import Cards, described
 from hekla.backends.config import BackendConfig, ClusterConfig, Quantities
 from hekla.domain.card_resources import product_labels
 from hekla.domain.cards import amounts, annotations
+from hekla.domain.numa import MAX_CELLS, MAX_CPUS, NumaTopology, TopologyPolicy
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint, TaintEffect
 
@@ -35,6 +36,17 @@ class TaintConfig(BackendConfig):
     effect: TaintEffect
 
 
+class NumaConfig(BackendConfig):
+    """The NUMA cells of a node: the CPUs of each. Its simulated kubelet pins pods that request whole CPUs to cells."""
+
+    topology_policy: TopologyPolicy = TopologyPolicy.BEST_EFFORT
+    cells: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_CPUS)], ...], Field(min_length=1, max_length=MAX_CELLS)]
+
+    def topology(self) -> NumaTopology:
+        """Of a node without pods."""
+        return NumaTopology(str(self.topology_policy), "static", tuple((cpus, cpus) for cpus in self.cells))
+
+
 class SimulatedNodeConfig(BackendConfig):
     """One node, or `count` equal nodes, whose names get a number. `images`: sizes by name, as `{"tool:1": "5Gi"}`."""
 
@@ -46,6 +58,7 @@ class SimulatedNodeConfig(BackendConfig):
     taints: Annotated[tuple[TaintConfig, ...], Field(max_length=64)] = ()
     images: Annotated[Quantities, Field(max_length=100)] = {}
     cards: Cards = ()
+    numa: NumaConfig | None = None
 
     def nodes(self) -> Iterator[NodeInfo]:
         """The nodes of this entry."""
@@ -56,9 +69,12 @@ class SimulatedNodeConfig(BackendConfig):
         images = {name: int(parse_quantity("memory", size)) for name, size in self.images.items()}
         notes = {**annotations(cards), **self.annotations}
         models = product_labels(cards)
+        numa = self.numa.topology() if self.numa else None
         for name in names:
             labels = {"kubernetes.io/hostname": name, **models, **self.labels}
-            yield NodeInfo(name, allocatable, labels, taints=taints, annotations=notes, images=images, cards=cards)
+            yield NodeInfo(
+                name, allocatable, labels, taints=taints, annotations=notes, images=images, cards=cards, numa=numa
+            )
 
 
 class SimulatedConfig(ClusterConfig):

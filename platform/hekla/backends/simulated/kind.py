@@ -15,5 +15,6 @@ KIND = BackendKind(
         Input.NODE_TAINTS: gettext_noop("taints in the cluster's configuration"),
         Input.NODE_ANNOTATIONS: gettext_noop("annotations in the cluster's configuration"),
         Input.NODE_IMAGES: gettext_noop("images in the cluster's configuration"),
+        Input.NUMA_CELLS: gettext_noop("NUMA cells in the cluster's configuration"),
     },
 )

@@ -19,7 +19,10 @@ _LOG_STEPS = 10
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """The plan of a pod. `stopped_for`: the reason if a stop ends it before `planned_end_at`."""
+    """The plan of a pod. `stopped_for`: the reason if a stop ends it before `planned_end_at`.
+
+    `pinned`: its CPUs in each NUMA cell of its node; empty if the node has none.
+    """
 
     key: PodKey
     node: str
@@ -31,6 +34,7 @@ class PodPlan:
     planned_end_at: float
     exit_code: int
     stopped_for: str | None = None
+    pinned: tuple[int, ...] = ()
 
     def phase(self, at: float) -> PodPhase:
         """The phase at this instant."""
