@@ -119,7 +119,8 @@ class Demonstration:
     clusters get what the plugin reads.
 
     If nothing disturbs it, its jobs complete with the `outcome`. `subject`: the number of the job that is measured, if
-    the measure is about one; by default the last.
+    the measure is about one; by default the last. `after_first`: the drawing shows the nodes after the end of the first
+    job, instead of those with the most jobs.
     """
 
     name: str
@@ -133,6 +134,7 @@ class Demonstration:
     outcome: Outcome
     without: Without | None = None
     subject: int = 0
+    after_first: bool = False
     inputs: Words = ""
 
     def has(self, without: str) -> bool:

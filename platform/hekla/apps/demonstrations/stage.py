@@ -100,8 +100,9 @@ def gpu_nodes(*gpus: int, area: Words = "", **more: Any) -> tuple[StageNode, ...
 class Stage:
     """A simulated cluster with its queues. `queue_values`: fields of a queue, by its name.
 
-    `legend`: what a square is. `plugins`: of its policy, in addition to `usual` ones, with their arguments. `instead`:
-    the plugin that takes the place of one that is left out. `topology`: the node labels that say which nodes are close.
+    `legend`: what a square is. `plugins`: of its policy, in addition to `usual` ones, with their arguments and
+    flags. `instead`: the plugin that takes the place of one that is left out. `topology`: the node labels that say which
+    nodes are close.
     """
 
     name: str
@@ -150,4 +151,6 @@ class Stage:
         if closed_at is not None:
             ended = f"{closed_at - timedelta(hours=2):%H:%M}-{closed_at:%H:%M}"
             arguments = {key: ended if value == ALL_DAY else value for key, value in arguments.items()}
-        return [f"  - name: {name}", *([f"    arguments: {json.dumps(arguments)}"] if arguments else [])]
+        flags = [key for key in arguments if key.startswith("enable")]  # Volcano has them beside the arguments
+        lines = [f"    {key}: {json.dumps(arguments.pop(key))}" for key in flags]
+        return [f"  - name: {name}", *lines, *([f"    arguments: {json.dumps(arguments)}"] if arguments else [])]

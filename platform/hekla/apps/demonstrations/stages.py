@@ -146,7 +146,7 @@ SHARES = Stage(
 )
 HIERARCHY = Stage(
     "demo-hierarchy",
-    gpu_nodes(6, 6),
+    gpu_nodes(3, 3),
     ("demo-vision-lab", "demo-speech-lab", "demo-production"),
     plugins={"drf": {"enableHierarchy": True}},
     instead={"drf": "proportion"},
@@ -155,7 +155,7 @@ HIERARCHY = Stage(
     queue_values={
         "demo-vision-lab": {"hierarchy": "root/research/vision", "hierarchy_weights": "1/1/1"},
         "demo-speech-lab": {"hierarchy": "root/research/speech", "hierarchy_weights": "1/1/1"},
-        "demo-production": {"hierarchy": "root/production", "hierarchy_weights": "1/1"},
+        "demo-production": {"hierarchy": "root/production", "hierarchy_weights": "1/2"},
     },
 )
 DEADLINE = Stage("demo-deadline", gpu_nodes(4), ("demo-deadline",), plugins={"sla": {}}, actions=_NO_EVICTIONS)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from hekla.apps.demonstrations.scenes import Measure
+from hekla.apps.demonstrations.scenes import Demonstration
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Pod
 from hekla.domain.resources import Resources
@@ -42,14 +42,14 @@ def _holds(pod: Pod, at: datetime | None) -> bool:
     return is_bound and (pod.finished_at is None or pod.finished_at > at)
 
 
-def best(measure: Measure, views: Sequence[JobView]) -> datetime | None:
+def best(demonstration: Demonstration, views: Sequence[JobView]) -> datetime | None:
     """The instant to draw of a run that has ended; None if no pod ever had a node.
 
-    If the order of the jobs is measured: when the first has ended. Otherwise the first with the most jobs on nodes,
-    and of these the one with the most pods.
+    It is the first with the most jobs on nodes, and of these the one with the most pods, unless the demonstration is
+    about what follows the end of the first job.
     """
     ends = [view.job.finished_at for view in views if view.job.finished_at]
-    if measure is Measure.RANK and ends:
+    if demonstration.after_first and ends:
         return min(ends) + _REBOUND
     binds = sorted({pod.bound_at for view in views for pod in view.pods if pod.node and pod.bound_at})
     return max(binds, key=lambda at: _fullness(views, at), default=None)

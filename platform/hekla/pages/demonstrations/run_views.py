@@ -65,7 +65,7 @@ class RunView:
 def run_view(demonstration: Demonstration, run: DemoRun) -> RunView:
     """How the run looks now, or, if it has ended, what it showed."""
     views = job_views(run)
-    at = moments.best(demonstration.measure, views) if run.ended_at else None
+    at = moments.best(demonstration, views) if run.ended_at else None
     held = moments.held_at(views, at) if at or not run.ended_at else []
     found = finding(Evidence(demonstration, views, held)) if run.ended_at else None
     expected = demonstration.expected(run.without)

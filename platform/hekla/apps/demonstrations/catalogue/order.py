@@ -33,30 +33,36 @@ DEMONSTRATIONS = (
         group=Group.ORDER,
         title=_("Shares of a hierarchy of queues (HDRF)"),
         story=(
-            _("Research has two queues, production has one. Each queue has a job that could use eight of twelve GPUs."),
-            _("The plugin drf with enableHierarchy divides the GPUs between research and production first."),
-            _("The plugin proportion does not know the hierarchy: each of the three queues gets a third."),
+            _(
+                "Research has two queues, production one with twice the weight of research. Each queue has a job of up to "
+                "four workers. There are six GPUs."
+            ),
+            _("The plugin drf with enableHierarchy divides them between research and production first: two to four."),
+            _("The plugin proportion does not know this hierarchy: each of the three queues gets two."),
         ),
-        watch=_("the squares of job 3, production: six with the hierarchy, four without."),
+        watch=_("the squares of job 3, production: four with the hierarchy, two without."),
         stage=HIERARCHY,
         acts=tuple(
-            DemoJob(name, {"worker": 8}, seconds=8, least=1, queue=queue)
+            DemoJob(name, {"worker": 4}, seconds=8, least=1, queue=queue)
             for queue, name in enumerate(("vision", "speech", "production"))
         ),
         measure=Measure.HELD,
-        outcome=Outcome(6),
-        without=Without("drf", Outcome(4)),
+        outcome=Outcome(4),
+        without=Without("drf", Outcome(2)),
     ),
     Demonstration(
         name="deadline",
         group=Group.ORDER,
         title=_("A job that may wait only so long"),
         story=(
-            _("Three jobs need all four GPUs. The third may wait at most 30 seconds (sla-waiting-time)."),
-            _("The plugin sla puts jobs with a deadline first, so the third job runs before the second."),
+            _(
+                "Three jobs of four GPUs are submitted together; there are four GPUs. The third job may wait at most 30 "
+                "seconds (sla-waiting-time)."
+            ),
+            _("The plugin sla orders jobs by deadline, so the third job runs first."),
             _("Without it, the jobs run in the order of their submission."),
         ),
-        watch=_("the bars of the jobs: the third runs second."),
+        watch=_("the bars of the jobs: the third runs first."),
         stage=DEADLINE,
         acts=(
             DemoJob("first", {"worker": 4}, seconds=6),
@@ -64,7 +70,7 @@ DEMONSTRATIONS = (
             DemoJob("urgent", {"worker": 4}, seconds=6, annotations={"sla-waiting-time": "30s"}),
         ),
         measure=Measure.RANK,
-        outcome=Outcome(2),
+        outcome=Outcome(1),
         without=Without("sla", Outcome(3)),
     ),
     Demonstration(
@@ -87,6 +93,7 @@ DEMONSTRATIONS = (
         ),
         measure=Measure.RANK,
         subject=3,
+        after_first=True,
         outcome=Outcome(3),
         without=Without("reservation", Outcome(5)),
     ),
