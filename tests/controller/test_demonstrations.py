@@ -198,7 +198,10 @@ def _gave_back(played: Play) -> None:
 
 
 def _racks(played: Play) -> None:
-    assert sorted(view.nodes for view in played.jobs) == [(("node-1", 4), ("node-2", 4)), (("node-3", 4), ("node-4", 4))]
+    assert sorted(view.nodes for view in played.jobs) == [
+        (("node-1", 4), ("node-2", 4)),
+        (("node-3", 4), ("node-4", 4)),
+    ]
 
 
 def _evicted_from_the_zone(played: Play) -> None:
@@ -233,12 +236,12 @@ def _equal_shares(played: Play) -> None:
     assert drawn(played) == [[1] * 3 + [2] * 6, [1] * 12 + [2] * 2 + [0] * 4]
 
 
-def _one_square_kept_free(played: Play) -> None:
-    assert sorted(drawn(played)[0]) == [0, 2]
+def _large_job_is_next(played: Play) -> None:
+    assert drawn(played) == [[3, 3]]
 
 
-def _no_square_kept_free(played: Play) -> None:
-    assert sorted(drawn(played)[0]) == [2, 4]
+def _small_job_is_next(played: Play) -> None:
+    assert drawn(played) == [[2, 4]]
 
 
 _OWN: dict[tuple[str, str], Callable[[Play], None]] = {
@@ -255,6 +258,6 @@ _OWN: dict[tuple[str, str], Callable[[Play], None]] = {
     ("sharing", ""): _shared,
     ("sharing", "deviceshare"): _overcommitted,
     ("shares", ""): _equal_shares,
-    ("reservation", ""): _one_square_kept_free,
-    ("reservation", "reservation"): _no_square_kept_free,
+    ("reservation", ""): _large_job_is_next,
+    ("reservation", "reservation"): _small_job_is_next,
 }

@@ -68,7 +68,7 @@ class Group(StrEnum):
     ORDER = "order"
 
     @property
-    def title(self) -> Words:
+    def heading(self) -> Words:
         return _GROUPS[self]
 
 
@@ -119,8 +119,8 @@ class Demonstration:
     clusters get what the plugin reads.
 
     If nothing disturbs it, its jobs complete with the `outcome`. `subject`: the number of the job that is measured, if
-    the measure is about one; by default the last. `after_first`: the drawing shows the nodes after the end of the first
-    job, instead of those with the most jobs.
+    the measure is about one; by default the last. `after_first`: the drawing shows who is next when the first job has
+    ended, instead of the most jobs.
     """
 
     name: str

@@ -20,6 +20,7 @@ SPEED = 10
 ALL_DAY = "00:00-00:00"
 """The hours of a zone that is open; `Stage.policy` can end them."""
 _USUAL_AMOUNTS = {"cpu": "32", "memory": "128Gi"}
+_GPU_SQUARES = _("A square is a GPU. Its number is that of the job that holds it.")
 _FIRST_TIER = ("priority", "gang", "conformance")
 
 
@@ -101,14 +102,14 @@ class Stage:
     """A simulated cluster with its queues. `queue_values`: fields of a queue, by its name.
 
     `legend`: what a square is. `plugins`: of its policy, in addition to `usual` ones, with their arguments and
-    flags. `instead`: the plugin that takes the place of one that is left out. `topology`: the node labels that say which
-    nodes are close.
+    flags. `instead`: the plugin that takes the place of one that is left out. `topology`: the node labels that say
+    which nodes are close.
     """
 
     name: str
     nodes: tuple[StageNode, ...]
     queues: tuple[str, ...]
-    legend: Words = _("A square is a GPU. Its number is that of the job that holds it.")
+    legend: Words = _GPU_SQUARES
     plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
     usual: tuple[str, ...] = ("drf", "predicates", "proportion", "nodeorder")

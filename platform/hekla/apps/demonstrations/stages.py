@@ -24,6 +24,7 @@ IMAGES, SPEECH = "images", "speech"
 """Data sets of the demonstration of data locality."""
 _CACHED = "hekla.io/cached-datasets"
 _CARD_GIB, _SQUARE_MIB = 16, 2048
+_FAST, _SLOW = 12, 1
 _NO_EVICTIONS = ("enqueue", "allocate", "backfill")
 _WITHOUT_SHARES = ("drf", "predicates", "nodeorder")
 _CPU_SQUARES = _("A square is a CPU. Its number is that of the job that holds it.")
@@ -49,13 +50,9 @@ def _linked(*groups: tuple[int, ...]) -> StageNode:
     """A node whose cards have fast links within groups, and slow ones between them."""
     parts = tuple(LinkedCards(format_lazy(_("fast link {number}"), number=at), one) for at, one in enumerate(groups, 1))
     of = {card: at for at, group in enumerate(groups) for card in group}
-    matrix = [[_strength(of[a] == of[b]) for b in sorted(of)] for a in sorted(of)]
+    matrix = [[_FAST if of[a] == of[b] else _SLOW for b in sorted(of)] for a in sorted(of)]
     cards: list[dict[str, Any]] = [{"resource": NUMBER, "model": "A100", "count": len(of)}]
     return StageNode(parts, more={"cards": cards, "annotations": {"hekla.io/gpu-links": json.dumps(matrix)}})
-
-
-def _strength(is_fast: bool) -> int:  # noqa: FBT001
-    return 12 if is_fast else 1
 
 
 def _shared_cards(count: int) -> StageNode:

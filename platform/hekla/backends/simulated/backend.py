@@ -237,7 +237,9 @@ class SimulatedBackend(Backend):
             del pinned[key]
         held = [course.pinned for course in pinned.values() if len(course.pinned) == len(numa.cells)]
         used = map(sum, zip(*held, strict=True)) if held else repeat(0)
-        return replace(numa, cells=tuple((cpus, cpus - part) for (cpus, _), part in zip(numa.cells, used, strict=False)))
+        return replace(
+            numa, cells=tuple((cpus, cpus - part) for (cpus, _), part in zip(numa.cells, used, strict=False))
+        )
 
     def _pin(self, order: PodOrder) -> tuple[int, ...]:
         """The CPUs that the pod gets of each cell. As in a kubelet, only pods that request whole CPUs are pinned."""

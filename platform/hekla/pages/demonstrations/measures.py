@@ -72,9 +72,7 @@ def _cells(evidence: Evidence) -> Finding:
         own = [pod for pod in evidence.held if pod.node == name]
         widths += (sum(map(bool, pinned)) for pinned in pins(node.cells, own))
     most = max(widths)
-    words = ngettext(
-        "no pod had CPUs of more than %(count)s NUMA cell", "a pod had CPUs of %(count)s NUMA cells", most
-    )
+    words = ngettext("no pod had CPUs of more than %(count)s NUMA cell", "a pod had CPUs of %(count)s NUMA cells", most)
     return Finding(most, words % {"count": most})
 
 
@@ -108,14 +106,18 @@ def _ended(evidence: Evidence) -> Finding:
         other.finished_at is not None and mine.started_at is not None and other.finished_at <= mine.started_at
         for other in others
     )
-    words = _("job %(job)s waited %(seconds)s s, and %(count)s of %(all)s other jobs had ended when it started")
+    if ended:
+        words = _("job %(job)s waited %(seconds)s s, until %(count)s of %(all)s other jobs had ended")
+    else:
+        words = _("job %(job)s waited %(seconds)s s and started before another job had ended")
     numbers = {"job": evidence.subject.number, "seconds": evidence.waited_seconds()}
     return Finding(ended, words % (numbers | {"count": ended, "all": len(others)}))
 
 
 def _rank(evidence: Evidence) -> Finding:
     mine = evidence.subject.job
-    rank = 1 + sum(view.job.started_at < mine.started_at for view in evidence.views)
+    starts = [view.job.started_at for view in evidence.views if view.job.started_at]
+    rank = 1 + sum(mine.started_at is not None and start < mine.started_at for start in starts)
     words = _("job %(job)s waited %(seconds)s s and was number %(rank)s of %(all)s to start")
     numbers = {"job": evidence.subject.number, "seconds": evidence.waited_seconds()}
     return Finding(rank, words % (numbers | {"rank": rank, "all": len(evidence.views)}))
@@ -162,8 +164,10 @@ def _at_data(evidence: Evidence) -> Finding:
 
 def _until_end(evidence: Evidence) -> Finding:
     nodes = evidence.demonstration.stage.named_nodes()
-    lent = [pod for view in evidence.views for pod in view.pods if pod.node in nodes and "labels" in nodes[pod.node].more]
-    count = sum(pod.phase == PodPhase.SUCCEEDED for pod in lent)
+    lent = [
+        pod for view in evidence.views for pod in view.pods if pod.node in nodes and "labels" in nodes[pod.node].more
+    ]
+    count = sum(pod.phase == PodPhase.SUCCEEDED and not pod.evicted for pod in lent)
     words = _("%(count)s of %(all)s pods in the zone stayed after the end of its hours")
     return Finding(count, words % {"count": count, "all": len(lent)})
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from hekla.apps.demonstrations.scenes import Demonstration
@@ -10,9 +10,6 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Pod
 from hekla.domain.resources import Resources
 from hekla.pages.demonstrations.job_views import JobView
-
-_REBOUND = timedelta(seconds=1.5)
-"""Until then, the next job has the place of one that ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +25,7 @@ class HeldPod:
 def held_at(views: Sequence[JobView], at: datetime | None) -> list[HeldPod]:
     """The pods that held something at this instant (None: that hold something now), in the order of their binds."""
     found = [(view, pod) for view in views for pod in view.pods if _holds(pod, at)]
-    requests = {
-        (view.number, task.name): task.request for view, _pod in found for task in spec_of(view.job).tasks
-    }
+    requests = {(view.number, task.name): task.request for view, _pod in found for task in spec_of(view.job).tasks}
     found.sort(key=lambda one: (one[1].bound_at or one[1].created_at, one[1].pk))
     return [HeldPod(view.number, pod.node, requests[view.number, pod.task], pod.cards) for view, pod in found]
 
@@ -46,13 +41,12 @@ def best(demonstration: Demonstration, views: Sequence[JobView]) -> datetime | N
     """The instant to draw of a run that has ended; None if no pod ever had a node.
 
     It is the first with the most jobs on nodes, and of these the one with the most pods, unless the demonstration is
-    about what follows the end of the first job.
+    about who is next when the first job has ended.
     """
-    ends = [view.job.finished_at for view in views if view.job.finished_at]
-    if demonstration.after_first and ends:
-        return min(ends) + _REBOUND
     binds = sorted({pod.bound_at for view in views for pod in view.pods if pod.node and pod.bound_at})
-    return max(binds, key=lambda at: _fullness(views, at), default=None)
+    ends = [view.job.finished_at for view in views if view.job.finished_at]
+    later = [at for at in binds if at > min(ends)] if demonstration.after_first and ends else []
+    return later[0] if later else max(binds, key=lambda at: _fullness(views, at), default=None)
 
 
 def _fullness(views: Sequence[JobView], at: datetime) -> tuple[int, int]:

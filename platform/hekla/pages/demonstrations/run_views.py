@@ -16,9 +16,13 @@ from hekla.pages.demonstrations.rooms import DrawnArea
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A job on the time axis, in per cent of its length: it waits from `submitted`, and runs from `started`."""
+    """A job on the time axis, in per cent of its length: it waits from `submitted`, and runs from `started`.
 
-    view: JobView
+    `name`: as in the demonstration.
+    """
+
+    number: int
+    name: str
     submitted: float
     started: float
     ended: float
@@ -37,6 +41,7 @@ class Bar:
 class RunView:
     """A run. `at_seconds`: the instant of the drawing since its start; None: now. `found`: once it has ended."""
 
+    demonstration: Demonstration
     run: DemoRun
     views: Sequence[JobView]
     areas: Sequence[DrawnArea]
@@ -58,8 +63,10 @@ class RunView:
         job, until = view.job, self.run.ended_at or clock.now()
         instants = (job.submitted_at, job.started_at or until, job.finished_at or until)
         begin, start, end = ((at - self.run.started_at).total_seconds() for at in instants)
+        shares = [100 * min(at / seconds, 1.0) for at in (begin, start, end)]
         words = _("%(start)s–%(end)s s") % {"start": round(start), "end": round(end)} if job.started_at else _("waits")
-        return Bar(view, *(100 * min(at / seconds, 1.0) for at in (begin, start, end)), words)
+        name = self.demonstration.acts[view.number - 1].name
+        return Bar(view.number, name, shares[0], shares[1], shares[2], words)
 
 
 def run_view(demonstration: Demonstration, run: DemoRun) -> RunView:
@@ -70,6 +77,7 @@ def run_view(demonstration: Demonstration, run: DemoRun) -> RunView:
     found = finding(Evidence(demonstration, views, held)) if run.ended_at else None
     expected = demonstration.expected(run.without)
     return RunView(
+        demonstration=demonstration,
         run=run,
         views=views,
         areas=rooms.areas(demonstration.stage, held),

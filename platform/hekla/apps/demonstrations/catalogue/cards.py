@@ -39,7 +39,7 @@ DEMONSTRATIONS = (
         group=Group.CARDS,
         title=_("Cards with fast links"),
         story=(
-            _("A node has four cards. Cards 0 and 2 have a fast link, and so have cards 1 and 3. Two jobs need two each."),
+            _("A node has four cards. Cards 0 and 2 have a fast link, and so have 1 and 3. Two jobs need two each."),
             _("The plugin deviceshare chooses the cards of a job by the weakest link between them."),
             _("Without it, each job gets the first free cards, and real ones would communicate over a slow link."),
         ),
@@ -62,7 +62,7 @@ DEMONSTRATIONS = (
         title=_("Jobs that share a card"),
         story=(
             _("Two cards have 16 GiB of memory each. Five jobs request 6 GiB of a card each."),
-            _("The plugin deviceshare lets two jobs share a card. The fifth waits: 8 GiB are free, but 4 on each card."),
+            _("The plugin deviceshare lets two jobs share a card. The fifth waits: 4 GiB are free on each card."),
             _("Without it, only the sum counts. The fifth job gets a card without room, and a real one would fail."),
         ),
         watch=_("the cards: two jobs on each, and room that is too small for the fifth."),

@@ -136,8 +136,8 @@ DEMONSTRATIONS = (
         watch=_("the zone: the first job fills it, is evicted, and runs again on the own node."),
         stage=HOURS,
         acts=(
-            DemoJob("revocable", {"worker": 4}, seconds=12, annotations=_REVOCABLE),
-            DemoJob("ordinary", {"worker": 4}, seconds=12),
+            DemoJob("revocable", {"worker": 4}, seconds=16, annotations=_REVOCABLE),
+            DemoJob("ordinary", {"worker": 4}, seconds=14),
         ),
         measure=Measure.UNTIL_END,
         outcome=Outcome(0, evicted=(4, 0), action="shuffle"),

@@ -34,8 +34,8 @@ DEMONSTRATIONS = (
         title=_("Shares of a hierarchy of queues (HDRF)"),
         story=(
             _(
-                "Research has two queues, production one with twice the weight of research. Each queue has a job of up to "
-                "four workers. There are six GPUs."
+                "Research has two queues, production one with twice the weight of research. Each queue has a job of up "
+                "to four workers. There are six GPUs."
             ),
             _("The plugin drf with enableHierarchy divides them between research and production first: two to four."),
             _("The plugin proportion does not know this hierarchy: each of the three queues gets two."),
@@ -56,8 +56,8 @@ DEMONSTRATIONS = (
         title=_("A job that may wait only so long"),
         story=(
             _(
-                "Three jobs of four GPUs are submitted together; there are four GPUs. The third job may wait at most 30 "
-                "seconds (sla-waiting-time)."
+                "Three jobs of four GPUs are submitted together. There are four GPUs. The third job may wait at most "
+                "30 seconds (sla-waiting-time)."
             ),
             _("The plugin sla orders jobs by deadline, so the third job runs first."),
             _("Without it, the jobs run in the order of their submission."),
@@ -85,11 +85,11 @@ DEMONSTRATIONS = (
         watch=_("one square that stays free for a few seconds. Then job 3 fills both."),
         stage=RESERVATION,
         acts=(
-            DemoJob("small-1", {"worker": 1}, seconds=5),
-            DemoJob("small-2", {"worker": 1}, seconds=9),
+            DemoJob("early-a", {"worker": 1}, seconds=5),
+            DemoJob("early-b", {"worker": 1}, seconds=9),
             DemoJob("large", {"worker": 2}, seconds=5),
-            DemoJob("small-3", {"worker": 1}, seconds=9),
-            DemoJob("small-4", {"worker": 1}, seconds=9),
+            DemoJob("late-a", {"worker": 1}, seconds=9),
+            DemoJob("late-b", {"worker": 1}, seconds=9),
         ),
         measure=Measure.RANK,
         subject=3,
