@@ -157,6 +157,11 @@ def test_page_draws_both_runs_and_says_what_differs(play: Callable[..., Play], p
     assert [_squares(nodes) for (nodes,) in both] == [[[1, 0, 0, 0]] * 4, [[1, 1, 1, 1], *[[0, 0, 0, 0]] * 3]]
 
 
+def test_demonstrations_with_other_nodes_share_a_cluster(play: Callable[..., Play]) -> None:
+    first, second, third = (_shown(play(get(name))) for name in ("links", "numa", "links"))
+    assert first == third != second
+
+
 def _squares(nodes: Any) -> Squares:
     return [list(part.holders) for node in nodes for part in node.parts]
 

@@ -124,6 +124,7 @@ def _set_up_cluster(stage: Stage, actor: Actor, now: datetime) -> Cluster:
         raise StageInUse(_("The cluster %s is not simulated. Demonstrations do not use it.") % stage.name)
     if cluster.config != stage.config:
         cluster_services.change(cluster, {"config": stage.config}, actor=actor, now=now)
+        cluster_services.forget_nodes(cluster, actor=actor, now=now)  # or jobs that need the new ones were refused
     return cluster
 
 

@@ -1,4 +1,4 @@
-"""The simulated clusters of demonstrations."""
+"""The simulated clusters of demonstrations. Some have different nodes in turn: a running cluster costs something."""
 
 import json
 from typing import Any
@@ -72,7 +72,7 @@ PACKED = Stage(
     ("demo-packed",),
     plugins={"binpack": {"binpack.weight": 10, "binpack.resources": GPU, f"binpack.resources.{GPU}": 10}},
 )
-SPREAD = Stage("demo-spread", gpu_nodes(4, 4, 4, 4), ("demo-spread",))
+SPREAD = Stage("demo-nodes", gpu_nodes(4, 4, 4, 4), ("demo-nodes",))
 RACKS = Stage(
     "demo-racks",
     (*_rack("rack-1", 4, 4), *_rack("rack-2", 4, 4)),
@@ -81,23 +81,23 @@ RACKS = Stage(
     topology=(RACK,),
 )
 DATA = Stage(
-    "demo-data",
+    "demo-nodes",
     (_cached(SPEECH), _cached(), _cached(IMAGES), _cached()),
-    ("demo-data",),
+    ("demo-nodes",),
     plugins={"data-locality": {}},
 )
 HOURS = Stage(
-    "demo-hours",
+    "demo-nodes",
     (
         *gpu_nodes(4, area=_("own nodes")),
         *gpu_nodes(4, area=_("zone “night”"), labels={ZONE: "night"}),
     ),
-    ("demo-hours",),
+    ("demo-nodes",),
     plugins={"tdm": {"tdm.revocable-zone.night": ALL_DAY, "tdm.evict.period": "1s"}},
     actions=(*_NO_EVICTIONS, "shuffle"),
 )
 COLOCATION = Stage(
-    "demo-colocation",
+    "demo-nodes",
     (
         StageNode(
             (Amount(8, "cpu", name=_("size")), Amount(4, "cpu", name=_("unused, lent"), start=8)),
@@ -105,44 +105,44 @@ COLOCATION = Stage(
             more={"annotations": {"volcano.sh/oversubscription-cpu": "4"}},
         ),
     ),
-    ("demo-colocation",),
+    ("demo-nodes",),
     legend=_CPU_SQUARES,
     plugins={"colocation": {}},
     usual=_WITHOUT_SHARES,
     actions=_NO_EVICTIONS,
 )
 NUMA = Stage(
-    "demo-numa", (_cells(4, 4, 4, 4), _cells(8, 8)), ("demo-numa",), legend=_CPU_SQUARES, plugins={"numa-aware": {}}
+    "demo-cards", (_cells(4, 4, 4, 4), _cells(8, 8)), ("demo-cards",), legend=_CPU_SQUARES, plugins={"numa-aware": {}}
 )
 LINKS = Stage(
-    "demo-links",
+    "demo-cards",
     (_linked((0, 2), (1, 3)),),
-    ("demo-links",),
+    ("demo-cards",),
     plugins={"deviceshare": {"deviceshare.GPUNumberEnable": True}},
 )
 SHARING = Stage(
-    "demo-sharing",
+    "demo-cards",
     (_shared_cards(2),),
-    ("demo-sharing",),
+    ("demo-cards",),
     legend=_("A square is 2 GiB of the memory of a card. Its number is that of the job that holds it."),
     plugins={"deviceshare": {"deviceshare.GPUSharingEnable": True}},
     usual=_WITHOUT_SHARES,
     actions=_NO_EVICTIONS,
 )
 SHARES = Stage(
-    "demo-shares",
+    "demo-order",
     (
         StageNode(
             (Amount(9, "cpu", name=_("CPUs")), Amount(18, "memory", "1Gi", _("GiB of memory"))),
             {"cpu": "9", "memory": "18Gi"},
         ),
     ),
-    ("demo-shares",),
+    ("demo-order",),
     legend=_("A square is a CPU, or 1 GiB of memory. Its number is that of the job that holds it."),
     actions=_NO_EVICTIONS,
 )
 HIERARCHY = Stage(
-    "demo-hierarchy",
+    "demo-order",
     gpu_nodes(3, 3),
     ("demo-vision-lab", "demo-speech-lab", "demo-production"),
     plugins={"drf": {"enableHierarchy": True}},
@@ -155,16 +155,14 @@ HIERARCHY = Stage(
         "demo-production": {"hierarchy": "root/production", "hierarchy_weights": "1/2"},
     },
 )
-DEADLINE = Stage("demo-deadline", gpu_nodes(4), ("demo-deadline",), plugins={"sla": {}}, actions=_NO_EVICTIONS)
+DEADLINE = Stage("demo-order", gpu_nodes(4), ("demo-order",), plugins={"sla": {}}, actions=_NO_EVICTIONS)
 RESERVATION = Stage(
-    "demo-reservation",
+    "demo-order",
     gpu_nodes(2),
-    ("demo-reservation",),
+    ("demo-order",),
     plugins={"reservation": {"after": "1s"}},
     usual=_WITHOUT_SHARES,
     actions=_NO_EVICTIONS,
 )
-STAGES = (
-    GANGS, TOGETHER, ELASTIC, PACKED, SPREAD, RACKS, DATA, HOURS, COLOCATION, NUMA, LINKS, SHARING, SHARES, HIERARCHY,
-    DEADLINE, RESERVATION,
-)  # fmt: skip
+STAGES = (GANGS, TOGETHER, ELASTIC, PACKED, RACKS, SPREAD, NUMA, SHARES)
+"""One of each cluster."""

@@ -45,7 +45,7 @@ def best(demonstration: Demonstration, views: Sequence[JobView]) -> datetime | N
     """
     binds = sorted({pod.bound_at for view in views for pod in view.pods if pod.node and pod.bound_at})
     ends = [view.job.finished_at for view in views if view.job.finished_at]
-    later = [at for at in binds if at > min(ends)] if demonstration.after_first and ends else []
+    later = [at for at in binds if at >= min(ends)] if demonstration.after_first and ends else []
     return later[0] if later else max(binds, key=lambda at: _fullness(views, at), default=None)
 
 

@@ -130,10 +130,10 @@ DEMONSTRATIONS = (
             _("Only the revocable job may use the lent node. The ordinary job gets the cluster's own node."),
             _(
                 "When both run, the demonstration ends the hours of the zone. The plugin tdm evicts the revocable "
-                "job, and it continues on the own node later."
+                "job. Later it runs again on the cluster's own node."
             ),
         ),
-        watch=_("the zone: the first job fills it, is evicted, and runs again on the own node."),
+        watch=_("the zone: the first job fills it, is evicted, and later runs again on the other node."),
         stage=HOURS,
         acts=(
             DemoJob("revocable", {"worker": 4}, seconds=16, annotations=_REVOCABLE),
