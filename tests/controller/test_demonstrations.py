@@ -121,13 +121,13 @@ def test_demonstration_shows_the_difference(
     play: Callable[..., Play], people: tuple[Tenant, User], demonstration: Demonstration
 ) -> None:
     parts = [demonstration.without.name] if demonstration.without else []
-    words = [_shown(play(demonstration, without)) for without in ("", *parts)]
+    words = [_clause(play(demonstration, without)) for without in ("", *parts)]
     page = context.detail(demonstration.name, people[1])
     assert all(clause in page["difference"] for clause in words)
     assert len(set(words)) == len(words) == len(page["sides"])
 
 
-def _shown(played: Play) -> str:
+def _clause(played: Play) -> str:
     """The clause about a run, which must have gone as announced."""
     demonstration, view = played.demonstration, played.view
     outcome = demonstration.expected(played.run.without)
@@ -158,7 +158,7 @@ def test_page_draws_both_runs_and_says_what_differs(play: Callable[..., Play], p
 
 
 def test_demonstrations_with_other_nodes_share_a_cluster(play: Callable[..., Play]) -> None:
-    first, second, third = (_shown(play(get(name))) for name in ("links", "numa", "links"))
+    first, second, third = (_clause(play(get(name))) for name in ("links", "numa", "links"))
     assert first == third != second
 
 

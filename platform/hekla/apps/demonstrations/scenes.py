@@ -59,7 +59,7 @@ class DemoJob:
         }
 
 
-class Group(StrEnum):
+class Topic(StrEnum):
     """Demonstrations about one question, under one heading."""
 
     GANGS = "gangs"
@@ -69,14 +69,14 @@ class Group(StrEnum):
 
     @property
     def heading(self) -> Words:
-        return _GROUPS[self]
+        return _TOPICS[self]
 
 
-_GROUPS: Mapping[Group, Words] = {
-    Group.GANGS: _("Gangs and elastic jobs"),
-    Group.NODES: _("Choice of nodes"),
-    Group.CARDS: _("Cards and CPUs within a node"),
-    Group.ORDER: _("Order and shares"),
+_TOPICS: Mapping[Topic, Words] = {
+    Topic.GANGS: _("Gangs and elastic jobs"),
+    Topic.NODES: _("Choice of nodes"),
+    Topic.CARDS: _("Cards and CPUs within a node"),
+    Topic.ORDER: _("Order and shares"),
 }
 
 
@@ -124,7 +124,7 @@ class Demonstration:
     """
 
     name: str
-    group: Group
+    topic: Topic
     title: Words
     story: tuple[Words, ...]
     watch: Words

@@ -58,7 +58,7 @@ class CardMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class NumaCell:
+class CellCpus:
     """A NUMA cell of a node; a square for each of its CPUs."""
 
     name: Words
@@ -66,7 +66,7 @@ class NumaCell:
     count: int
 
 
-Part = Amount | LinkedCards | CardMemory | NumaCell
+Part = Amount | LinkedCards | CardMemory | CellCpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class StageNode:
     @property
     def cells(self) -> tuple[int, ...]:
         """The CPUs of its NUMA cells."""
-        return tuple(part.count for part in self.parts if isinstance(part, NumaCell))
+        return tuple(part.count for part in self.parts if isinstance(part, CellCpus))
 
     def config(self, name: str) -> dict[str, Any]:
         """Its entry in the configuration of the simulated backend."""

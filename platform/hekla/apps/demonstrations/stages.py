@@ -11,8 +11,8 @@ from hekla.apps.demonstrations.stage import (
     GPU,
     Amount,
     CardMemory,
+    CellCpus,
     LinkedCards,
-    NumaCell,
     Stage,
     StageNode,
     gpu_nodes,
@@ -41,7 +41,7 @@ def _cached(*names: str) -> StageNode:
 
 
 def _cells(*cpus: int) -> StageNode:
-    parts = tuple(NumaCell(format_lazy(_("cell {number}"), number=at), at, count) for at, count in enumerate(cpus))
+    parts = tuple(CellCpus(format_lazy(_("cell {number}"), number=at), at, count) for at, count in enumerate(cpus))
     numa = {"topology_policy": "best-effort", "cells": list(cpus)}
     return StageNode(parts, {"cpu": str(sum(cpus))}, more={"numa": numa})
 

@@ -44,36 +44,36 @@ class Side:
 def detail(name: str, user: User) -> dict[str, Any]:
     """Everything about a demonstration and its newest runs. Raises NotFound."""
     demonstration = catalogue.get(name)
-    ways = ["", *([demonstration.without.name] if demonstration.without else [])]
-    runs = {way: selectors.latest(name, user, way) for way in ways}
-    views = {way: run_view(demonstration, run) for way, run in runs.items() if run}
+    variants = ["", *([demonstration.without.name] if demonstration.without else [])]
+    runs = {variant: selectors.latest(name, user, variant) for variant in variants}
+    views = {variant: run_view(demonstration, run) for variant, run in runs.items() if run}
     newest = max(views.values(), key=lambda view: view.run.pk, default=None)
     seconds = max((view.seconds for view in views.values()), default=1.0)
     return {
         "demonstration": demonstration,
         "newest": newest,
         "run": newest.run if newest else None,
-        "sides": [_side(demonstration, way, views.get(way), seconds) for way in ways],
+        "sides": [_side(demonstration, variant, views.get(variant), seconds) for variant in variants],
         "axis_seconds": round(seconds),
         "timeline": timeline([view.job for view in newest.views]) if newest else [],
         "coming": len(demonstration.acts) - len(newest.views) if newest and newest.run.ended_at is None else 0,
-        "difference": difference(demonstration, views.get(""), views.get(ways[-1]) if len(ways) > 1 else None),
+        "difference": difference(demonstration, views.get(""), views.get(variants[-1]) if len(variants) > 1 else None),
     }
 
 
-def _side(demonstration: Demonstration, way: str, view: RunView | None, seconds: float) -> Side:
+def _side(demonstration: Demonstration, variant: str, view: RunView | None, seconds: float) -> Side:
     areas = view.areas if view else rooms.areas(demonstration.stage, [])
-    return Side(_title(demonstration, way), way, view, areas, view.bars(seconds) if view else ())
+    return Side(_title(demonstration, variant), variant, view, areas, view.bars(seconds) if view else ())
 
 
-def _title(demonstration: Demonstration, way: str) -> str:
+def _title(demonstration: Demonstration, variant: str) -> str:
     if demonstration.without is None:
         return _("Nodes")
-    if not way:
+    if not variant:
         return _("With %(name)s") % {"name": demonstration.without.name}
     if demonstration.instead:
-        return _("With %(other)s instead of %(name)s") % {"other": demonstration.instead, "name": way}
-    return _("Without %(name)s") % {"name": way}
+        return _("With %(other)s instead of %(name)s") % {"other": demonstration.instead, "name": variant}
+    return _("Without %(name)s") % {"name": variant}
 
 
 def difference(demonstration: Demonstration, whole: RunView | None, part: RunView | None) -> str:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from hekla.apps.demonstrations.scenes import Demonstration, Outcome
 from hekla.domain.phases import JobPhase
 from hekla.pages.demonstrations.job_views import JobView
-from hekla.pages.demonstrations.measures import Finding
+from hekla.pages.demonstrations.measures import RunResult
 
 
 def is_as_announced(
-    demonstration: Demonstration, outcome: Outcome, views: Sequence[JobView], found: Finding | None
+    demonstration: Demonstration, outcome: Outcome, views: Sequence[JobView], found: RunResult | None
 ) -> bool:
     """Whether all jobs completed, with the announced evictions and the announced value of the measure."""
     return (

@@ -7,7 +7,7 @@ from itertools import repeat
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.demonstrations.stage import Amount, CardMemory, LinkedCards, NumaCell, Part, Stage, StageNode, Words
+from hekla.apps.demonstrations.stage import Amount, CardMemory, CellCpus, LinkedCards, Part, Stage, StageNode, Words
 from hekla.domain.numa import pin
 from hekla.domain.resources import parse_quantity
 from hekla.pages.demonstrations.moments import HeldPod
@@ -81,7 +81,7 @@ def _holders(part: Part, pods: Sequence[HeldPod], cells: Sequence[Sequence[int]]
         case CardMemory():
             parts = ((pod.number, card) for pod in pods for card in pod.cards if card["index"] == part.card)
             return _flat((number, round(card["part_mib"] / part.mebibytes)) for number, card in parts)
-        case NumaCell():
+        case CellCpus():
             return _flat((pod.number, pinned[part.cell]) for pod, pinned in zip(pods, cells, strict=True))
 
 

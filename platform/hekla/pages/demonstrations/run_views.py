@@ -10,7 +10,7 @@ from hekla.apps.demonstrations.scenes import Demonstration
 from hekla.lib import clock
 from hekla.pages.demonstrations import moments, outcomes, rooms
 from hekla.pages.demonstrations.job_views import JobView, job_views
-from hekla.pages.demonstrations.measures import Evidence, Finding, finding
+from hekla.pages.demonstrations.measures import Evidence, RunResult, finding
 from hekla.pages.demonstrations.rooms import DrawnArea
 
 
@@ -46,7 +46,7 @@ class RunView:
     views: Sequence[JobView]
     areas: Sequence[DrawnArea]
     at_seconds: int | None
-    found: Finding | None
+    found: RunResult | None
     is_as_announced: bool
 
     @property

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.demonstrations.scenes import DemoJob, Demonstration, Group, Measure, Outcome, Without
+from hekla.apps.demonstrations.scenes import DemoJob, Demonstration, Measure, Outcome, Topic, Without
 from hekla.apps.demonstrations.stages import LINKS, NUMA, SHARING
 from hekla.domain.cards import MEMORY, NUMBER
 
@@ -11,7 +11,7 @@ _SIX_GIB = 6 * 1024
 DEMONSTRATIONS = (
     Demonstration(
         name="numa",
-        group=Group.CARDS,
+        topic=Topic.CARDS,
         title=_("Pods within a NUMA cell"),
         story=(
             _("Two nodes have 16 CPUs each: one in four NUMA cells, the other in two. A pod needs eight CPUs."),
@@ -36,7 +36,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="links",
-        group=Group.CARDS,
+        topic=Topic.CARDS,
         title=_("Cards with fast links"),
         story=(
             _("A node has four cards. Cards 0 and 2 have a fast link, and so have 1 and 3. Two jobs need two each."),
@@ -58,7 +58,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="sharing",
-        group=Group.CARDS,
+        topic=Topic.CARDS,
         title=_("Jobs that share a card"),
         story=(
             _("Two cards have 16 GiB of memory each. Five jobs request 6 GiB of a card each."),

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.demonstrations.scenes import DemoJob, Demonstration, Group, Measure, Outcome, Without
+from hekla.apps.demonstrations.scenes import DemoJob, Demonstration, Measure, Outcome, Topic, Without
 from hekla.apps.demonstrations.stages import ELASTIC, GANGS
 
 _TEN = {"worker": 10}
@@ -10,7 +10,7 @@ _TEN = {"worker": 10}
 DEMONSTRATIONS = (
     Demonstration(
         name="gangs",
-        group=Group.GANGS,
+        topic=Topic.GANGS,
         title=_("Two gangs, room for one"),
         story=(
             _(
@@ -28,7 +28,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="elastic-at-once",
-        group=Group.GANGS,
+        topic=Topic.GANGS,
         title=_("Two elastic jobs at the same time"),
         story=(
             _(
@@ -46,7 +46,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="elastic-same-queue",
-        group=Group.GANGS,
+        topic=Topic.GANGS,
         title=_("Preemption of an elastic job in its queue"),
         story=(
             _("A job with a minimum of five workers runs ten of them on all ten GPUs."),
@@ -68,7 +68,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="elastic-other-queue",
-        group=Group.GANGS,
+        topic=Topic.GANGS,
         title=_("Reclaim of borrowed resources from an elastic job"),
         story=(
             _("A job of one queue runs ten workers on ten GPUs. Five of the GPUs are borrowed from an empty queue."),

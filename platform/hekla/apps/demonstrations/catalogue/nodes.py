@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.demonstrations.scenes import DemoJob, Demonstration, Group, Measure, Outcome, Without
+from hekla.apps.demonstrations.scenes import DemoJob, Demonstration, Measure, Outcome, Topic, Without
 from hekla.apps.demonstrations.stages import (
     COLOCATION,
     DATA,
@@ -27,7 +27,7 @@ _FOUR_CPUS = {"cpu": "4", "memory": "4Gi"}
 DEMONSTRATIONS = (
     Demonstration(
         name="packed",
-        group=Group.NODES,
+        topic=Topic.NODES,
         title=_("Small jobs packed to leave room for a large one"),
         story=(
             _("Three jobs of one GPU run on three nodes of four GPUs. Then a job needs four GPUs of one node."),
@@ -46,7 +46,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="spread",
-        group=Group.NODES,
+        topic=Topic.NODES,
         title=_("A service spread over all nodes"),
         story=(
             _("A service of four workers starts on four empty nodes of four GPUs."),
@@ -62,7 +62,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="together",
-        group=Group.NODES,
+        topic=Topic.NODES,
         title=_("Parameter servers next to their workers"),
         story=(
             _(
@@ -84,7 +84,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="racks",
-        group=Group.NODES,
+        topic=Topic.NODES,
         title=_("Gangs that stay within a rack"),
         story=(
             _("Two jobs of eight workers run on four nodes of four GPUs, two nodes in each of two racks."),
@@ -101,7 +101,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="data",
-        group=Group.NODES,
+        topic=Topic.NODES,
         title=_("Jobs next to their data"),
         story=(
             _("One node caches the data set “images”, another one “speech”. Two jobs read one of them each."),
@@ -123,7 +123,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="hours",
-        group=Group.NODES,
+        topic=Topic.NODES,
         title=_("Nodes that are lent for some hours"),
         story=(
             _("One node belongs to the cluster. The other is lent during the hours of its zone (time division)."),
@@ -146,7 +146,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="colocation",
-        group=Group.NODES,
+        topic=Topic.NODES,
         title=_("Offline work on unused CPUs of a service"),
         story=(
             _("A service requests all eight CPUs of a node, but uses half of them."),

@@ -2,13 +2,13 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.demonstrations.scenes import DemoJob, Demonstration, Group, Measure, Outcome, Without
+from hekla.apps.demonstrations.scenes import DemoJob, Demonstration, Measure, Outcome, Topic, Without
 from hekla.apps.demonstrations.stages import DEADLINE, HIERARCHY, RESERVATION, SHARES
 
 DEMONSTRATIONS = (
     Demonstration(
         name="shares",
-        group=Group.ORDER,
+        topic=Topic.ORDER,
         title=_("Equal dominant shares of CPU and memory"),
         story=(
             _("A node has 9 CPUs and 18 GiB. Pods of one job need 1 CPU and 4 GiB, those of another 3 CPUs and 1 GiB."),
@@ -30,7 +30,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="hierarchy",
-        group=Group.ORDER,
+        topic=Topic.ORDER,
         title=_("Shares of a hierarchy of queues (HDRF)"),
         story=(
             _(
@@ -52,7 +52,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="deadline",
-        group=Group.ORDER,
+        topic=Topic.ORDER,
         title=_("A job that may wait only so long"),
         story=(
             _(
@@ -75,7 +75,7 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="reservation",
-        group=Group.ORDER,
+        topic=Topic.ORDER,
         title=_("Nodes reserved for a large job"),
         story=(
             _("Two small jobs run on two GPUs. A large job that needs both waits, and then two more small jobs."),
