@@ -204,6 +204,7 @@ MACHINES: dict[str, Call] = {
     "clusters.create_environment": lambda w, by: clusters.create_environment(
         name="new", description="", requirements="", **_acts(by)
     ),
+    "clusters.forget_nodes": lambda w, by: clusters.forget_nodes(_spare(), **_acts(by)),
     "clusters.change_environment": lambda w, by: clusters.change_environment(
         Environment.objects.get(), {"description": "new"}, **_acts(by)
     ),

@@ -20,7 +20,8 @@ from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS
 from hekla.apps.demonstrations.models import DemoRun
 from hekla.apps.demonstrations.scenes import Demonstration
 from hekla.apps.demonstrations.services import PAUSE_SECONDS
-from hekla.apps.demonstrations.stages import ELASTIC, GANGS, STAGES, Stage
+from hekla.apps.demonstrations.stage import Stage
+from hekla.apps.demonstrations.stages import ELASTIC, GANGS, STAGES
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
@@ -133,11 +134,59 @@ def test_start_without_a_plugin_changes_the_policy_of_the_stage(with_stages: Peo
     assert run.without == "network-topology-aware"
     assert "network-topology-aware" not in cluster_questions.policy_text(run.cluster)
     page = alice.get(answer["Location"]).content.decode()
-    assert "without network-topology-aware" in page
+    whole, part = page.split('id="demonstration-side-without"')
+    assert ("Not started yet." in whole, "The nodes now." in part) == (True, True)
     assert 'aria-label="node-1: free: 4"' in page
     alice.post(address)
     assert DemoRun.objects.count() == 1, "one at a time"
     assert "network-topology-aware" not in cluster_questions.policy_text(run.cluster)
+
+
+def test_ended_run_shows_its_nodes_as_they_were(with_stages: People, as_: As) -> None:
+    started = clock.now()
+    run = services.start("gangs", tenant=with_stages.lab, user=with_stages.alice, now=started)
+    first, second = run.jobs.order_by("id")
+    for job, after in ((first, 2), (second, 14)):
+        begin, end = (started + timedelta(seconds=after + more) for more in (1, 11))
+        for index in range(4):
+            facts = {"phase": "succeeded", "node": f"node-{index // 2 + 1}", "bound_at": begin, "finished_at": end}
+            Pod.objects.create(
+                job=job, task="worker", index=index, attempt=1, version=1, slot=index, created_at=started, **facts
+            )
+        Job.objects.filter(pk=job.pk).update(phase="completed", started_at=begin, finished_at=end)
+    services.advance_all(now=started + timedelta(seconds=30))
+    page = as_(with_stages.bob).get(reverse("demonstrations:detail", args=["gangs"])).content.decode()
+    assert "The nodes 3 s after the start. This run has ended." in page
+    assert 'aria-label="node-1: job 1: 2, free: 0"' in page
+    assert "In this run, job 2 waited 15 s, until 1 of 1 other jobs had ended." in page
+    assert "Start again" in page
+    assert "Unexpected result" not in page
+
+
+def test_page_shows_both_sides_before_both_have_run(with_stages: People, as_: As) -> None:
+    services.start("links", tenant=with_stages.lab, user=with_stages.alice, now=clock.now())
+    page = as_(with_stages.alice).get(reverse("demonstrations:detail", args=["links"])).content.decode()
+    assert "With deviceshare" in page
+    assert "Without deviceshare" in page
+    assert page.count('aria-label="node-1, fast link 1: free: 2"') == 2
+    assert "Not started yet." in page
+    assert "Hekla does not measure links" in page
+
+
+def test_hours_of_the_zone_end_once(with_stages: People) -> None:
+    now = clock.now()
+    run = services.start("hours", tenant=with_stages.lab, user=with_stages.alice, now=now)
+    for job in run.jobs.all():
+        for index in range(4):
+            facts = {"phase": "running", "started_at": now - timedelta(minutes=1)}
+            Pod.objects.create(
+                job=job, task="worker", index=index, attempt=1, version=1, slot=index, created_at=now, **facts
+            )
+    before = cluster_questions.policies(run.cluster).count()
+    for _ in range(2):
+        services.advance_all(now=now)
+    assert cluster_questions.policies(run.cluster).count() == before + 1
+    assert f"-{now:%H:%M}" in str(cluster_questions.policy_text(run.cluster))
 
 
 def test_only_what_is_offered_can_be_left_out(with_stages: People, as_: As) -> None:
@@ -301,7 +350,7 @@ def test_stage_configuration_is_valid(stage: Stage) -> None:
     from hekla.backends.simulated.config import SimulatedConfig
 
     assert [node.name for node in parse_config(SimulatedConfig, stage.config).nodes] == [
-        f"node-{number}" for number in range(1, len(stage.gpus) + 1)
+        f"node-{number}" for number in range(1, len(stage.nodes) + 1)
     ]
     left_out = [one.without.name for one in DEMONSTRATIONS if one.stage is stage and one.without]
     whole = policy.parse(stage.policy())

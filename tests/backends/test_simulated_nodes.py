@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from hekla.backends.base import PodKey, PodOrder
 from hekla.backends.kind import BackendContext
 from hekla.backends.registry import open_backend
 from hekla.domain.errors import Invalid
+from hekla.domain.numa import pin
+from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
 from hekla.lib.clock import now
 
@@ -49,3 +52,40 @@ def test_invalid_size_of_an_image_is_refused(tmp_path) -> None:
     with pytest.raises(Invalid) as refusal:
         opened(tmp_path, images={"tool:1": "huge"})
     assert [problem.path for problem in refusal.value.problems] == ["config.nodes.0.images"]
+
+
+@pytest.mark.parametrize(
+    ("free", "cpus", "parts"),
+    [
+        ((4, 8), 6, (0, 6)),
+        ((8, 8), 8, (8, 0)),
+        ((4, 4, 4), 8, (4, 4, 0)),
+        ((2, 4), 6, (2, 4)),
+        ((2, 2), 6, (0, 0)),
+        ((), 6, ()),
+    ],
+)
+def test_pods_are_pinned_to_the_fewest_cells(free: tuple[int, ...], cpus: int, parts: tuple[int, ...]) -> None:
+    assert pin(free, cpus) == parts
+
+
+def test_pinned_cpus_are_in_use_until_the_pod_ends(tmp_path) -> None:
+    backend = opened(tmp_path, numa={"topology_policy": "restricted", "cells": [4, 8]})
+    key = PodKey("job", "worker", 0, 1)
+    start(backend, key, cpus="6")
+    start(backend, PodKey("job", "worker", 1, 1), cpus="1500m")
+    assert numa(backend) == ("restricted", "static", ((4, 4), (8, 2)))
+    again = opened(tmp_path, numa={"topology_policy": "restricted", "cells": [4, 8]})
+    assert numa(again) == numa(backend), "from the journal"
+    backend.remove("job")
+    assert numa(backend) == ("restricted", "static", ((4, 4), (8, 8)))
+
+
+def start(backend: Any, key: PodKey, *, cpus: str) -> None:
+    order = PodOrder(key, "n", ("train",), "", resources=Resources.parse({"cpu": cpus}))
+    assert [error for _order, error in backend.start_many([order], heartbeat=lambda: None)] == [None]
+
+
+def numa(backend: Any) -> tuple[Any, ...]:
+    (node,) = backend.nodes()
+    return node.numa.topology_policy, node.numa.cpu_policy, node.numa.cells

@@ -3,8 +3,11 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from tests.e2e.conftest import HeklaServer
+
+from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS
+from hekla.apps.demonstrations.scenes import Demonstration
 
 pytestmark = pytest.mark.browser
 
@@ -26,16 +29,43 @@ def test_one_button_runs_two_gangs_in_sequence(hekla: HeklaServer, page: Page) -
     expect(page.get_by_role("button", name="Start again")).to_be_visible()
 
 
-def test_drawing_shows_racks_with_and_without_the_plugin(hekla: HeklaServer, page: Page) -> None:
+def test_drawings_and_a_sentence_show_the_difference(hekla: HeklaServer, page: Page) -> None:
     page.goto("/demonstrations/racks/")
     page.get_by_role("button", name="Start on the simulated cluster").press("Enter")
-    nodes = page.locator("#demonstration-room").get_by_role("img")
-    for number in (1, 2):
-        expect(page.locator(f".slot-of-job-{number}")).to_have_count(8, timeout=20_000)
-    for at in range(4):
-        expect(nodes.nth(at)).to_have_accessible_name(re.compile(r"node-\d: job [12]: 4 GPUs, free: 0"))
-    expect(page.locator("#demonstration-run")).to_contain_text("Each job had its own rack", timeout=60_000)
-    page.get_by_role("button", name="Start without network-topology-aware").press("Enter")
-    expect(page.get_by_text("without network-topology-aware", exact=True)).to_be_visible()
+    whole, part = page.locator("#demonstration-side"), page.locator("#demonstration-side-without")
+    _each_job_fills_a_rack(whole)
     result = page.locator("#demonstration-run")
-    expect(result).to_contain_text("the workers of each job were in both racks", timeout=60_000)
+    expect(result).to_contain_text("no job had pods in more than 1 rack", timeout=60_000)
+    _each_job_fills_a_rack(whole)
+    page.get_by_role("button", name="Start without network-topology-aware").press("Enter")
+    expect(part).to_contain_text("The nodes now.")
+    expect(result).to_contain_text("; without it, a job had pods in 2 racks.", timeout=60_000)
+    expect(part.get_by_role("img", name=re.compile("job 1: 2, job 2: 2")).first).to_be_visible()
+    _each_job_fills_a_rack(whole)
+
+
+def _each_job_fills_a_rack(side: Locator) -> None:
+    for at in range(4):
+        number = at // 2 + 1
+        name = re.compile(rf"node-\d: job {number}: 4, free: 0|node-\d: job {3 - number}: 4, free: 0")
+        expect(side.get_by_role("img").nth(at)).to_have_accessible_name(name, timeout=20_000)
+
+
+OTHERS = [one for one in DEMONSTRATIONS if one.without and one.name != "racks"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("demonstration", OTHERS, ids=lambda one: one.name)
+def test_each_demonstration_shows_its_difference(hekla: HeklaServer, page: Page, demonstration: Demonstration) -> None:
+    page.goto(f"/demonstrations/{demonstration.name}/")
+    page.get_by_role("button", name="Start on the simulated cluster").press("Enter")
+    _ended(page.locator("#demonstration-side"))
+    page.get_by_role("button", name=re.compile("^Start (without|with .* instead of) ")).press("Enter")
+    _ended(page.locator("#demonstration-side-without"))
+    expect(page.locator("#demonstration-run")).to_contain_text("; without it, ")
+    expect(page.get_by_text("Unexpected result")).to_have_count(0)
+
+
+def _ended(side: Locator) -> None:
+    expect(side).to_contain_text("This run has ended.", timeout=120_000)
+    expect(side.locator(".slot-of-job-1").first).to_be_visible()

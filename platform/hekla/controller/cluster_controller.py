@@ -24,7 +24,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job
 from hekla.apps.usage import services as usage
-from hekla.backends.base import BackendError
+from hekla.backends.base import Backend, BackendError
 from hekla.controller import (
     cluster_objects,
     decisions,
@@ -95,6 +95,7 @@ class ClusterController:
         self._extenders = ExtenderCalls()
         self._acted_on = -1
         self._nodes = Timer(timedelta(seconds=10))
+        self._nodes_of: Backend | None = None
         self.full_look = Timer(timedelta(seconds=5))
         self._measuring = Timer(pod_metrics.EVERY)
         self.measuring_nodes = Timer(node_usage.EVERY)
@@ -172,10 +173,10 @@ class ClusterController:
         lease = LeaseContext(cluster.pk, epoch, backend_of(cluster), self.state)
         # 2. Observe external pods and nodes.
         external_pods.observe_external_pods(cluster, lease, now=now)
-        if self._nodes.is_due(now):
+        if self._nodes.is_due(now) or self._nodes_of is not lease.backend:
             nodes.refresh(cluster, epoch, lease.backend, now=now)
             self.state.needs_devices = cluster_objects.policy_needs_devices(cluster)
-            self._nodes.done_at = now
+            self._nodes.done_at, self._nodes_of = now, lease.backend
         self._measure_nodes(lease, now)
         # 3. If the cluster has its own scheduler, follow its jobs: there is nothing to decide.
         if lease.backend.delegated is not None:

@@ -1,7 +1,9 @@
 """The NUMA cells of a node: parts whose CPUs are close to their memory, to which a kubelet pins pods."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
 from typing import Any
 
 MAX_CELLS, MAX_CPUS = 8, 4096
@@ -29,3 +31,23 @@ class NumaTopology:
         """As rows of nodes store it."""
         cells = [{"cpus": cpus, "free": free} for cpus, free in self.cells]
         return {"topology_policy": self.topology_policy, "cpu_policy": self.cpu_policy, "cells": cells}
+
+
+def pin(free: Sequence[int], cpus: int) -> tuple[int, ...]:
+    """How many CPUs of each cell a kubelet pins a pod to, by the free CPUs of the cells.
+
+    It takes the fewest cells that have enough, then the lowest. No cells have enough: the pod is pinned to none.
+    """
+    for size in range(1, min(len(free), MAX_CELLS) + 1):
+        for chosen in combinations(range(len(free)), size):
+            if sum(free[cell] for cell in chosen) >= cpus:
+                return _parts(free, chosen, cpus)
+    return (0,) * len(free)
+
+
+def _parts(free: Sequence[int], chosen: Sequence[int], cpus: int) -> tuple[int, ...]:
+    parts = [0] * len(free)
+    for cell in chosen:
+        parts[cell] = min(free[cell], cpus)
+        cpus -= parts[cell]
+    return tuple(parts)

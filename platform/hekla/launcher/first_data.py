@@ -112,8 +112,10 @@ def _add_demo(now: datetime) -> None:
 
 def _add_stages(now: datetime) -> None:
     """Create the simulated clusters of the demonstrations, so that everybody can start one."""
+    there = set(clusters.all_clusters().values_list("name", flat=True))  # a demonstration may be running on them
     for stage in STAGES:
-        demonstrations.set_up(stage, now=now)
+        if stage.name not in there:
+            demonstrations.set_up(stage, now=now)
 
 
 def _demo_tenant(slug: str, name: str, members: list[User], now: datetime) -> Tenant:

@@ -271,6 +271,18 @@ def lose_node(node: Node, *, epoch: int, now: datetime) -> None:
         _tell(cluster, event, CONTROLLER, now)
 
 
+def forget_nodes(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
+    """Delete what is known of the nodes, after a change of the configuration; the controller looks again.
+
+    Raises Forbidden.
+    """
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
+    with unit_of_work():
+        for node in selectors.nodes(cluster):
+            node.delete()
+            _tell(cluster, events.NodeChanged(node=node.name, ready=False, present=False), actor, now)
+
+
 def cordon(node: Node, *, cordoned: bool, actor: Actor, now: datetime) -> None:
     """Cordon a node, so that it gets no new pods, or uncordon it. Raises Forbidden."""
     accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)

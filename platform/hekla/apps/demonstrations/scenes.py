@@ -6,8 +6,9 @@ from enum import StrEnum
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.demonstrations.stages import GPU, SPEED, Stage
+from hekla.apps.demonstrations.stage import GPU, SPEED, Stage
 from hekla.domain.jobspec import JobSpec
 
 Words = str | Promise
@@ -18,7 +19,8 @@ _CPU_PER_GPU = 4
 class DemoJob:
     """One job. `roles`: replicas by task; `seconds`: run time of its pods; `queue`: index in the stage's queues;
     `least`: its minimum of pods; `later`: it is submitted when all pods of the previous job have been running for
-    a while. `fields`: more of its spec.
+    a while. `resources`: of each pod; by default `gpus`, with CPUs. `fields`: more of its spec; `task_fields`: more of
+    each task.
     """
 
     name: str
@@ -29,7 +31,9 @@ class DemoJob:
     later: bool = False
     annotations: Mapping[str, str] = field(default_factory=dict)
     gpus: int = 1
+    resources: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
+    task_fields: Mapping[str, Any] = field(default_factory=dict)
 
     def spec(self, name: str, stage: Stage) -> JobSpec:
         """The job to submit, with this name."""
@@ -49,28 +53,54 @@ class DemoJob:
             "name": role,
             "replicas": replicas,
             "command": ["train"],
-            "resources": {"cpu": str(_CPU_PER_GPU * self.gpus), GPU: str(self.gpus)},
+            "resources": dict(self.resources) or {"cpu": str(_CPU_PER_GPU * self.gpus), GPU: str(self.gpus)},
             "env": {"HEKLA_SIM_SECONDS": str(self.seconds * SPEED)},
+            **self.task_fields,
         }
 
 
-class Announcement(StrEnum):
-    """What is true when all jobs of a run have completed."""
+class Topic(StrEnum):
+    """Demonstrations about one question, under one heading."""
 
-    ONE_BY_ONE = "each job started after the previous one had ended"
-    ONE_NODE = "all pods of a job were on one node"
-    SEVERAL_NODES = "the pods of a job were on several nodes"
-    ONE_RACK = "all pods of a job were in one rack"
-    SEVERAL_RACKS = "the pods of a job were in several racks"
-    LAST_AT_ONCE = "the last job started before another had ended"
-    LAST_WAITED = "the last job started after another had ended"
+    GANGS = "gangs"
+    NODES = "nodes"
+    CARDS = "cards"
+    ORDER = "order"
+
+    @property
+    def heading(self) -> Words:
+        return _TOPICS[self]
+
+
+_TOPICS: Mapping[Topic, Words] = {
+    Topic.GANGS: _("Gangs and elastic jobs"),
+    Topic.NODES: _("Choice of nodes"),
+    Topic.CARDS: _("Cards and CPUs within a node"),
+    Topic.ORDER: _("Order and shares"),
+}
+
+
+class Measure(StrEnum):
+    """What is measured of a run; a whole number each. The subject is a job of the demonstration."""
+
+    NODES = "the most nodes of a job"
+    RACKS = "the most racks of a job"
+    CELLS = "the most NUMA cells of a pod"
+    LINKED = "jobs whose cards all have fast links"
+    CARD_MEMORY = "the most GiB of one card that jobs held together"
+    ENDED = "other jobs that had ended when the subject started"
+    RANK = "the place of the subject in the order of starts"
+    HELD = "GPUs of the subject when most jobs ran"
+    SHARE = "the smallest dominant share when most jobs ran, in per cent"
+    AT_DATA = "pods on nodes that cache their data"
+    UNTIL_END = "pods that ran to their end in the zone"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ends: `evicted` pods of each job, all by `action`; none if empty."""
+    """How a run ends: the `value` of the measure, and `evicted` pods of each job, all by `action`; none if empty."""
 
-    announcements: frozenset[Announcement] = frozenset()
+    value: int
     evicted: tuple[int, ...] = ()
     action: str = ""
 
@@ -80,33 +110,47 @@ class Without:
     """The same demonstration without one plugin or action of the policy, for comparison."""
 
     name: str
-    lesson: Words
     outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """One demonstration. `story`: what will happen, and why it matters; `watch`: what to watch; `lesson`: the result.
+    """One demonstration. `story`: what will happen, and why it matters; `watch`: what to watch; `inputs`: where other
+    clusters get what the plugin reads.
 
-    If nothing disturbs it, its jobs complete with the `outcome`.
+    If nothing disturbs it, its jobs complete with the `outcome`. `subject`: the number of the job that is measured, if
+    the measure is about one; by default the last. `after_first`: the drawing shows who is next when the first job has
+    ended, instead of the most jobs.
     """
 
     name: str
+    topic: Topic
     title: Words
     story: tuple[Words, ...]
     watch: Words
-    lesson: Words
     stage: Stage
     acts: tuple[DemoJob, ...]
-    outcome: Outcome = Outcome()
+    measure: Measure
+    outcome: Outcome
     without: Without | None = None
+    subject: int = 0
+    after_first: bool = False
+    inputs: Words = ""
 
     def has(self, without: str) -> bool:
         """Whether it can run without this plugin or action; empty: with all of them."""
         return not without or (self.without is not None and self.without.name == without)
 
-    def expected(self, without: str) -> tuple[Outcome, Words]:
-        """The outcome and the lesson of a run."""
-        if without and self.without is not None:
-            return self.without.outcome, self.without.lesson
-        return self.outcome, self.lesson
+    def expected(self, without: str) -> Outcome:
+        """The outcome of a run."""
+        return self.without.outcome if without and self.without else self.outcome
+
+    @property
+    def instead(self) -> str:
+        """The plugin that takes the place of the one that is left out; empty: none."""
+        return self.stage.instead.get(self.without.name, "") if self.without else ""
+
+    @property
+    def subject_number(self) -> int:
+        """The number of the job that is measured, from 1."""
+        return self.subject or len(self.acts)

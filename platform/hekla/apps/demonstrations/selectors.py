@@ -14,9 +14,9 @@ def visible_to(user: User) -> QuerySet[DemoRun]:
     return DemoRun.objects.filter(tenant__in=tenancy.visible_to(user)).select_related("owner", "tenant").order_by("-id")
 
 
-def latest(demonstration: str, user: User) -> DemoRun | None:
-    """The newest run of a demonstration that the person may see, or None."""
-    return visible_to(user).filter(demonstration=demonstration).first()
+def latest(demonstration: str, user: User, without: str) -> DemoRun | None:
+    """The newest run without this plugin or action (empty: with all) that the person may see, or None."""
+    return visible_to(user).filter(demonstration=demonstration, without=without).first()
 
 
 def in_progress() -> QuerySet[DemoRun]:

@@ -16,7 +16,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.demonstrations import catalogue, selectors
 from hekla.apps.demonstrations.models import DemoRun
 from hekla.apps.demonstrations.scenes import DemoJob, Demonstration
-from hekla.apps.demonstrations.stages import Stage
+from hekla.apps.demonstrations.stage import Stage
 from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
@@ -111,7 +111,7 @@ def set_up(stage: Stage, without: str = "", *, actor: Actor = PLATFORM, now: dat
         if clusters.policy_text(cluster) != policy:
             cluster_services.set_policy(cluster, policy, note="", by=None, actor=actor, now=now)
         for name in stage.queues:
-            _set_up_queue(name, cluster, actor, now)
+            _set_up_queue(name, stage, cluster, actor, now)
     return cluster
 
 
@@ -124,13 +124,15 @@ def _set_up_cluster(stage: Stage, actor: Actor, now: datetime) -> Cluster:
         raise StageInUse(_("The cluster %s is not simulated. Demonstrations do not use it.") % stage.name)
     if cluster.config != stage.config:
         cluster_services.change(cluster, {"config": stage.config}, actor=actor, now=now)
+        cluster_services.forget_nodes(cluster, actor=actor, now=now)  # or jobs that need the new ones were refused
     return cluster
 
 
-def _set_up_queue(name: str, cluster: Cluster, actor: Actor, now: datetime) -> None:
+def _set_up_queue(name: str, stage: Stage, cluster: Cluster, actor: Actor, now: datetime) -> None:
     queue = queues.all_queues().filter(name=name).first()
     if queue is None:
-        queue_services.create(cluster=cluster, name=name, actor=actor, now=now)
+        values = stage.queue_values.get(name)
+        queue_services.create(cluster=cluster, name=name, values=values, actor=actor, now=now)
     elif queue.cluster_id != cluster.pk:
         raise StageInUse(
             _("The queue %s belongs to another cluster. The demonstration needs a queue with this name.") % name
@@ -150,6 +152,7 @@ def _advance(pk: int, now: datetime) -> None:
             return
         try:
             _submit_what_is_due(run, catalogue.get(run.demonstration), now)
+            _end_hours_if_due(run, catalogue.get(run.demonstration), now)
         except HeklaError as refusal:  # for example a closed queue; the run ends with the jobs it has
             log.warning("run %s cannot go on now: %s", run, refusal)
         if all(job.is_final for job in run.jobs.all()):
@@ -165,6 +168,16 @@ def _submit_what_is_due(run: DemoRun, demonstration: Demonstration, now: datetim
             return
         # Time decides the order of jobs, so no two get the same time.
         submitted.append(_submit(run, demonstration, act, now + timedelta(microseconds=len(submitted))))
+
+
+def _end_hours_if_due(run: DemoRun, demonstration: Demonstration, now: datetime) -> None:
+    """End the hours of lent nodes when all jobs have been running for a while."""
+    stage, submitted = demonstration.stage, selectors.jobs_of(run)
+    if not stage.has_hours or len(submitted) < len(demonstration.acts):
+        return
+    before, ended = stage.policy(run.without), stage.policy(run.without, closed_at=now)
+    if clusters.policy_text(run.cluster) == before != ended and all(_runs_whole(job, now) for job in submitted):
+        cluster_services.set_policy(run.cluster, ended, note="", by=None, actor=PLATFORM, now=now)
 
 
 def _submit(run: DemoRun, demonstration: Demonstration, act: DemoJob, now: datetime) -> Job:

@@ -10,7 +10,8 @@ import itertools
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import repeat
 
 from hekla.backends.base import (
     Backend,
@@ -32,12 +33,14 @@ from hekla.backends.simulated.node_usage import usage_of_nodes
 from hekla.backends.simulated.pod_plan import PodPlan, plan_pod, plan_tombstone
 from hekla.domain.addresses import Replica
 from hekla.domain.cluster_objects import ObjectFacts
+from hekla.domain.numa import NumaTopology, pin
 from hekla.domain.phases import PodPhase
 
 FIRST_ADDRESS = ipaddress.IPv4Address("10.64.0.1")
 SLOTS = 2**22 - 2
 MAX_RETAINED_CHANGES = 500_000
 MIN_ENTRIES_TO_REWRITE = 10_000
+_MILLI = 1000
 
 
 class SimulatedBackend(Backend):
@@ -47,6 +50,7 @@ class SimulatedBackend(Backend):
         self._config = config
         self._nodes = tuple(node for entry in self._config.nodes for node in entry.nodes())
         self._objects = tuple(map(device_facts, self._config.devices))
+        self._cells = {node.name: node.numa for node in self._nodes if node.numa}
         self._clock = context.clock
         self._journal = SimulationJournal(context.home / "simulated" / context.cluster / "journal.jsonl")
         self._turn = threading.Condition()
@@ -61,8 +65,12 @@ class SimulatedBackend(Backend):
         return self
 
     def nodes(self) -> Sequence[NodeInfo]:
-        """The nodes of the configuration."""
-        return self._nodes
+        """The nodes of the configuration, with the CPUs that are free in their NUMA cells now."""
+        if not self._cells:
+            return self._nodes
+        with self._turn:
+            self._catch_up()
+            return tuple(replace(node, numa=self._numa(node.name)) for node in self._nodes)
 
     def measure_nodes(self) -> Sequence[NodeMetrics]:
         """The usage in the configuration, and that of the running pods."""
@@ -94,7 +102,7 @@ class SimulatedBackend(Backend):
         with self._turn, self._journal.writing():
             self._catch_up()
             if order.key not in self._pods:
-                self._write({"plan": _to_entry(course)})
+                self._write({"plan": _to_entry(replace(course, pinned=self._pin(order)))})
 
     def start_many(
         self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
@@ -196,6 +204,7 @@ class SimulatedBackend(Backend):
     def _reset(self) -> None:
         self._pods: dict[PodKey, PodPlan] = {}
         self._jobs: dict[str, set[PodKey]] = {}
+        self._pinned: dict[str, dict[PodKey, PodPlan]] = {}
         self._forgotten: set[PodKey] = set()
         self._events: list[tuple[float, int, PodKey]] = []
         self._order = itertools.count()  # a tie-breaker for events at the same time: keys cannot be compared
@@ -232,6 +241,8 @@ class SimulatedBackend(Backend):
         key = course.key
         self._pods[key] = course
         self._jobs.setdefault(key.job, set()).add(key)
+        if course.pinned:
+            self._pinned.setdefault(course.node, {})[key] = course
         self._changes.append(key)
         for at in (course.runs_at, course.ends_at):
             heapq.heappush(self._events, (at, next(self._order), key))
@@ -241,6 +252,26 @@ class SimulatedBackend(Backend):
             yield {"plan": _to_entry(course)}
         if self._forgotten:
             yield {"forget": [list(_key_fields(key)) for key in self._forgotten]}
+
+    # NUMA cells
+
+    def _numa(self, node: str) -> NumaTopology | None:
+        """The cells of a node, with their free CPUs."""
+        if (numa := self._cells.get(node)) is None:
+            return None
+        now, pinned = self._now(), self._pinned.get(node, {})
+        for key in [key for key, course in pinned.items() if course.phase(now).is_final]:
+            del pinned[key]
+        held = [course.pinned for course in pinned.values() if len(course.pinned) == len(numa.cells)]
+        used = map(sum, zip(*held, strict=True)) if held else repeat(0)
+        return replace(
+            numa, cells=tuple((cpus, cpus - part) for (cpus, _), part in zip(numa.cells, used, strict=False))
+        )
+
+    def _pin(self, order: PodOrder) -> tuple[int, ...]:
+        """The CPUs that the pod gets of each cell. As in a kubelet, only pods that request whole CPUs are pinned."""
+        numa, (cpus, rest) = self._numa(order.node), divmod(int(order.resources.amount("cpu")), _MILLI)
+        return pin([free for _cpus, free in numa.cells], cpus) if numa and not rest else ()
 
     # Changes
 
@@ -295,4 +326,4 @@ def _to_entry(course: PodPlan) -> Entry:
 
 
 def _from_entry(entry: Entry) -> PodPlan:
-    return PodPlan(**{**entry, "key": PodKey(*entry["key"])})
+    return PodPlan(**{**entry, "key": PodKey(*entry["key"]), "pinned": tuple(entry.get("pinned", ()))})

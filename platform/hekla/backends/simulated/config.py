@@ -11,6 +11,7 @@ from hekla.backends.config import BackendConfig, ClusterConfig, Quantities
 from hekla.domain.card_resources import product_labels
 from hekla.domain.cards import amounts, annotations
 from hekla.domain.cluster_objects import MAX_OBJECTS, ObjectFacts, ObjectKind, template_name
+from hekla.domain.numa import MAX_CELLS, MAX_CPUS, NumaTopology, TopologyPolicy
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint, TaintEffect
 from hekla.domain.translation import translate
@@ -61,6 +62,17 @@ def device_facts(document: Mapping[str, Any]) -> ObjectFacts:
         raise ValueError(translate("This is not a valid object: {error}", error=error)) from error
 
 
+class NumaConfig(BackendConfig):
+    """The NUMA cells of a node: the CPUs of each. Its simulated kubelet pins pods that request whole CPUs to cells."""
+
+    topology_policy: TopologyPolicy = TopologyPolicy.BEST_EFFORT
+    cells: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_CPUS)], ...], Field(min_length=1, max_length=MAX_CELLS)]
+
+    def topology(self) -> NumaTopology:
+        """Of a node without pods."""
+        return NumaTopology(str(self.topology_policy), "static", tuple((cpus, cpus) for cpus in self.cells))
+
+
 class SimulatedNodeConfig(BackendConfig):
     """One node, or `count` equal nodes, whose names get a number. `images`: sizes by name, as `{"tool:1": "5Gi"}`.
 
@@ -76,6 +88,7 @@ class SimulatedNodeConfig(BackendConfig):
     images: Annotated[Quantities, Field(max_length=100)] = {}
     cards: Cards = ()
     usage: Quantities | None = None
+    numa: NumaConfig | None = None
 
     def nodes(self) -> Iterator[NodeInfo]:
         """The nodes of this entry."""
@@ -86,9 +99,12 @@ class SimulatedNodeConfig(BackendConfig):
         images = {name: int(parse_quantity("memory", size)) for name, size in self.images.items()}
         notes = {**annotations(cards), **self.annotations}
         models = product_labels(cards)
+        numa = self.numa.topology() if self.numa else None
         for name in names:
             labels = {"kubernetes.io/hostname": name, **models, **self.labels}
-            yield NodeInfo(name, allocatable, labels, taints=taints, annotations=notes, images=images, cards=cards)
+            yield NodeInfo(
+                name, allocatable, labels, taints=taints, annotations=notes, images=images, cards=cards, numa=numa
+            )
 
 
 class SimulatedConfig(ClusterConfig):

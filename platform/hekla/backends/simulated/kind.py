@@ -17,5 +17,6 @@ KIND = BackendKind(
         Input.DEVICES: gettext_noop("devices in the cluster's configuration"),
         Input.NODE_IMAGES: gettext_noop("images in the cluster's configuration"),
         Input.NODE_USAGE: gettext_noop("usage in the cluster's configuration"),
+        Input.NUMA_CELLS: gettext_noop("NUMA cells in the cluster's configuration"),
     },
 )

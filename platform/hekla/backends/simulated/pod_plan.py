@@ -21,7 +21,7 @@ _LOG_STEPS = 10
 class PodPlan:
     """The plan of a pod. `stopped_for`: the reason if a stop ends it before `planned_end_at`.
 
-    `cpu`, `memory`: its requests.
+    `cpu`, `memory`: its requests. `pinned`: its CPUs in each NUMA cell of its node; empty if the node has none.
     """
 
     key: PodKey
@@ -36,6 +36,7 @@ class PodPlan:
     stopped_for: str | None = None
     cpu: float = 0.0
     memory: float = 0.0
+    pinned: tuple[int, ...] = ()
 
     def phase(self, at: float) -> PodPhase:
         """The phase at this instant."""

@@ -16,7 +16,7 @@ from hekla.pages.jobs.context import TaskStrip
 @dataclass(frozen=True, slots=True)
 class JobView:
     """One job of a run. `number`: from 1. `nodes`: the nodes of its newest attempts, with the number of pods on each;
-    `placed`: those of its pods that hold resources.
+    `pods`: all attempts; `current`: the newest ones.
     """
 
     number: int
@@ -28,7 +28,8 @@ class JobView:
     evictions: int
     actions: tuple[str, ...]
     nodes: tuple[tuple[str, int], ...]
-    placed: tuple[Pod, ...]
+    pods: tuple[Pod, ...]
+    current: tuple[Pod, ...]
 
 
 def job_views(run: DemoRun) -> list[JobView]:
@@ -54,5 +55,6 @@ def _view(number: int, job: Job, pods: Sequence[Pod]) -> JobView:
         evictions=len(evicted),
         actions=tuple(sorted({pod.stop_reason for pod in evicted})),
         nodes=tuple(sorted(Counter(pod.node for pod in current if pod.node).items())),
-        placed=tuple(pod for pod in pods if pod.node and not pod.is_final),
+        pods=tuple(pods),
+        current=tuple(current),
     )
