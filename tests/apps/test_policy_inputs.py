@@ -34,7 +34,7 @@ POLICY = "actions: allocate, shuffle\ntiers:\n- plugins: [{name: gang}, {name: p
 EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extender.predicateVerb: filter}}"
 REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
 WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
-MOST_QUERIES = 9
+MOST_QUERIES = 10
 FOUR_CPUS, NO_CPU = Resources.parse({"cpu": 4}), Resources.parse({"cpu": 0})
 TEMPLATE = {"metadata": {"namespace": "", "name": "one/"}, "spec": {"devices": {"requests": [{"name": "card"}]}}}
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
