@@ -7,9 +7,9 @@ written only in the version that was read, so nobody else's allocation is overwr
 import asyncio
 import contextlib
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
+from weakref import WeakValueDictionary
 
 from hekla.backends.base import BackendError, PodOrder, StartDelayed
 from hekla.backends.kubernetes.api import CONFLICT, ApiError, Json
@@ -40,7 +40,8 @@ class ClaimAllocation:
         self._client, self._store, self._layout = client, store, layout
         self._in_flight: set[Key] = set()
         """Devices of allocations that are being written."""
-        self._locks: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        """Of claims that are being allocated."""
         self._devices: tuple[object, Devices] = (None, Devices())
 
     async def missing(self, order: PodOrder) -> str:
@@ -62,7 +63,7 @@ class ClaimAllocation:
         names = [await self._name(pod, claim) for claim in order.settings.resource_claims]
         async with contextlib.AsyncExitStack() as stack:
             for name in sorted(set(names)):
-                await stack.enter_async_context(self._locks[pod.namespace, name])
+                await stack.enter_async_context(self._locks.setdefault((pod.namespace, name), asyncio.Lock()))
             claims = [self._claim(pod.namespace, name) for name in dict.fromkeys(names)]
             chosen = self._choose(claims, order.node, await self._labels(order.node))
             held = [one.device.key for found in chosen.values() for one in found]
