@@ -43,6 +43,7 @@ _PODS = "/api/v1/namespaces/{}/pods"
 _CLAIMS_API = "/apis/resource.k8s.io/v1"
 _SETTLED_SECONDS = 4.0
 """Volcano decides five times a second; what did not change for so long is its decision."""
+_NOTICED_SECONDS = 15.0
 _USUAL = ("spread over zones", "CPUs of one cell", "a claim that pods share")
 """Those that run by default."""
 
@@ -170,11 +171,27 @@ def decided_by_volcano(volcano: Volcano, stage: Stage) -> list[Placement]:
     for wave in stage.scenario.waves:
         for manifest in wave:
             plane.request("POST", jobs, stage.confined(manifest))
+        _wait_for_volcano(plane, jobs, pods)
         placements.append(settled(read, lambda: time.sleep(0.2)))
     for one in plane.request("GET", jobs)["items"]:
         plane.request("DELETE", f"{jobs}/{one['metadata']['name']}")
     plane.wait_until(lambda: not plane.request("GET", pods)["items"] and stage.has_released_claims(), 90.0)
     return placements
+
+
+def _wait_for_volcano(plane: ControlPlane, jobs: str, pods: str) -> None:
+    """Wait until every job has pods and each of them a node or a condition: then Volcano has looked at all of them.
+
+    A job that is not admitted gets no pods, so the wait ends in any case.
+    """
+    give_up_at = time.monotonic() + _NOTICED_SECONDS
+    while time.monotonic() < give_up_at:
+        found = plane.request("GET", pods)["items"]
+        wanted = {one["metadata"]["name"] for one in plane.request("GET", jobs)["items"]}
+        decided = all(one["spec"].get("nodeName") or one["status"].get("conditions") for one in found)
+        if decided and wanted <= {one["metadata"]["labels"].get("volcano.sh/job-name") for one in found}:
+            return
+        time.sleep(0.2)
 
 
 def decided_by_hekla(world: World, stage: Stage) -> list[Placement]:

@@ -141,7 +141,7 @@ def of_task(task: TaskSpec) -> Rest:
         "policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports",
         "success_policy", "args",
         "labels", "annotations", "tolerations", "affinity", "topology_spread_constraints",
-        "host_ports", "pull_secrets", "runtime_class", "security_context",
+        "host_ports", "resource_claims", "pull_secrets", "runtime_class", "security_context",
     )  # fmt: skip
     return {name: document[name] for name in plain if name in document} | {n: v for n, v in values.items() if v}
 
