@@ -84,7 +84,7 @@ def test_nodes_queues_and_the_overview_draw_every_card(vendors: People, as_: As)
     client = as_(vendors.alice)
     for address in ("clusters:nodes", "queues:list"):
         page = client.get(reverse(address)).content.decode()
-        for words in (f"1 of 4 {NPU}", f"0 of 7 {MIG}", f"0 of 2 {AMD}", "0 of 8 GPU", f"0 of 8192 {PART}"):
+        for words in (f"1 of 4 {NPU}", f"0 of 7 {MIG}", f"0 of 2 {AMD}", "0 of 8 GPU", "0 of 8 GiB GPU memory"):
             assert words in page, (address, words)
     home = client.get(reverse("home")).content.decode()
     assert f"3 {NPU}" in home

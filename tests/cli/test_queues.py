@@ -5,12 +5,15 @@ import re
 
 import pytest
 
+from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
+from hekla.engine.policy import DEFAULT_POLICY_TEXT
 from hekla.lib import clock
 
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
+CARD_POLICY = DEFAULT_POLICY_TEXT.rstrip() + "\n  - name: capacity-card\n"
 QUEUE = """\
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: Queue
@@ -121,6 +124,8 @@ def test_queue_is_edited_by_fields(console, world):
     assert queue.capability == {"cpu": "2"}
     assert queue.card_quota == {"NVIDIA-A100/mig-1g.5gb-mixed": 4}
     assert queue.node_group_limits == {"a": {"nvidia.com/gpu": "4"}, "b": {"cpu": "1"}}
+    assert "CARD MODEL" not in console("queue", "show", "default").output  # the policy ignores the limit
+    clusters.set_policy(world.cluster, text=CARD_POLICY, note="", by=None, actor=PLATFORM, now=clock.now())
     cards = console("queue", "show", "default").output.partition("CARD MODEL")[2]
     assert re.search(r"NVIDIA-A100/mig-1g.5gb-mixed +0 +4", cards)
     assert console(*edit).exit_code == 2

@@ -111,8 +111,9 @@ def test_job_is_admitted_only_if_its_minimum_fits() -> None:
     assert reason.ever is False
 
 
-def test_closed_queue_admits_no_job() -> None:
-    decisions = decide([node("a")], [job("late", phase=GangPhase.PENDING)], [QueueSpec("q", is_open=False)])
+def test_closed_queue_admits_no_job_with_volcanos_rules() -> None:
+    policy = parse(f"{DEFAULT_POLICY_TEXT}compatibility: volcano\n")
+    decisions = decide([node("a")], [job("late", phase=GangPhase.PENDING)], [QueueSpec("q", is_open=False)], policy)
     assert decisions.phases["late"] is GangPhase.PENDING
     assert decisions.reasons["late"][0].code == "queue_closed"
 

@@ -39,6 +39,7 @@ _PRIORITY = re.compile(r"-?\d{1,9}", re.ASCII)
 
 
 def _are_known(annotations: dict[str, str]) -> dict[str, str]:
+    """The annotations in the order in which manifests write them."""
     names = ", ".join(sorted(POD_ANNOTATIONS))
     message = translate("The scheduler does not read this annotation of pods. It reads {names}.", names=names)
     problems = [Problem(name, message) for name in annotations if name not in POD_ANNOTATIONS]
@@ -46,7 +47,7 @@ def _are_known(annotations: dict[str, str]) -> dict[str, str]:
         problems.append(Problem(TASK_PRIORITY, translate("Must be an integer of at most nine digits, in quotes.")))
     if problems:
         raise InconsistentFields(problems)
-    return annotations
+    return dict(sorted(annotations.items()))
 
 
 Annotations = Annotated[dict[str, Annotated[Text, Field(max_length=MAX_TEXT)]], Field(max_length=32)]
