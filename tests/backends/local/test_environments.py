@@ -39,6 +39,7 @@ def test_environment_is_built_once_and_shared(local, greeting):
         assert local.log(order.key).endswith("good morning\n")
     built = [key for key in (first.key, second.key) if "Building the environment greetings" in local.log(key)]
     assert len(built) == 1
+    assert list(local.home.glob("environments/*/lib/*/site-packages/__pycache__/greeting.*.pyc"))
     third = local.started(local.order(2, command=GREET, environment=greeting))
     local.ended(third)
     assert local.log(third) == "good morning\n"

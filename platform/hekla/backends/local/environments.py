@@ -73,7 +73,8 @@ def _build_alone(wanted: EnvironmentOrder, pod: EnvironmentBuilder) -> None:
     with open(requirements, "w", encoding="utf-8") as file:
         file.write("\n".join(wanted["requirements"]) + "\n")
     _uv(wanted, pod, ["venv", "--python", wanted["python"], folder])
-    _uv(wanted, pod, ["pip", "install", "--python", folder, "--requirements", requirements])
+    install = ["pip", "install", "--compile-bytecode", "--python", folder]  # pods may not write there: they would
+    _uv(wanted, pod, [*install, "--requirements", requirements])  # compile the packages again each time
     with open(os.path.join(folder, MARKER), "x", encoding="utf-8"):
         pass
     pod.note(f"The environment {wanted['name']} is ready after {time.monotonic() - started:.1f} s")
