@@ -12,6 +12,8 @@ from hekla.apps.clusters.models import Cluster, UsageFacts
 from hekla.engine.model import NodeSpec, NodeUsage
 
 _Nodes = tuple[NodeSpec, ...]
+_Measured = tuple[NodeSpec, NodeUsage, NodeSpec]
+"""A node without and with its usage."""
 
 
 @dataclass
@@ -20,8 +22,8 @@ class UsageCache:
 
     _usages: Mapping[str, NodeUsage] | None = None
     """By name; None: read it again."""
-    _known: dict[str, tuple[NodeSpec, NodeUsage, NodeSpec]] = field(default_factory=dict)
-    """By name: a node without and with its usage."""
+    _known: dict[str, _Measured] = field(default_factory=dict)
+    """By name."""
     _last: tuple[_Nodes, Mapping[str, NodeUsage], _Nodes] = ((), {}, ())
     """The nodes and usages that were last put together, and the result."""
 
@@ -41,18 +43,19 @@ class UsageCache:
             self._usages = _read(cluster)
         last_nodes, last_usages, measured = self._last
         if nodes is not last_nodes or self._usages is not last_usages:
-            measured = (
-                tuple(self._measured(node, self._usages.get(node.name)) for node in nodes) if self._usages else nodes
-            )
+            before, self._known = self._known, {}  # only of nodes that still exist
+            measured = tuple(self._measured(node, before) for node in nodes) if self._usages else nodes
             self._last = nodes, self._usages, measured
         return measured
 
-    def _measured(self, node: NodeSpec, usage: NodeUsage | None) -> NodeSpec:
+    def _measured(self, node: NodeSpec, before: Mapping[str, _Measured]) -> NodeSpec:
+        usage = self._usages.get(node.name) if self._usages else None
         if usage is None:
             return node
-        known = self._known.get(node.name)
+        known = before.get(node.name)
         if known is None or known[0] is not node or known[1] != usage:
-            known = self._known[node.name] = node, usage, replace(node, usage=usage)
+            known = node, usage, replace(node, usage=usage)
+        self._known[node.name] = known
         return known[2]
 
 

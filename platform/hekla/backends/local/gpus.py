@@ -54,6 +54,8 @@ def driver_version() -> str:
         return ""
     try:
         return str(pynvml.nvmlSystemGetDriverVersion())
+    except pynvml.NVMLError:
+        return ""
     finally:
         pynvml.nvmlShutdown()
 
