@@ -98,3 +98,38 @@ async def test_cancelled_requests_leave_their_slots(monkeypatch: pytest.MonkeyPa
     await asyncio.gather(*flood, return_exceptions=True)
     assert await asyncio.wait_for(send_many(front, MAX_RUNNING), 5) == 0
     assert answers.at_once[-1] == MAX_RUNNING
+
+
+async def test_long_queue_waits_for_the_requests_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "MAX_PAUSE_SECONDS", 0.001)
+    now, beside = set[str](), list[str]()
+
+    async def answer(scope: dict[str, Any], *_rest: Any) -> None:
+        caller = scope["client"][0]
+        if "10.0.0.2" in now:
+            beside.append(caller)
+        now.add(caller)
+        await asyncio.sleep(20 * REQUEST_SECONDS if caller == "10.0.0.2" else REQUEST_SECONDS)
+        now.discard(caller)
+
+    front = RunningRequests(answer)
+    flood = asyncio.create_task(send_many(front, MAX_RUNNING + MAX_QUEUED))
+    await asyncio.sleep(4 * REQUEST_SECONDS)  # the first four have left
+    await front(scope("10.0.0.2"), None, None)
+    assert beside == []
+    assert await asyncio.wait_for(flood, 20) == 0
+
+
+async def test_long_queue_is_answered_while_requests_of_others_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "MAX_YIELD_SECONDS", 2 * REQUEST_SECONDS)
+
+    async def answer(scope: dict[str, Any], *_rest: Any) -> None:
+        await asyncio.sleep(60 if scope["client"][0] == "10.0.0.2" else 0)
+
+    front = RunningRequests(answer)
+    other = asyncio.create_task(front(scope("10.0.0.2"), None, None))
+    await asyncio.sleep(0)
+    assert await asyncio.wait_for(send_many(front, MAX_RUNNING + MAX_QUEUED), 20) == 0
+    other.cancel()
+    await asyncio.gather(other, return_exceptions=True)
+    assert front._lanes == {}
