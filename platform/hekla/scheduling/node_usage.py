@@ -53,7 +53,7 @@ class UsageCache:
         if usage is None:
             return node
         known = before.get(node.name)
-        if known is None or known[0] is not node or known[1] != usage:
+        if known is None or known[0] is not node or not (known[1] is usage or known[1] == usage):
             known = node, usage, replace(node, usage=usage)
         self._known[node.name] = known
         return known[2]
