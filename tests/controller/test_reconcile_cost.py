@@ -7,7 +7,7 @@ import pytest
 from hekla.bench.reconcile import rounds, world
 from hekla.bench.reconcile.rounds import Rounds
 from hekla.bench.reconcile.size import ClusterSize
-from hekla.bench.reconcile.world import BenchCluster
+from hekla.bench.reconcile.world import BenchWorld
 
 SIZE = ClusterSize(nodes=10, pods=600, changed=10)
 READ_ALL = {"new leader", "everything read"}
@@ -16,11 +16,11 @@ MOST_STATEMENTS = 80
 
 
 @pytest.fixture
-def measured(transactional_db: None, settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rounds:  # noqa: ANN001
+def measured(transactional_db: None, settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rounds:
     settings.HEKLA_HOME = tmp_path
     monkeypatch.setattr(rounds, "settle", lambda: None)
     world.fill(SIZE)
-    found = Rounds(BenchCluster.load(SIZE))
+    found = Rounds(BenchWorld.load(SIZE))
     found.measure(1)
     return found
 

@@ -78,8 +78,8 @@ class NodeCache:
         self._versions = versions
 
     def _read_images(self, cluster: Cluster, names: Mapping[str, str], rows: Mapping[str, Node]) -> None:
-        kept = (node.images for name, node in self._known.items() if name in names and name not in rows)
-        digests = {*kept, *(row.images_digest for row in rows.values())} - {""}
+        unchanged = (node.images for name, node in self._known.items() if name in names and name not in rows)
+        digests = {*unchanged, *(row.images_digest for row in rows.values())} - {""}
         missing = digests - self._images.keys()
         read = clusters.node_images(cluster, missing) if missing else {}
         named = {digest: {intern(name): size for name, size in images.items()} for digest, images in read.items()}

@@ -55,9 +55,9 @@ def _measure(size: ClusterSize, repeat: int) -> dict[str, object]:
 
     django.setup()
     from hekla.bench.reconcile.rounds import Rounds  # noqa: PLC0415
-    from hekla.bench.reconcile.world import BenchCluster  # noqa: PLC0415
+    from hekla.bench.reconcile.world import BenchWorld  # noqa: PLC0415
 
-    return asdict(size) | {"repeat": repeat} | Rounds(BenchCluster.load(size)).measure(repeat)
+    return asdict(size) | {"repeat": repeat} | Rounds(BenchWorld.load(size)).measure(repeat)
 
 
 def _say(text: str) -> None:

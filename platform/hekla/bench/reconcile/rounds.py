@@ -15,7 +15,7 @@ from hekla.apps.jobs import services
 from hekla.backends.simulated.backend import SimulatedBackend
 from hekla.bench.memory import forget_peak, peak_mib, present_mib
 from hekla.bench.reconcile.phases import PhaseCost, PhaseMeter, Phases
-from hekla.bench.reconcile.world import BenchCluster
+from hekla.bench.reconcile.world import BenchWorld
 from hekla.controller import (
     cluster_controller,
     decisions,
@@ -75,7 +75,7 @@ class Round:
 class Rounds:
     """The rounds of one measurement. `found`: those measured so far, by kind."""
 
-    def __init__(self, world: BenchCluster) -> None:
+    def __init__(self, world: BenchWorld) -> None:
         self._world = world
         self._controller = ClusterController(world.cluster.pk)
         self._meter = PhaseMeter(PHASES)
@@ -116,10 +116,10 @@ class Rounds:
 
     def _reconcile(self, kind: str, *due: str) -> None:
         """Measure one reconciliation, in which only these periodic actions are due."""
+        gc.collect()
         now = clock.now()
         for name, timer in self._timers().items():
             timer.done_at = None if name in due else now
-        gc.collect()
         phases, server = self._meter.measure(partial(self._controller.reconcile, self._world.cluster))
         self.found.setdefault(kind, []).append(Round(phases, server))
 
@@ -145,6 +145,7 @@ def _medians(rounds: list[Round]) -> dict[str, Any]:
     names = dict.fromkeys(name for one in rounds for name in one.phases)
     found = _median_cost([one.whole for one in rounds])
     found["server"] = round(statistics.median(one.server for one in rounds), 3)
+    found["each"] = [{"wall": round(one.whole.wall, 4), "cpu": round(one.whole.cpu, 4)} for one in rounds]
     found["phases"] = {name: _median_cost([one.phases.get(name, PhaseCost()) for one in rounds]) for name in names}
     return found
 

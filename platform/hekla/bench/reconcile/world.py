@@ -71,7 +71,7 @@ def fill(size: ClusterSize) -> None:
 
 
 @dataclass
-class BenchCluster:
+class BenchWorld:
     """The cluster during a measurement. `ended`: how many of its first jobs have ended."""
 
     size: ClusterSize
@@ -80,7 +80,7 @@ class BenchCluster:
     submitted: int = 0
 
     @classmethod
-    def load(cls, size: ClusterSize) -> "BenchCluster":
+    def load(cls, size: ClusterSize) -> "BenchWorld":
         """The cluster that `fill` created."""
         return cls(size, Cluster.objects.get(name=_CLUSTER))
 
