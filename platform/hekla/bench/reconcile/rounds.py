@@ -73,11 +73,11 @@ class Round:
 
 
 class Rounds:
-    """The rounds of one measurement. `found`: those measured so far, by kind."""
+    """The rounds of one measurement, and the controller that is measured. `found`: those so far, by kind."""
 
     def __init__(self, world: BenchWorld) -> None:
         self._world = world
-        self._controller = ClusterController(world.cluster.pk)
+        self.controller = ClusterController(world.cluster.pk)
         self._meter = PhaseMeter(PHASES)
         self.found: dict[str, list[Round]] = {}
 
@@ -111,7 +111,7 @@ class Rounds:
         world.submit_jobs()
         self._reconcile("pods ended, jobs submitted")
         self._reconcile("pods started")
-        self._controller.cache.invalidate_all()
+        self.controller.cache.invalidate_all()
         self._reconcile("everything read", full)
 
     def _reconcile(self, kind: str, *due: str) -> None:
@@ -120,22 +120,22 @@ class Rounds:
         now = clock.now()
         for name, timer in self._timers().items():
             timer.done_at = None if name in due else now
-        phases, server = self._meter.measure(partial(self._controller.reconcile, self._world.cluster))
+        phases, server = self._meter.measure(partial(self.controller.reconcile, self._world.cluster))
         self.found.setdefault(kind, []).append(Round(phases, server))
 
     def _timers(self) -> Mapping[str, Timer]:
-        return {name: one for name, one in vars(self._controller).items() if isinstance(one, Timer)}
+        return {name: one for name, one in vars(self.controller).items() if isinstance(one, Timer)}
 
     def _change_usage(self) -> None:
         """Make the stored usage of some nodes noticeably different from the measured one."""
-        means = list(self._controller.state.usage.values())[: self._world.size.changed_nodes]
+        means = list(self.controller.state.usage.values())[: self._world.size.changed_nodes]
         for mean in means:
             if mean.stored:
                 mean.stored = replace(mean.stored, cpu=mean.stored.cpu + _NOTICEABLE_PERCENT)
 
     def _age_usage(self) -> None:
         """Make the stored usage of all nodes so old that it must be written."""
-        for mean in self._controller.state.usage.values():
+        for mean in self.controller.state.usage.values():
             if mean.stored:
                 mean.stored = replace(mean.stored, at=mean.stored.at - MAX_AGE)
 
