@@ -295,8 +295,10 @@ def _around(state: model.ClusterState) -> tuple[object, ...]:
 
 def _is_due(job: Job, now: datetime) -> bool:
     """Whether its deadline, or the delay of its restart, has passed."""
-    times = (job.deadline_at, job.restart_at)
-    return any(at is not None and at <= now for at in times) and not job.is_final
+    deadline, restart = job.deadline_at, job.restart_at
+    if deadline is None and restart is None:
+        return False  # nearly all jobs
+    return any(at is not None and at <= now for at in (deadline, restart)) and not job.is_final
 
 
 def _of(pods: Iterable[Pod], nominated: Mapping[str, str]) -> dict[str, str]:
