@@ -29,7 +29,7 @@ def observe(people: People, facts: NodeFacts) -> tuple[int, list[LoggedEvent]]:
     last = LoggedEvent.objects.order_by("id").last()
     with CaptureQueriesContext(connection) as queries:
         services.observe_nodes(people.cluster, [facts], now=clock.now())
-    writes = sum(query["sql"].startswith('UPDATE "clusters_node"') for query in queries)
+    writes = sum(query["sql"].startswith('INSERT INTO "clusters_node"') for query in queries)
     return writes, list(LoggedEvent.objects.filter(id__gt=last.id if last else 0))
 
 

@@ -37,6 +37,19 @@ def test_first_and_second_start_are_measured() -> None:
     assert found["new"]["cpu"] > found["old"]["cpu"] > 0
 
 
+@pytest.mark.thorough
+def test_reconciliations_are_measured() -> None:
+    sizes = ("--nodes", "4", "--pods", "100", "--changed", "20", "--repeat", "1")
+    result = hekla("bench", "reconcile", *sizes, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert (found["nodes"], found["pods"], found["changed"]) == (4, 100, 20)
+    changed = found["rounds"]["pods ended, jobs submitted"]
+    assert changed["statements"] > found["rounds"]["no change"]["statements"] > 0
+    assert {"observe", "read", "engine", "commit"} <= changed["phases"].keys()
+    assert found["memory"]["peak_mib"] >= found["memory"]["start_mib"] > 0
+
+
 def test_default_scenario_is_one_gang() -> None:
     found = figures("--nodes", "4", "--pods", "100")
     assert (found["scenario"], found["nodes"], found["nodes_considered"], found["placed"]) == ("gang", 4, 4, 100)

@@ -241,8 +241,17 @@ def test_only_noticeable_changes_are_written_and_the_time_before_it_is_old(world
     assert measured(world.cluster, meter, means, at(3.1, NodeUsageRow.objects.get().cpu)) == ["n-0"]
     row = NodeUsageRow.objects.get()
     assert (row.at, row.whole_cpu, row.whole_memory) == (NOON + timedelta(minutes=3.1), 10_000, 10 * 2**30)
+
+
+@on_simulated
+def test_nodes_that_were_not_measured_for_a_moment_are_not_written_again(world: World, meter: Meter) -> None:
+    means: dict[str, UsageMean] = {}
+    measured(world.cluster, meter, means, at(0), at(0, name="n-1"))
     assert measured(world.cluster, meter, means) is None
-    assert means == {}
+    assert measured(world.cluster, meter, means, at(0.25)) == []
+    assert measured(world.cluster, meter, means, at(0.5), at(0.5, name="n-1")) == []
+    measured(world.cluster, meter, means, at(6))
+    assert means.keys() == {"n-0"}
 
 
 @on_simulated

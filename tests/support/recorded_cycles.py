@@ -45,7 +45,7 @@ def _start(laid: LaidScenario) -> None:
     controllers.reconcile(laid.cluster)
     cordoned = [node.name for node in laid.state.nodes if node.unschedulable]
     Node.objects.filter(cluster=laid.cluster, name__in=cordoned).update(is_cordoned=True)
-    controllers.get(laid.cluster.pk).cache._nodes_snapshot = None
+    controllers.get(laid.cluster.pk).cache.nodes.invalidate()
     for phase in set(laid.phases.values()):
         Job.objects.filter(pk__in=[pk for pk, own in laid.phases.items() if own is phase]).update(gang_phase=phase)
 

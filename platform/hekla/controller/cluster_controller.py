@@ -174,7 +174,7 @@ class ClusterController:
         # 2. Observe external pods and nodes.
         external_pods.observe_external_pods(cluster, lease, now=now)
         if self._nodes.is_due(now) or self._nodes_of is not lease.backend:
-            nodes.refresh(cluster, epoch, lease.backend, now=now)
+            nodes.refresh(cluster, epoch, lease.backend, self.state.nodes, now=now)
             self.state.needs_devices = cluster_objects.policy_needs_devices(cluster)
             self._nodes.done_at, self._nodes_of = now, lease.backend
         self._measure_nodes(lease, now)

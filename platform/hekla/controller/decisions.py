@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
+from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision, Waiting
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, PodPhase
@@ -25,21 +26,27 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
             annotations[bind.job][int(bind.pod)] = bind.annotations
     for eviction in decisions.evictions:
         evictions[eviction.job][int(eviction.pod)] = _yield(eviction)
-    starting = _starting(snapshot, decisions)
-    found = (
-        JobDecision(
+    have_pods = {pods[0].job_id for pods in snapshot.pods_by_job if pods}
+    found = []
+    for uid, job in snapshot.jobs.items():
+        phase, reasons = _new_phase(job, decisions.phases.get(uid)), decisions.reasons.get(uid, ())
+        if phase is None and not reasons and not job.waiting and uid not in binds and uid not in evictions:
+            continue  # nearly all jobs: nothing is new about them
+        is_starting = decisions.phases.get(uid) is not GangPhase.PENDING and job.pk not in have_pods
+        decision = JobDecision(
             job_id=job.pk,
             version=job.version,
             revision=job.revision,
-            gang_phase=_new_phase(GangPhase(job.gang_phase), decisions.phases.get(uid)),
-            binds=binds[uid],
+            gang_phase=phase,
+            binds=binds.get(uid, {}),
             annotations=annotations.get(uid, {}),
-            evictions=evictions[uid],
-            waiting=_waiting(decisions.reasons.get(uid, ())) if job.pk not in starting else None,
+            evictions=evictions.get(uid, {}),
+            # A job that was just admitted has no pending reason: its pods are created before the next round.
+            waiting=None if is_starting else _waiting(reasons),
         )
-        for uid, job in snapshot.jobs.items()
-    )
-    return [decision for decision in found if _says_something(decision, snapshot)]
+        if _says_something(decision, job):
+            found.append(decision)
+    return found
 
 
 def _yield(eviction: Eviction) -> EvictionReason:
@@ -72,15 +79,8 @@ def still_nominated(snapshot: Snapshot, decisions: Decisions, before: Mapping[st
     return {uid: node for uid, node in nominated.items() if uid in waiting}
 
 
-def _starting(snapshot: Snapshot, decisions: Decisions) -> set[int]:
-    """Jobs that were just admitted. They have no pending reason: their pods are created before the next round."""
-    have_pods = {pods[0].job_id for pods in snapshot.pods_by_job if pods}
-    inside = (job.pk for uid, job in snapshot.jobs.items() if decisions.phases.get(uid) is not GangPhase.PENDING)
-    return set(inside) - have_pods
-
-
-def _new_phase(old: GangPhase, new: GangPhase | None) -> GangPhase | None:
-    return None if new is None or new is old else new
+def _new_phase(job: Job, phase: GangPhase | None) -> GangPhase | None:
+    return None if phase is None or phase == job.gang_phase else phase
 
 
 def _waiting(reasons: tuple[PendingReason, ...]) -> Waiting | None:
@@ -90,7 +90,6 @@ def _waiting(reasons: tuple[PendingReason, ...]) -> Waiting | None:
     return Waiting(tuple(map(as_data, found)), f"{found[0].action}/{found[0].plugin}: {found[0].code}")
 
 
-def _says_something(decision: JobDecision, snapshot: Snapshot) -> bool:
-    stored = snapshot.jobs[str(decision.job_id)].waiting
+def _says_something(decision: JobDecision, job: Job) -> bool:
     fresh = list(decision.waiting.reasons) if decision.waiting else []
-    return bool(decision.gang_phase or decision.binds or decision.evictions or stored != fresh)
+    return bool(decision.gang_phase or decision.binds or decision.evictions or job.waiting != fresh)

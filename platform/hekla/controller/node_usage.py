@@ -40,14 +40,27 @@ def measure_nodes(lease: LeaseContext, meter: NodeMeter, means: dict[str, UsageM
     except BackendError as error:
         log.warning("could not measure nodes, will try again: %s", error)
         return None
-    for gone in means.keys() - {one.name for one in found}:
-        del means[gone]
+    if not found:
+        return None
+    _forget_gone(found, means)
     news = _news(found, means)
     if news:
         services.observe_usage(lease.cluster_id, lease.epoch, news)
         for facts in news:
             means[facts.name].stored = facts
-    return news if found else None
+    return news
+
+
+def _forget_gone(found: Sequence[NodeMetrics], means: dict[str, UsageMean]) -> None:
+    """Forget nodes that were not measured for so long that their usage is no longer used.
+
+    A server may leave out nodes for a moment. Their rows are not written again when they are back.
+    """
+    gone = means.keys() - {one.name for one in found}
+    latest = max(one.at for one in found) if gone else None
+    for name in gone:
+        if latest and latest - means[name].at > MAX_AGE:
+            del means[name]
 
 
 def _news(found: Sequence[NodeMetrics], means: dict[str, UsageMean]) -> list[UsageFacts]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -11,6 +11,7 @@ from typing import Any
 from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import MAX_NODE_MESSAGE, Cluster, NodeFacts
 from hekla.backends.base import Backend, NodeInfo
+from hekla.controller.state import RecordedNode
 from hekla.domain.cards import MAX_CARDS, MEMORY, NUMBER, VIRTUAL, NodeCard, mebibytes
 from hekla.domain.network_topology import MAX_TIER, HyperNodeLevel
 from hekla.domain.resources import Resources
@@ -33,13 +34,30 @@ MAX_IMAGES, MAX_IMAGE_NAME = 100, 400
 """A kubelet reports 50 images; most have a tag and a digest as names."""
 
 
-def refresh(cluster: Cluster, epoch: int, backend: Backend, *, now: datetime) -> None:
-    """Record the nodes of the backend; only differences are written. Raises LeaseLost."""
+def refresh(
+    cluster: Cluster, epoch: int, backend: Backend, recorded: dict[str, RecordedNode], *, now: datetime
+) -> None:
+    """Record the nodes of the backend; only differences are read and written. Raises LeaseLost.
+
+    `recorded`: by name, the nodes as last recorded under this lease. It is updated.
+    """
     reported = {info.name: _facts(info) for info in backend.nodes()}
-    services.observe_nodes(cluster, reported.values(), now=now, epoch=epoch)
-    for node in selectors.nodes(cluster):
-        if node.name not in reported:
+    versions = selectors.node_versions(cluster)
+    news = [one for name, one in reported.items() if _is_news(one, recorded.get(name), versions.get(name))]
+    if news:
+        services.observe_nodes(cluster, news, now=now, epoch=epoch)
+        versions = selectors.node_versions(cluster)
+        recorded |= {one.name: RecordedNode(replace(one, images={}), versions.get(one.name)) for one in news}
+    if gone := [name for name in versions if name not in reported]:
+        for node in selectors.nodes(cluster).filter(name__in=gone):
             services.lose_node(node, epoch=epoch, now=now)
+    for name in recorded.keys() - reported.keys():
+        del recorded[name]
+
+
+def _is_news(facts: NodeFacts, recorded: RecordedNode | None, version: str | None) -> bool:
+    """Whether the node is reported differently, or its row was changed by others."""
+    return recorded is None or recorded.version != version or recorded.facts != facts
 
 
 def _facts(info: NodeInfo) -> NodeFacts:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from hekla.apps.clusters.models import UsageFacts
+from hekla.apps.clusters.models import NodeFacts, UsageFacts
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.backends.base import PodKey
 from hekla.backends.external_pods import DisplayedQueues
@@ -67,6 +67,14 @@ class UsageMean:
     stored: UsageFacts | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedNode:
+    """A node as last recorded, without its images, and the version of its row then; None if it has no row."""
+
+    facts: NodeFacts
+    version: str | None
+
+
 @dataclass
 class ReconcilerState:
     """What one process caches about a cluster between reconciliations, to save work.
@@ -81,6 +89,7 @@ class ReconcilerState:
     - `protected`: by row, pods that a disruption budget protects.
     - `tenancy`: by tenant, the order last applied and until when it is valid, on the monotonic clock;
       `has_removed_others`: objects of tenants without jobs were removed.
+    - `nodes`: by name, the nodes as last recorded.
     - `usage`: by name, the mean usage of nodes, and what was last stored of it.
     - `objects`: the devices and claims last recorded; `needs_devices`: whether the policy needs them.
     - `start_delays`: by row, jobs with pods that the cluster refused at their last start.
@@ -100,4 +109,5 @@ class ReconcilerState:
     needs_devices: bool = False
     start_delays: dict[int, StartDelay] = field(default_factory=dict)
     displayed_queues: DisplayedQueueState = field(default_factory=DisplayedQueueState)
+    nodes: dict[str, RecordedNode] = field(default_factory=dict)
     usage: dict[str, UsageMean] = field(default_factory=dict)

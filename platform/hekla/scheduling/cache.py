@@ -9,12 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
-from sys import intern
-from typing import Any
 
 from hekla.apps.clusters import leases
-from hekla.apps.clusters import selectors as clusters
-from hekla.apps.clusters.models import Cluster, Node
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_fault, spec_of
@@ -24,9 +21,10 @@ from hekla.apps.quotas import selectors as quotas
 from hekla.domain.phases import PodPhase
 from hekla.engine import model
 from hekla.engine.devices import Devices
-from hekla.scheduling import snapshot, topology
+from hekla.scheduling import snapshot
 from hekla.scheduling.devices import NO_DEVICES, DeviceCache, with_own_claims
 from hekla.scheduling.job_faults import SPEC, JobFaults
+from hekla.scheduling.node_cache import NodeCache
 from hekla.scheduling.node_usage import UsageCache
 from hekla.scheduling.snapshot import Snapshot
 
@@ -65,15 +63,6 @@ class ClusterCache:
     _entries: dict[int, CacheEntry] = field(default_factory=dict)
     _ids: dict[str, int] = field(default_factory=dict)
     """Row ids of the jobs, by their uids as backends write them."""
-    _nodes: dict[str, tuple[object, model.NodeSpec]] = field(default_factory=dict)
-    _nodes_snapshot: tuple[model.NodeSpec, ...] | None = None
-    """None: read them again."""
-    _levels: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """The hypernodes that are reported to hold each node."""
-    _hypernodes: tuple[tuple[str, ...], tuple[model.NodeSpec, ...], tuple[model.HyperNode, ...]] = ((), (), ())
-    """The hypernodes, and the labels and nodes that they were made from."""
-    _images: dict[str, Mapping[str, int]] = field(default_factory=dict)
-    """The images of nodes by their digest. Nodes with the same images share them; their names are shared by all."""
     _devices: DeviceCache = field(default_factory=DeviceCache)
     _devices_snapshot: Devices | None = None
     """The devices with the claims of all pods; None: read them again."""
@@ -86,11 +75,16 @@ class ClusterCache:
     _snapshot: Snapshot | None = None
     """The last snapshot, until one of its jobs is read again."""
     faults: JobFaults = field(default_factory=JobFaults)
+    nodes: NodeCache = field(default_factory=NodeCache)
     usage: UsageCache = field(default_factory=UsageCache)
 
     def invalidate(self, job_ids: Iterable[int]) -> None:
         """Read these jobs again at the next refresh: they are written to, and not every write is an event."""
         self._invalid.update(job_ids)
+
+    def invalidate_all(self) -> None:
+        """Read everything again at the next refresh."""
+        self._read_at = None
 
     def refresh(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> None:
         """Update from the database. `nominated`: by pod, the node where other pods were evicted for it."""
@@ -101,7 +95,8 @@ class ClusterCache:
             found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
             self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
             self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
-            self._snapshot = self._nodes_snapshot = self._devices_snapshot = None
+            self._snapshot = self._devices_snapshot = None
+            self.nodes.invalidate_all()
             self._claiming &= self._entries.keys()
             self.usage.invalidate()
             self._read(found, nominated, now)
@@ -169,7 +164,8 @@ class ClusterCache:
         if subjects is None:
             return None
         if f"cluster:{cluster.pk}" in subjects:
-            self._nodes_snapshot = self._devices_snapshot = None
+            self._devices_snapshot = None
+            self.nodes.invalidate()
         return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
 
     def _with_other_nodes(self, nominated: Mapping[str, str]) -> set[str]:
@@ -241,10 +237,8 @@ class ClusterCache:
 
     def snapshot(self, cluster: Cluster) -> Snapshot:
         """The engine's input; the very same object as before if nothing changed."""
-        if self._nodes_snapshot is None:
-            self._nodes_snapshot = self._read_nodes(cluster)
-        hypernodes = self._hypernodes_of(cluster, self._nodes_snapshot)
-        nodes = self.usage.added_to(self._nodes_snapshot, cluster)
+        hypernodes = self.nodes.hypernodes(cluster)
+        nodes = self.usage.added_to(self.nodes.nodes(cluster), cluster)
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
         bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
         devices = self._devices_of(cluster)
@@ -280,43 +274,6 @@ class ClusterCache:
             self._devices_snapshot = self._last_devices = found if found != self._last_devices else self._last_devices
         return self._devices_snapshot
 
-    def _hypernodes_of(self, cluster: Cluster, nodes: tuple[model.NodeSpec, ...]) -> tuple[model.HyperNode, ...]:
-        """The hypernodes; the very same object as before if they are unchanged."""
-        labels = topology.topology_labels(cluster.config)
-        known_labels, known_nodes, known = self._hypernodes
-        if labels != known_labels or nodes is not known_nodes:
-            found = topology.hypernodes(nodes, labels) if labels else topology.reported_hypernodes(self._levels)
-            self._hypernodes = labels, nodes, known if found == known else found
-        return self._hypernodes[-1]
-
-    def _read_nodes(self, cluster: Cluster) -> tuple[model.NodeSpec, ...]:
-        nodes = list(clusters.nodes_of(cluster).defer("cards"))
-        self._levels = {node.name: node.hypernodes for node in nodes if node.hypernodes}
-        digests = {node.images_digest for node in nodes if node.images_digest}
-        missing = digests - self._images.keys()
-        read = clusters.node_images(cluster, missing) if missing else {}
-        named = {digest: {intern(name): size for name, size in images.items()} for digest, images in read.items()}
-        self._images = {digest: images for digest, images in (self._images | named).items() if digest in digests}
-        return tuple(map(self._node, nodes))
-
-    def _node(self, node: Node) -> model.NodeSpec:
-        """The node for the engine; the same object as before if it is unchanged."""
-        images = self._images.get(node.images_digest, {})
-        facts = (
-            node.allocatable,
-            node.labels,
-            node.is_cordoned,
-            node.is_ready,
-            node.taints,
-            node.annotations,
-            images,
-            node.numa,
-        )
-        known = self._nodes.get(node.name)
-        if known is None or known[0] != facts:
-            known = self._nodes[node.name] = facts, snapshot.node(node, images)
-        return known[1]
-
 
 def read_snapshot(cluster: Cluster, *, now: datetime) -> Snapshot:
     """A fresh snapshot of the cluster from the database, without the nominated nodes that the controller knows."""
@@ -338,8 +295,10 @@ def _around(state: model.ClusterState) -> tuple[object, ...]:
 
 def _is_due(job: Job, now: datetime) -> bool:
     """Whether its deadline, or the delay of its restart, has passed."""
-    times = (job.deadline_at, job.restart_at)
-    return any(at is not None and at <= now for at in times) and not job.is_final
+    deadline, restart = job.deadline_at, job.restart_at
+    if deadline is None and restart is None:
+        return False  # nearly all jobs
+    return any(at is not None and at <= now for at in (deadline, restart)) and not job.is_final
 
 
 def _of(pods: Iterable[Pod], nominated: Mapping[str, str]) -> dict[str, str]:

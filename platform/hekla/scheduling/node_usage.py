@@ -3,7 +3,7 @@
 It changes more often than the nodes, and apart from them: it is read from rows of its own, without an event.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -24,29 +24,45 @@ class UsageCache:
     """By name; None: read it again."""
     _known: dict[str, _Measured] = field(default_factory=dict)
     """By name."""
-    _last: tuple[_Nodes, Mapping[str, NodeUsage], _Nodes] = ((), {}, ())
-    """The nodes and usages that were last put together, and the result."""
+    _last: tuple[_Nodes, _Nodes] = ((), ())
+    """The last nodes without usage, and with it."""
+    _places: Mapping[str, int] = field(default_factory=dict)
+    """Where each of the last nodes is, by name."""
+    _changed: set[str] | None = None
+    """The nodes whose usage changed after that; None: all."""
 
     def invalidate(self) -> None:
         """Read everything again at the next snapshot."""
-        self._usages = None
+        self._usages = self._changed = None
 
     def update(self, stored: Sequence[UsageFacts]) -> None:
         """The usage of these nodes was stored anew."""
-        if self._usages is not None and stored:
-            news = ((one.name, one.at, one.cpu, one.memory, one.whole_cpu, one.whole_memory) for one in stored)
-            self._usages = {**self._usages, **dict(map(_named, news))}
+        if self._usages is None or not stored:
+            return
+        news = ((one.name, one.at, one.cpu, one.memory, one.whole_cpu, one.whole_memory) for one in stored)
+        self._usages = {**self._usages, **dict(map(_named, news))}
+        if self._changed is not None:
+            self._changed |= {one.name for one in stored}
 
     def added_to(self, nodes: _Nodes, cluster: Cluster) -> _Nodes:
         """These nodes with their usage."""
         if self._usages is None:
             self._usages = _read(cluster)
-        last_nodes, last_usages, measured = self._last
-        if nodes is not last_nodes or self._usages is not last_usages:
+        last, measured = self._last
+        if nodes is not last or self._changed is None:
+            self._places = {node.name: place for place, node in enumerate(nodes)}
             before, self._known = self._known, {}  # only of nodes that still exist
             measured = tuple(self._measured(node, before) for node in nodes) if self._usages else nodes
-            self._last = nodes, self._usages, measured
+        elif self._changed:
+            measured = self._with_changed(nodes, list(measured), self._changed)
+        self._last, self._changed = (nodes, measured), set()
         return measured
+
+    def _with_changed(self, nodes: _Nodes, measured: list[NodeSpec], changed: Iterable[str]) -> _Nodes:
+        for name in changed:
+            if (place := self._places.get(name)) is not None:
+                measured[place] = self._measured(nodes[place], self._known)
+        return tuple(measured)
 
     def _measured(self, node: NodeSpec, before: Mapping[str, _Measured]) -> NodeSpec:
         usage = self._usages.get(node.name) if self._usages else None

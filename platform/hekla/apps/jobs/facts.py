@@ -1,10 +1,11 @@
 """Converts rows to the inputs of the lifecycle."""
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.addresses import Replica
@@ -48,16 +49,22 @@ def read_specs(jobs: Iterable[Job]) -> None:
 
 
 def _stored(job: Job) -> tuple[JobSpec, str]:
-    """The specification, and why it is not valid. An invalid one is parsed each time: its plugin may work again."""
+    """The specification, and why it is not valid. An invalid one is parsed each time: its plugin may work again.
+
+    It enters the cache when the transaction that read it is committed. Otherwise a change that is rolled back could
+    leave its specification there, under the revision that the next change gets.
+    """
     if job.spec_in_hand is not None:
         return job.spec_in_hand, ""
-    cached = _cached_spec(job.uid, job.revision)
-    if not cached:
+    if cached := _cached_spec(job.uid, job.revision):
+        return cached[0], ""
+    if job.parsed_spec is None or job.parsed_spec[0] != job.revision:
         try:
-            cached.append(JobSpec.parse(job.spec))
+            job.parsed_spec = job.revision, JobSpec.parse(job.spec)
         except Exception as error:  # any: plugins take part
             return read_leniently(job.spec, job.name), describe_fault(error)
-    return cached[0], ""
+        transaction.on_commit(partial(_cache, job.uid, *job.parsed_spec))
+    return job.parsed_spec[1], ""
 
 
 def describe_fault(error: Exception) -> str:
@@ -69,6 +76,10 @@ def describe_fault(error: Exception) -> str:
 @lru_cache(maxsize=20_000)
 def _cached_spec(_uid: UUID, _revision: int) -> list[JobSpec]:
     return []
+
+
+def _cache(uid: UUID, revision: int, spec: JobSpec) -> None:
+    _cached_spec(uid, revision)[:] = [spec]
 
 
 def job_facts(job: Job) -> JobFacts:

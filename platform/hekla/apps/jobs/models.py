@@ -36,6 +36,8 @@ class Job(models.Model):
 
     spec_in_hand: JobSpec | None = None
     """The specification during a change: it must not enter the shared cache before the commit."""
+    parsed_spec: tuple[int, JobSpec] | None = None
+    """The specification that was parsed from this row, with its revision (see `hekla.apps.jobs.facts`)."""
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     name = models.CharField(max_length=53)

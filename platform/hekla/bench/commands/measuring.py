@@ -5,21 +5,17 @@ The first cycle builds the cache. Later cycles reuse everything that has not cha
 
 import gc
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from hekla.bench.commands.worlds import Setting
+from hekla.bench.memory import forget_peak, peak_mib
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
 from hekla.engine.policy import parse
 from hekla.engine.scheduler_cache import SchedulerCache
-
-_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-_RESET_PEAK = "5"
 
 
 @dataclass
@@ -60,7 +56,7 @@ def measure(setting: Setting, repeat: int) -> Measurement:
     """Run a first cycle, then `repeat` measured ones. The computation of the next state is not measured."""
     policy, state, found, cache = parse(setting.policy_text), setting.state, Measurement(), SchedulerCache()
     gc.collect()
-    _forget_peak()
+    forget_peak()
     began = time.perf_counter()
     state = setting.go_on(state, cycle(state, policy, 0.0, cache=cache))
     found.first = time.perf_counter() - began
@@ -69,7 +65,7 @@ def measure(setting: Setting, repeat: int) -> Measurement:
         state = setting.go_on(state, decisions)
     found.placed, found.promised = len(decisions.binds), len(decisions.pipelined)
     found.evicted = len(decisions.evictions)
-    found.peak_mib = _peak_mib()
+    found.peak_mib = peak_mib()
     return found
 
 
@@ -79,28 +75,3 @@ def _timed(found: Measurement, turn: Callable[..., Decisions]) -> Decisions:
     found.cpu_seconds.append(time.process_time() - cpu)
     found.seconds.append(time.perf_counter() - wall)
     return decisions
-
-
-def _forget_peak() -> None:
-    """Reset the peak memory on Linux. Elsewhere the peak covers the whole life of the process."""
-    try:
-        _CLEAR.write_text(_RESET_PEAK)
-    except OSError:
-        return
-
-
-def _peak_mib() -> float:
-    try:
-        line = next(line for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
-    except (OSError, StopIteration):
-        return _peak_of_process()
-    return int(line.split()[1]) / 1024
-
-
-def _peak_of_process() -> float:
-    try:
-        import resource  # noqa: PLC0415  (not on Windows)
-    except ImportError:
-        return 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 1024
