@@ -108,6 +108,8 @@ def _decide(
                 decisions = _nothing(cache, faults)
                 break
             policy = smaller
+        finally:
+            session.end()
     if not cache.refused:
         return decisions
     invalid = (PendingReason(Cause.POLICY, "", "checks", "not_valid", ever=False),)
