@@ -58,7 +58,11 @@ class StateScores:
             examples, position = self._table.states.distinct()
             later, now, scores = self._examine_rows(examples)
             return later[position], now[position], scores[position]
-        columns = np.zeros(len(candidates), dtype=bool), np.zeros(len(candidates), dtype=bool), np.zeros(len(candidates))
+        columns = (
+            np.zeros(len(candidates), dtype=bool),
+            np.zeros(len(candidates), dtype=bool),
+            np.zeros(len(candidates)),
+        )
         for column, found in zip(columns, self._examine_rows(rows), strict=True):
             column[rows] = found
         return columns

@@ -36,7 +36,7 @@ class TopologyCounts:
     def count(self, kind: Hashable, weigh: Weigh, trait: PodSelector | PodAffinityTerm | None = None) -> Counts:
         """Per row the sum of `weigh` over its pods. The array is shared and follows every change.
 
-        `trait`: only pods with it have a weight: those that this selector matches, or that avoid or prefer by this term.
+        `trait`: only pods with it have a weight: this selector matches them, or they avoid or prefer by this term.
         """
         if kind not in self._counters:
             counts = np.zeros(len(self._node_pods), dtype=np.int64)
