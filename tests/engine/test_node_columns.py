@@ -82,5 +82,19 @@ def test_few_and_many_rows_have_the_same_steps(count: int) -> None:
     nodes = [node(f"n{at:02}", cpu=f"{at % 7 + 1}", memory=f"{at + 1}Gi") for at in range(30)]
     session = opened(state(nodes, [job("j", 2, cpu="3")]))
     scores = session.node_fit(session.jobs["j"].pods[0])._state_scores
-    expected = list(zip(*(column.tolist() for column in scores.of_all_rows()), strict=True))
+    everywhere = np.ones(len(session.table), dtype=bool)
+    expected = list(zip(*(column.tolist() for column in scores.of_candidates(everywhere)), strict=True))
     assert scores.of_rows(list(range(count))) == expected[:count]
+
+
+@pytest.mark.parametrize("every", [1, 2, 9])
+def test_candidates_have_their_steps_and_others_no_room(every: int) -> None:
+    """Nodes of three states: fewer candidates than states are examined alone, more by state."""
+    nodes = [node(f"n{at:02}", cpu=f"{at % 3 + 2}") for at in range(12)]
+    session = opened(state(nodes, [job("j", 2, cpu="2")]))
+    scores, rows = session.node_fit(session.jobs["j"].pods[0])._state_scores, list(range(0, 12, every))
+    candidates = np.isin(np.arange(12), rows)
+    later, now, found = (column.tolist() for column in scores.of_candidates(candidates))
+    assert [(later[row], now[row], found[row]) for row in rows] == scores.of_rows(rows)
+    if len(rows) < len(session.table.states):
+        assert sum(now) == sum(later) == len(rows)

@@ -113,7 +113,7 @@ class NodeResources:
 def fits(request: Vector, room: Vector) -> Mask:
     """Per row of `room`: whether the request fits, within the tolerance, in every dimension."""
     if room.ndim == 1 or len(room) < _MANY:
-        answer: Mask = np.all(request < room + EPSILON, axis=-1)
+        answer: Mask = np.logical_and.reduce(request < room + EPSILON, axis=-1)  # `all` does the same, but slower
         return answer
     answer = np.ones(len(room), dtype=bool)
     for requested, there in zip(request.T, room.T, strict=True):
@@ -128,7 +128,7 @@ def fits_one(request: Vector, room: Vector) -> bool:
 
 def fractions(amounts: Vector, whole: Vector, *, otherwise: float) -> Vector:
     """`amounts / whole`; `otherwise` where `whole` is 0."""
-    if whole.all():  # the usual case, and much faster for a few rows
+    if np.count_nonzero(whole) == whole.size:  # the usual case, and much faster for a few rows
         return amounts / whole
     found: Vector = np.divide(amounts, whole, out=np.full_like(whole, otherwise), where=whole > 0)
     return found
@@ -168,8 +168,7 @@ class NodeTable:
         self.pipelined = np.zeros_like(self.used)
         self.expected = self.used.copy()
         """As Kubernetes' scorers count: `used` without evicted and with pipelined pods."""
-        self.change_counts = np.zeros(len(self.nodes), dtype=np.int64)
-        """Per row the number of changes."""
+        self._change_counts, self._counted_changes = np.zeros(len(self.nodes), dtype=np.int64), 0
         self.has_reserved = bool(self.releasing.any())
         """Whether future idle may differ from idle."""
         self.change_log: list[tuple[int, Vector | None]] = []
@@ -221,6 +220,14 @@ class NodeTable:
             self._states = NodeStates(self)
         return self._states
 
+    @property
+    def change_counts(self) -> npt.NDArray[np.int64]:
+        """Per row the number of changes; the array is shared."""
+        if self._counted_changes < len(self.change_log):
+            np.add.at(self._change_counts, [row for row, _ in self.change_log[self._counted_changes :]], 1)
+            self._counted_changes = len(self.change_log)
+        return self._change_counts
+
     def enlarge(self, more: Vector) -> None:
         """Add to the size of nodes, for this session."""
         self.allocatable += more
@@ -241,18 +248,14 @@ class NodeTable:
         self.idle[row] -= change
         self.used[row] += change
         self.expected[row] += change
-        self._log_change(row, request if sign > 0 else None)
-
-    def _log_change(self, row: int, allocated: Vector | None) -> None:
-        self.change_counts[row] += 1
-        self.change_log.append((row, allocated))
+        self.change_log.append((row, request if sign > 0 else None))
 
     def pipeline(self, row: int, request: Vector, sign: int = 1) -> None:
         """Pipeline: reserve resources of a row that are being released (sign -1: undo)."""
         self.has_reserved = True
         self.pipelined[row] += sign * request
         self.expected[row] += sign * request
-        self._log_change(row, None)
+        self.change_log.append((row, None))
 
     def release(self, row: int, request: Vector, sign: int = 1, *, counts: bool = True) -> None:
         """Mark resources of a row as releasing (sign -1: undo); they stay used.
@@ -263,4 +266,4 @@ class NodeTable:
         self.releasing[row] += sign * request
         if counts:
             self.expected[row] -= sign * request
-        self._log_change(row, None)
+        self.change_log.append((row, None))

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 
 from hekla.engine import job_order, registry, tenant_quotas
 from hekla.engine.decisions import Cause, Decisions, ExtensionFault, PendingReason
@@ -108,6 +107,8 @@ def _decide(
                 decisions = _nothing(cache, faults)
                 break
             policy = smaller
+        finally:
+            session.end()
     if not cache.refused:
         return decisions
     invalid = (PendingReason(Cause.POLICY, "", "checks", "not_valid", ever=False),)
@@ -194,5 +195,5 @@ def _close(session: Session, *, is_detailed: bool) -> Decisions:
         phases=phases,
         phases_before_close={uid: phase for uid, phase in before.items() if phase is not phases[uid]},
         counts={uid: {status: n for status, n in job.count_by_status.items() if n} for uid, job in detailed.items()},
-        reasons=dict(filter(itemgetter(1), session.reasons.items())),
+        reasons={uid: reasons for uid, reasons in session.reasons.items() if reasons},
     )

@@ -4,8 +4,8 @@ Jobs of one queue and owner are equal if they differ only in name and age: no po
 class and priority, and the minimum is the same. A thousand such jobs without room are checked once.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from itertools import chain
 from operator import attrgetter
 
 from hekla.engine.job_info import JobInfo
@@ -39,11 +39,11 @@ class EquivalenceClass:
         del self.jobs[job.group.uid]
         self._in_order = None
 
-    def jobs_without(self, others: Container[str]) -> list[JobInfo]:
+    def jobs_without(self, others: Collection[str]) -> Sequence[JobInfo]:
         """The jobs except `others`, the oldest first."""
         if self._in_order is None:
             self._in_order = sorted(self.jobs.values(), key=_AGE)
-        return [job for job in self._in_order if job.group.uid not in others]
+        return [job for job in self._in_order if job.group.uid not in others] if others else self._in_order
 
 
 class EquivalenceClasses:
@@ -55,13 +55,12 @@ class EquivalenceClasses:
     def __iter__(self) -> Iterator[EquivalenceClass]:
         return iter(self._classes.values())
 
-    def add_all(self, jobs: Iterable[JobInfo]) -> None:
-        """Add new jobs, in their state before a session, to their classes if they may have equals."""
-        twins: dict[int, list[JobInfo]] = defaultdict(list)
-        """By id of the pod classes, which twins share. Built pods may have classes of their own, by their labels."""
-        for job in jobs:
-            twins[id(job) if job.built_pods else id(job.pod_classes)].append(job)
-        for equals in twins.values():
+    def add_all(self, twins: Iterable[Sequence[JobInfo]]) -> None:
+        """Add jobs, in their state before a session, to their classes if they may have equals.
+
+        `twins`: jobs of equal shape together. Built pods may have classes of their own, by their labels.
+        """
+        for equals in chain.from_iterable(map(_apart_if_built, twins)):
             key = _class_key(equals[0])
             if key is None:
                 continue
@@ -76,6 +75,15 @@ class EquivalenceClasses:
             equivalence_class.remove(job)
             if not equivalence_class:
                 del self._classes[equivalence_class.key]
+
+
+def _apart_if_built(twins: Sequence[JobInfo]) -> Iterable[Sequence[JobInfo]]:
+    """The twins without built pods together, the others each alone."""
+    built = [job for job in twins if job.built_pods]
+    if not built:
+        return (twins,)
+    others = [job for job in twins if not job.built_pods]
+    return (*([job] for job in built), *((others,) if others else ()))
 
 
 def _class_key(job: JobInfo) -> Hashable | None:

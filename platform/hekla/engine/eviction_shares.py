@@ -19,8 +19,6 @@ Done = Sequence[tuple[PodInfo, Eviction | None]]
 
 def with_shares(session: Session, done: Done) -> list[Eviction]:
     """The evictions of a committed statement, with the share changes that they caused."""
-    if all(eviction is None for _, eviction in done):
-        return []
     queues = _ShareChanges(session, ExtensionPoint.QUEUE_SHARE, ShareHolder.QUEUE, done)
     jobs = _ShareChanges(session, ExtensionPoint.JOB_SHARE, ShareHolder.JOB, done)
 

@@ -42,13 +42,13 @@ class PodInfo:
     """A pod in the session: class, request as a row, current status and node. Volcano's TaskInfo."""
 
     __slots__ = (
+        "_order_key",
         "best_effort",
         "class_number",
         "job",
         "matching_selectors",
         "node",
         "nonzero_surplus",
-        "order_key",
         "request",
         "spec",
         "status",
@@ -57,7 +57,6 @@ class PodInfo:
     def __init__(self, spec: PodSpec, job: "JobInfo", pod_class: PodClass) -> None:
         self.spec, self.job = spec, job
         self.status, self.node = spec.status, spec.node
-        self.order_key = _order_key(spec)
         self.request, self.nonzero_surplus, self.best_effort, self.class_number = (
             pod_class.request,
             pod_class.nonzero_surplus,
@@ -66,13 +65,16 @@ class PodInfo:
         )
         self.matching_selectors: frozenset[PodSelector] = _NO_SELECTORS
         """The selectors of all pods' constraints that match this pod."""
+        self._order_key: tuple[float, float, str] | None = None
 
-
-def _order_key(spec: PodSpec) -> tuple[float, float, str]:
-    """The number at the end of a name of three or more parts, then age, then uid (`conformance/FORMAT` §7)."""
-    head, _, last = spec.name.rpartition("-")
-    number = float(last) if "-" in head and last.isdigit() else 0.0
-    return number, spec.created_at, spec.uid
+    @property
+    def order_key(self) -> tuple[float, float, str]:
+        """The number at the end of a name of three or more parts, then age, then uid (`conformance/FORMAT` §7)."""
+        if self._order_key is None:
+            head, _, last = self.spec.name.rpartition("-")
+            number = float(last) if "-" in head and last.isdigit() else 0.0
+            self._order_key = number, self.spec.created_at, self.spec.uid
+        return self._order_key
 
 
 class PodClasses:
@@ -292,8 +294,8 @@ class JobInfo:
         return self._representatives[1]
 
     def _choose_representatives(self) -> list[PodInfo]:
-        if self._pods is not None:
-            return list({m.class_number: m for m in reversed(self._pods) if _is_waiting(m)}.values())
+        if self._pods is not None or self.size == 1:
+            return list({m.class_number: m for m in reversed(self.pods) if _is_waiting(m)}.values())
         pairs = zip(reversed(self.group.pods), reversed(self.pod_classes), strict=True)
         first = {
             pod_class: spec
@@ -383,7 +385,7 @@ class JobInfo:
             return sum(self._by_role[role, status] for status in statuses)
         if role != self.role:
             return 0
-        return sum(count for status, count in self.count_by_status.items() if status in statuses)
+        return sum([count for status, count in self.count_by_status.items() if status in statuses])
 
     @property
     def is_admitted(self) -> bool:

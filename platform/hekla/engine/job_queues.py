@@ -1,7 +1,7 @@
 """The waiting jobs of each queue in job order: single jobs, and classes of equal ones."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from hekla.domain.queue_settings import JobOrder
@@ -11,7 +11,7 @@ from hekla.engine.job_info import JobInfo
 from hekla.engine.priority_queue import HeapQueue, PriorityQueue, RankedQueue
 from hekla.engine.session import Session
 
-Jobs = list[JobInfo]
+Jobs = Sequence[JobInfo]
 
 
 def waiting_jobs(session: Session) -> tuple[list[JobInfo], list[Jobs]]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Container, Hashable, Iterator, Sequence
 from operator import attrgetter
 
+from hekla.engine.constraints import NO_CONSTRAINTS
 from hekla.engine.model import PodGroupSpec, PodSpec
 
 _OF_GROUP = attrgetter("queue", "namespace", "owner", "priority", "min_available", "phase")
@@ -41,9 +42,12 @@ def shape_of(group: PodGroupSpec) -> Hashable | None:
     if len(pods) > 1 and any(_pod_shape(spec) != first for spec in pods):
         return None
     minimums = tuple(group.min_task_member.items()), None if least is None else tuple(least.items())
-    return (*_OF_GROUP(group), *first, *minimums, len(pods))
+    return _OF_GROUP(group), first, minimums, len(pods)
 
 
-def _pod_shape(spec: PodSpec) -> tuple[Hashable, ...]:
-    amounts = tuple(spec.request.items()), tuple(spec.node_selector.items())
-    return (*_OF_POD(spec), *amounts, id(spec.constraints), id(spec.nonzero_request))
+def _pod_shape(spec: PodSpec) -> Hashable:
+    """Flat and short for the many pods without constraints: there may be a million."""
+    own = _OF_POD(spec), tuple(spec.request.items())
+    if not spec.node_selector and spec.constraints is NO_CONSTRAINTS and spec.nonzero_request is None:
+        return own
+    return own, tuple(spec.node_selector.items()), id(spec.constraints), id(spec.nonzero_request)

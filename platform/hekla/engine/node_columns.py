@@ -35,8 +35,12 @@ class NodeColumns:
     @classmethod
     def of_row(cls, table: NodeTable, row: int) -> "NodeColumns":
         """The numbers of one node."""
-        amounts = table.allocatable, table.used, table.expected, table.nonzero_surplus
-        return cls(*(one[row].tolist() for one in amounts))
+        return cls(
+            table.allocatable[row].tolist(),
+            table.used[row].tolist(),
+            table.expected[row].tolist(),
+            table.nonzero_surplus[row].tolist(),
+        )
 
 
 ColumnScorer = Callable[[NodeColumns], Column]

@@ -17,7 +17,7 @@ Masks and scores have one entry per requested row. None: the plugin does not app
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,10 +32,11 @@ from hekla.engine.state_scores import StateScores
 ALL_ROWS = slice(None)
 _NEVER = -1
 _NOWHERE = -np.inf
+_NO_ROWS: Mask = np.zeros(0, dtype=bool)
+_NO_SCORES: Vector = np.zeros(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Refused rows and the reason. `is_unresolvable`: evictions cannot help (UnschedulableAndUnresolvable).
     `is_lasting`: False for a state of the node that passes without a change of the pod or the node's labels.
     """
@@ -87,10 +88,12 @@ class NodeFit:
         self._statically_feasible = ~_refused_rows(self._static_refusals, len(table))
         self._feasible = self._statically_feasible.copy()
         self._feasible_alone = self._statically_feasible.copy()
-        self._later, self._now, self._fits_future = (np.zeros(0, dtype=bool) for _ in range(3))
+        self._later = self._now = self._fits_future = _NO_ROWS
         """Rows with room in future idle, in idle, and feasible ones with room in future idle."""
-        self._scores = self._idle_scores = np.zeros(0)
+        self._scores = self._idle_scores = _NO_SCORES
         """Scores of all rows; in `_idle_scores` minus infinity for rows that are not feasible or have no idle room."""
+        self._best_idle: int | None = None
+        """The result of `_best_idle_row` since the last refresh; -1 for no row."""
         self._fit_error: tuple[int, FitError] | None = None
         self._log_position = _NEVER
         """The changes that were taken into account. The rows are scored on first use: many classes are not placed."""
@@ -115,20 +118,27 @@ class NodeFit:
             is_first = bool(self._feasible[first]) and self._state_scores.has_room_on(first)
             return is_first or bool((self._feasible & self._state_scores.have_room()).any())
         self.refresh()
-        return bool(np.count_nonzero(self._fits_future))  # on small arrays much faster than `any`
+        # on small arrays much faster than `any`
+        return self._best_idle_row() is not None or bool(np.count_nonzero(self._fits_future))
 
     def best_node(self, within: Mask | None = None) -> tuple[int, bool] | None:
         """The best row, and whether it has room now (else in future idle). None if no row fits."""
         self.refresh()
-        if within is None and not self._relative_scorers:
-            row = int(self._idle_scores.argmax()) if len(self._idle_scores) else 0
-            if len(self._idle_scores) and self._idle_scores[row] > -np.inf:
-                return row, True
-        for mask, now in ((self._idle_scores > -np.inf, True), (self._fits_future, False)):
-            choice = mask if within is None else mask & within
-            if choice.any():
-                return int(np.where(choice, self.scores(choice), -np.inf).argmax()), now
+        if within is None and not self._relative_scorers and (row := self._best_idle_row()) is not None:
+            return row, True
+        for mask, now in ((self._idle_scores > _NOWHERE, True), (self._fits_future, False)):
+            (rows,) = (mask if within is None else mask & within).nonzero()
+            if rows.size:
+                return int(rows[self._total_scores(rows).argmax()]), now
         return None
+
+    def _best_idle_row(self) -> int | None:
+        """The best row with room now, without scores that compare rows with each other; None if no row has room."""
+        if self._best_idle is None:
+            self._best_idle = int(self._idle_scores.argmax()) if len(self._idle_scores) else -1
+            if self._best_idle >= 0 and self._idle_scores[self._best_idle] == _NOWHERE:
+                self._best_idle = -1
+        return self._best_idle if self._best_idle >= 0 else None
 
     def is_feasible(self, row: int) -> bool:
         """Whether the row passes all predicates, room aside."""
@@ -152,11 +162,15 @@ class NodeFit:
         for is_open, now in ((self._idle_scores[rows] > -np.inf, True), (self._fits_future[rows], False)):
             open_rows = rows[is_open]
             if open_rows.size:
-                total: Vector = self._scores[open_rows] + more(open_rows)
-                for scorer in self._relative_scorers:
-                    total += scorer(open_rows)
-                return int(open_rows[total.argmax()]), now
+                return int(open_rows[self._total_scores(open_rows, more).argmax()]), now
         return None
+
+    def _total_scores(self, rows: RowList, more: Callable[[RowList], Vector] | None = None) -> Vector:
+        """The scores of these rows, with those that compare them with each other."""
+        total: Vector = self._scores[rows] if more is None else self._scores[rows] + more(rows)
+        for scorer in self._relative_scorers:
+            total += scorer(rows)
+        return total
 
     def count_slots(self, rows: RowList) -> int:
         """How many pods of the class fit the future idle of these rows."""
@@ -177,8 +191,7 @@ class NodeFit:
         if not self._relative_scorers:
             return self._scores
         total, rows = self._scores.copy(), np.flatnonzero(mask)
-        for scorer in self._relative_scorers:
-            total[rows] += scorer(rows)
+        total[rows] = self._total_scores(rows)
         return total
 
     def refusals(self) -> list[Refusal]:
@@ -225,7 +238,7 @@ class NodeFit:
         change_log, position = self._table.change_log, self._log_position
         if position == len(change_log):
             return
-        self._log_position = len(change_log)
+        self._log_position, self._best_idle = len(change_log), None
         if position == _NEVER:
             self._score_all()
         elif self._lookahead is None:
@@ -258,9 +271,16 @@ class NodeFit:
             idle_scores[row] = score if now and is_feasible else _NOWHERE
 
     def _score_all(self) -> None:
-        self._later, self._now, self._scores = self._state_scores.of_all_rows()
+        self._later, self._now, self._scores = self._state_scores.of_candidates(self._may_be_chosen())
         self._fits_future, self._idle_scores = np.empty_like(self._later), np.empty_like(self._scores)
         self._finish(ALL_ROWS)
+
+    def _may_be_chosen(self) -> Mask:
+        """The rows that need scores: no predicate refuses them for good, so they fit or evictions may help."""
+        lasting = [refusal for refusal in self._static_refusals if refusal.is_unresolvable]
+        if len(lasting) == len(self._static_refusals):
+            return self._statically_feasible
+        return ~_refused_rows(lasting, len(self._table))
 
     def _rescore(self, rows: list[int]) -> None:
         self._later[rows], self._now[rows], self._scores[rows] = zip(*self._state_scores.of_rows(rows), strict=True)

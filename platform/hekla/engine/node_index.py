@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from hekla.domain.taints import Taint
-from hekla.engine.columns import Mask, Vector
+from hekla.engine.columns import Mask, Rows, Vector
 from hekla.engine.constraints import NodeSelectorTerm, Requirement, TopologySpreadConstraint
 from hekla.engine.model import NodeSpec, PodSpec, Toleration
 
@@ -16,14 +17,14 @@ UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable")
 _REPELLING = frozenset({"NoSchedule", "NoExecute"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TopologyDomains:
     """The topology domains of a label: per row the number of its value, or -1 without the label."""
 
     values: tuple[str, ...]
     codes: npt.NDArray[np.intp]
 
-    @property
+    @cached_property
     def has_label(self) -> Mask:
         """The rows with the label."""
         found: Mask = self.codes >= 0
@@ -31,19 +32,25 @@ class TopologyDomains:
 
     def sum_by_value(self, counts: Counts) -> Counts:
         """Per value the sum over its rows."""
-        total = np.zeros(len(self.values), dtype=np.int64)
-        rows = np.flatnonzero((counts != 0) & self.has_label)  # few rows count, and `add.at` is slow
-        np.add.at(total, self.codes[rows], counts[rows])
-        return total
+        return self._sums(counts)[:-1]
 
     def per_row(self, sums: Counts) -> Counts:
         """Per row the entry of its value; 0 without the label."""
-        found: Counts = np.append(sums, 0)[self.codes]
+        found: Counts = np.append(sums, 0).take(self.codes)
         return found
 
-    def sum_around(self, counts: Counts) -> Counts:
-        """Per row the sum over all rows with the same value."""
-        return self.per_row(self.sum_by_value(counts))
+    def sum_around(self, counts: Counts, rows: Rows = slice(None)) -> Counts:
+        """Per row the sum over all rows with the same value; `rows`: for these only."""
+        found: Counts = self._sums(counts).take(self.codes[rows])
+        return found
+
+    def _sums(self, counts: Counts) -> Counts:
+        """As `sum_by_value`, then a zero: the entry at -1, for rows without the label."""
+        total = np.zeros(len(self.values) + 1, dtype=np.int64)
+        (rows,) = counts.nonzero()  # few rows count, and `add.at` is slow
+        np.add.at(total, self.codes[rows], counts[rows])
+        total[-1] = 0
+        return total
 
 
 class NodeIndex:

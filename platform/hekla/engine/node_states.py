@@ -27,10 +27,14 @@ class NodeStates:
         self._table = table
         self._numbers: dict[bytes, int] = {}
         self._log_position = len(table.change_log)
-        self._of_row = self._find_all()
+        self._by_row = self._find_all()
         self._distinct: tuple[RowList, RowList] | None = None
         self._known: dict[int, dict[int, Step]] = defaultdict(dict)
         self._known_count = 0
+
+    def __len__(self) -> int:
+        """How many states there were since the start of the session: at least as many as there are."""
+        return len(self._numbers)
 
     def known_steps(self, number: int) -> Mapping[int, Step]:
         """The known steps of a class of pods (`StateScores`) by state."""
@@ -47,19 +51,20 @@ class NodeStates:
     def of_rows(self, rows: list[int]) -> list[int]:
         """The numbers of these rows."""
         self._refresh()
-        numbers: list[int] = self._of_row[rows].tolist()
-        return numbers
+        by_row = self._by_row
+        return [by_row[row] for row in rows]
 
     def distinct(self) -> tuple[RowList, RowList]:
         """One row of each state, and for every row the position of its state among them."""
         self._refresh()
         if self._distinct is None:
+            of_row = np.array(self._by_row, dtype=np.intp)
             example = np.full(len(self._numbers), -1)
-            example[self._of_row] = np.arange(len(self._of_row))
+            example[of_row] = np.arange(len(of_row))
             present = np.flatnonzero(example >= 0)
             position = np.empty_like(example)
             position[present] = np.arange(len(present))
-            self._distinct = example[present], position[self._of_row]
+            self._distinct = example[present], position[of_row]
         return self._distinct
 
     def _refresh(self) -> None:
@@ -70,15 +75,15 @@ class NodeStates:
         columns, numbers = self._columns(), self._numbers
         for row in {row for row, _ in change_log[position:]}:
             key = b"".join([column[row].tobytes() for column in columns])
-            self._of_row[row] = numbers.setdefault(key, len(numbers))
+            self._by_row[row] = numbers.setdefault(key, len(numbers))
         self._log_position, self._distinct = len(change_log), None
 
-    def _find_all(self) -> RowList:
+    def _find_all(self) -> list[int]:
         """The numbers of all rows; the same as row by row, but much faster."""
         amounts, numbers = np.concatenate(self._columns(), axis=1), self._numbers
         width, data = amounts.shape[1] * amounts.itemsize, amounts.tobytes()
         keys = (data[at : at + width] for at in range(0, len(data), width))
-        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+        return [numbers.setdefault(key, len(numbers)) for key in keys]
 
     def _columns(self) -> tuple["Vector", ...]:
         table = self._table

@@ -9,7 +9,9 @@ two pods of one uid). A rebuild also happens after as many changed pods as there
 unused classes. `audit.differences` compares the cache with a fresh one.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import chain
+from operator import attrgetter
 
 from hekla.engine import validation
 from hekla.engine.columns import Dimensions, NodeTable
@@ -17,7 +19,7 @@ from hekla.engine.equivalence import EquivalenceClasses
 from hekla.engine.hypernodes import HyperNodeTree
 from hekla.engine.job_info import JobInfo, PodClasses, PodInfo
 from hekla.engine.job_twins import TwinGroups
-from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodStatus, QueueSpec
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec
 from hekla.engine.node_index import NodeIndex
 from hekla.engine.queue_totals import TotalsByQueue
 from hekla.engine.selector_index import SelectorIndex
@@ -27,6 +29,8 @@ _OFF_NODE = frozenset(
     {PodStatus.PENDING, PodStatus.SUCCEEDED, PodStatus.FAILED, PodStatus.UNKNOWN, PodStatus.PIPELINED}
 )
 _EMPTY = ClusterState((), (), ())
+_PODS: Callable[[JobInfo], tuple[PodSpec, ...]] = attrgetter("group.pods")
+_UID: Callable[[PodSpec], str] = attrgetter("uid")
 _CHANGES_AT_LEAST = 100_000
 """A rebuild happens after at least this many changed pods."""
 
@@ -195,18 +199,19 @@ class SchedulerCache:
         self._all_jobs.update(zip(keys, jobs, strict=True))
         self._add_all(jobs, twins)
         self._known_groups = known
-        self._classify(jobs)
+        self._classify(jobs, twins)
         self._index_jobs()
 
-    def _classify(self, jobs: list[JobInfo]) -> None:
+    def _classify(self, jobs: list[JobInfo], twins: list[list[JobInfo]]) -> None:
         """Set the classes of the pods of these new jobs, and of jobs with pods that match other selectors now."""
         concerned = self.selector_index.refresh()
         for job in concerned:
             self.equivalence_classes.remove(job)
         if concerned:
             jobs = list({id(job): job for job in (*jobs, *concerned)}.values())
+            twins = [[job] for job in jobs]
         self.selector_index.match_pods(jobs)
-        self.equivalence_classes.add_all(job for job in jobs if job.group.queue)
+        self.equivalence_classes.add_all(equals for equals in twins if equals[0].group.queue)
 
     def _keys(self, groups: Iterable[PodGroupSpec]) -> list[Hashable]:
         """The keys of these groups: their uids, but the identity of those whose uid is not unique."""
@@ -238,15 +243,18 @@ class SchedulerCache:
         return JobInfo(group, self._classes)
 
     def _add_all(self, jobs: list[JobInfo], twins: list[list[JobInfo]]) -> None:
-        uids, known = [spec.uid for job in jobs for spec in job.group.pods], len(self._pod_uids)
+        pods = chain.from_iterable(map(_PODS, jobs))
+        uids, known = [*map(_UID, pods)], len(self._pod_uids)
         self._pod_uids.update(uids)
         if len(self._pod_uids) - known < len(uids) and not self._duplicates:
             raise _RebuildRequired
-        if not all(_OFF_NODE.issuperset(equals[0].count_by_status) for equals in twins):
-            for job in jobs:  # in their order: it is also the order of the pods of a node
-                if not _OFF_NODE.issuperset(job.count_by_status):
-                    for pod in job.pods:
-                        self._add_to_node(pod)
+        counts = (equals[0].count_by_status for equals in twins)
+        holding = {id(by_status) for by_status in counts if not _OFF_NODE.issuperset(by_status)}
+        """Twins share their counts."""
+        for job in jobs if holding else ():  # in their order: it is also the order of the pods of a node
+            if id(job.count_by_status) in holding:
+                for pod in job.pods:
+                    self._add_to_node(pod)
         self.queue_totals.add_all(twins)
         self.selector_index.add_all(jobs, twins)
 
@@ -275,18 +283,10 @@ class SchedulerCache:
 
     def _index_jobs(self) -> None:
         """Rebuild the views over jobs of valid queues, in the order of the state."""
-        self.jobs, self.unsettled_jobs, self.unique_jobs = {}, {}, {}
-        for key in self._known_groups:
-            job = self._all_jobs[key]
-            uid = job.group.uid
-            if job.group.queue not in self.queues:
-                continue
-            self.jobs[uid] = job
-            if job.is_settled:
-                continue
-            self.unsettled_jobs[uid] = job
-            if job.equivalence_class is None:
-                self.unique_jobs[uid] = job
+        in_order = map(self._all_jobs.__getitem__, self._known_groups)
+        self.jobs = {job.group.uid: job for job in in_order if job.group.queue in self.queues}
+        self.unsettled_jobs = {uid: job for uid, job in self.jobs.items() if not job.is_settled}
+        self.unique_jobs = {uid: job for uid, job in self.unsettled_jobs.items() if job.equivalence_class is None}
 
 
 def _invalid_queues(state: ClusterState) -> set[str]:

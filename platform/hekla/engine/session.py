@@ -88,6 +88,14 @@ class Session:
         self.on_change.append(self.topology_counts.update)
         self._shard = shards.of_session(cache.state, self.table)
 
+    def end(self) -> None:
+        """Drop what refers to the session itself: else only a garbage collection frees its memory."""
+        self.quotas_of = _no_quotas
+        self.on_change.clear()
+        self.on_close.clear()
+        for found in (self._functions, self._builtin, self._flattened, self._named_functions, self._node_fits):
+            found.clear()
+
     # Registered functions.
 
     def register(
@@ -195,8 +203,11 @@ class Session:
 
     def sort_pods(self, pods: Iterable[PodInfo]) -> list[PodInfo]:
         """The pods in pod order."""
-        by_name = sorted(pods, key=attrgetter("order_key"))
-        if len(by_name) == 1 or not self.functions(ExtensionPoint.TASK_ORDER):
+        by_name = [*pods]
+        if len(by_name) == 1:
+            return by_name
+        by_name.sort(key=attrgetter("order_key"))
+        if not self.functions(ExtensionPoint.TASK_ORDER):
             return by_name
 
         def compare(left: PodInfo, right: PodInfo) -> int:

@@ -46,16 +46,26 @@ class StateScores:
         """The step of each row."""
         states = self._table.states
         numbers, known = states.of_rows(rows), states.known_steps(self._number)
-        missing = {state: row for state, row in zip(numbers, rows, strict=True) if state not in known}
-        if missing:
+        if not all(map(known.__contains__, numbers)):
+            missing = {state: row for state, row in zip(numbers, rows, strict=True) if state not in known}
             states.learn(self._number, dict(zip(missing, self._examine([*missing.values()]), strict=True)))
         return [known[state] for state in numbers]
 
-    def of_all_rows(self) -> tuple[Mask, Mask, Vector]:
-        """The steps of all rows, as three columns."""
-        rows, position = self._table.states.distinct()
-        later, now, scores = self._examine_rows(rows)
-        return later[position], now[position], scores[position]
+    def of_candidates(self, candidates: Mask) -> tuple[Mask, Mask, Vector]:
+        """The steps of these rows, as three columns over all rows; the other rows get no room and no score."""
+        (rows,) = candidates.nonzero()
+        if len(rows) >= len(self._table.states):
+            examples, position = self._table.states.distinct()
+            later, now, scores = self._examine_rows(examples)
+            return later[position], now[position], scores[position]
+        columns = (
+            np.zeros(len(candidates), dtype=bool),
+            np.zeros(len(candidates), dtype=bool),
+            np.zeros(len(candidates)),
+        )
+        for column, found in zip(columns, self._examine_rows(rows), strict=True):
+            column[rows] = found
+        return columns
 
     def have_room(self) -> Mask:
         """The rows where the pods fit future idle."""

@@ -32,10 +32,13 @@ class Statement:
 
     def commit(self) -> None:
         """Bind allocated pods and record evictions. Pipelined pods stay so for this session only."""
+        evicts = False
         for pod, eviction in self._operations:
+            evicts = evicts or eviction is not None
             if eviction is None and pod.status is PodStatus.ALLOCATED:
                 self._session.bind(pod)
-        self._session.evictions += eviction_shares.with_shares(self._session, self._operations)
+        if evicts:
+            self._session.evictions += eviction_shares.with_shares(self._session, self._operations)
 
     def save(self, mark: int = 0) -> list[Operation]:
         """The operations since the mark, for `recover`."""

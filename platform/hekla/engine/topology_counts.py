@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from hekla.engine.constraints import PodSelector
+from hekla.engine.constraints import NO_CONSTRAINTS, PodAffinityTerm, PodSelector
 from hekla.engine.job_info import PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.node_index import Counts
@@ -26,17 +26,17 @@ class TopologyCounts:
         self._node_pods = residents
         self._counters: dict[Hashable, tuple[Counts, Weigh]] = {}
         self._others: list[tuple[Counts, Weigh]] = []
-        self._by_selector: dict[PodSelector, list[tuple[Counts, Weigh]]] = defaultdict(list)
-        """Counters that only pods change which the selector matches; `_others`: the other ones."""
+        self._by_trait: dict[Hashable, list[tuple[Counts, Weigh]]] = defaultdict(list)
+        """Counters that only pods with this trait change; `_others`: the other ones."""
         self.anti_affinity_terms, self.preferred_terms = (
             selector_index.anti_affinity_terms,
             selector_index.preferred_terms,
         )
 
-    def count(self, kind: Hashable, weigh: Weigh, selector: PodSelector | None = None) -> Counts:
+    def count(self, kind: Hashable, weigh: Weigh, trait: PodSelector | PodAffinityTerm | None = None) -> Counts:
         """Per row the sum of `weigh` over its pods. The array is shared and follows every change.
 
-        `selector`: only pods that it matches have a weight.
+        `trait`: only pods with it have a weight: this selector matches them, or they avoid or prefer by this term.
         """
         if kind not in self._counters:
             counts = np.zeros(len(self._node_pods), dtype=np.int64)
@@ -44,7 +44,7 @@ class TopologyCounts:
                 if pods:
                     counts[row] = sum(weigh(pod) for pod in pods.values() if _is_counted(pod))
             counter = self._counters[kind] = counts, weigh
-            (self._others if selector is None else self._by_selector[selector]).append(counter)
+            (self._others if trait is None else self._by_trait[trait]).append(counter)
         return self._counters[kind][0]
 
     def matching(self, selector: PodSelector) -> Counts:
@@ -61,9 +61,19 @@ class TopologyCounts:
 
     def update(self, pod: PodInfo, row: int, sign: int) -> None:
         """Count a pod that came to the row (sign 1) or left it (-1)."""
-        matching = (self._by_selector.get(selector, ()) for selector in pod.matching_selectors)
-        for counts, weigh in chain(self._others, *matching):
+        counters = self._others
+        if self._by_trait and (traits := _traits(pod)):
+            counters = [*counters, *chain.from_iterable(self._by_trait.get(trait, ()) for trait in traits)]
+        for counts, weigh in counters:
             counts[row] += sign * weigh(pod)
+
+
+def _traits(pod: PodInfo) -> set[Hashable]:
+    constraints = pod.spec.constraints
+    if constraints is NO_CONSTRAINTS:
+        return {*pod.matching_selectors}
+    preferred = (term for _weight, term in constraints.preferred_pod_affinity)
+    return {*pod.matching_selectors, *constraints.pod_anti_affinity, *preferred}
 
 
 def _is_terminating(pod: PodInfo) -> bool:

@@ -5,15 +5,19 @@ does not stop all others. A refused job keeps the resources that it holds and st
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from math import isfinite
+from operator import attrgetter
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.resources import MAX_AMOUNT, Resources
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, QueueSpec
 
 Problems = tuple[Problem, ...]
+_UID: Callable[[PodGroupSpec | PodSpec], str] = attrgetter("uid")
+_PODS: Callable[[PodGroupSpec], tuple[PodSpec, ...]] = attrgetter("pods")
 _MAX_TOTAL = MAX_AMOUNT * 1000
 """The largest valid amount of a resource; devices count in thousandths."""
 
@@ -38,8 +42,8 @@ def job_problems(group: PodGroupSpec, queues: Iterable[str]) -> Problems:
 
 def duplicates(groups: tuple[PodGroupSpec, ...]) -> frozenset[str]:
     """Uids of jobs that occur twice, or have a pod that does."""
-    duplicate_jobs = _twice([group.uid for group in groups])
-    duplicate_pods = _twice([spec.uid for group in groups for spec in group.pods])
+    duplicate_jobs = _twice([*map(_UID, groups)])
+    duplicate_pods = _twice([*map(_UID, chain.from_iterable(map(_PODS, groups)))])
     if duplicate_pods:
         duplicate_jobs |= {group.uid for group in groups if any(spec.uid in duplicate_pods for spec in group.pods)}
     return frozenset(duplicate_jobs)

@@ -5,7 +5,7 @@ queue and job return to their priority queues, so queues and jobs take turns.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from hekla.domain.phases import GangPhase
@@ -79,8 +79,8 @@ def _by_queue(session: Session, allocator: "JobAllocator") -> dict[str, Priority
 
 
 def _feasible_classes(
-    session: Session, allocator: "JobAllocator", classes: list[list[JobInfo]]
-) -> Iterator[list[JobInfo]]:
+    session: Session, allocator: "JobAllocator", classes: Iterable[job_queues.Jobs]
+) -> Iterator[job_queues.Jobs]:
     """The classes whose first job may be placed; records the reasons of the others."""
     for first, jobs in ((jobs[0], jobs) for jobs in classes):
         if not first.is_admitted:

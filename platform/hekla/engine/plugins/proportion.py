@@ -51,7 +51,7 @@ def _share_by_weight(session: Session, option: PluginOption, by_queue: ByQueue) 
         return (mine > other) - (mine < other)
 
     def update(pod: PodInfo, _row: int, sign: int) -> None:
-        by_queue[pod.job.group.queue].allocated += sign * pod.request
+        by_queue[pod.job.group.queue].allocated += pod.request if sign > 0 else -pod.request
 
     def attributes_of(queue: QueueSpec) -> ProportionAttributes:
         return by_queue.get(queue.name) or _attributes(session, queue, queue_attributes.total_guarantee(session))
@@ -95,7 +95,10 @@ def _limit_to_deserved(session: Session, option: PluginOption, by_queue: ByQueue
     def has_share(queue: QueueSpec, wanted: Vector) -> bool:
         attributes = by_queue[queue.name]
         held, most = (attributes.allocated + wanted).tolist(), attributes.deserved.tolist()
-        return not (session.is_closed(queue) or any(held[at] > most[at] and wanted[at] > 0 for at in limited))
+        for at in limited:
+            if held[at] > most[at] and wanted[at] > 0:
+                return False
+        return not session.is_closed(queue)
 
     def preemptive(queue: QueueSpec, pods: Sequence[PodInfo]) -> bool:
         return has_share(queue, queue_attributes.total_request(session, pods))

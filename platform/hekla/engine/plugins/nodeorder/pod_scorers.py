@@ -23,7 +23,8 @@ class PodAffinityScorer:
     """
 
     def __init__(self, session: Session) -> None:
-        self._counted: Mask = np.ones(len(session.table), dtype=bool)
+        self._counted: Mask | None = None
+        """The nodes whose pods count; None: all."""
         if session.policy.follows_volcano and session.topology_counts.preferred_terms:
             self._counted = session.topology_counts.count("has affinity", _has_affinity) > 0
 
@@ -38,18 +39,20 @@ class PodAffinityScorer:
         parts += [(1, nodes.domain(term.topology_key), _weights_of(session, term)) for term in seeing]
         if not parts:
             return None
-        counted = np.ones(len(session.table), dtype=bool) if own else self._counted
+        counted = None if own else self._counted
 
         def score(rows: Rows) -> Vector:
-            return spread_normalized(_weighted_sum(parts, counted)[rows])
+            return spread_normalized(_weighted_sum(parts, counted, rows))
 
         return score
 
 
-def _weighted_sum(parts: list[tuple[int, TopologyDomains, Counts]], counted: Mask) -> Vector:
-    total: Vector = np.zeros(len(counted))
-    for weight, domain, counts in parts:
-        total += weight * domain.sum_around(np.where(counted, counts, 0))
+def _weighted_sum(parts: list[tuple[int, TopologyDomains, Counts]], counted: Mask | None, rows: Rows) -> Vector:
+    amounts = (
+        weight * domain.sum_around(counts if counted is None else np.where(counted, counts, 0), rows)
+        for weight, domain, counts in parts
+    )
+    total: Vector = np.sum([*amounts], axis=0, dtype=float)
     return total
 
 
@@ -57,7 +60,7 @@ def _weights_of(session: Session, term: PodAffinityTerm) -> Counts:
     def weight(pod: PodInfo) -> int:
         return sum(weight for weight, other in pod.spec.constraints.preferred_pod_affinity if other == term)
 
-    return session.topology_counts.count(("prefers", term), weight)
+    return session.topology_counts.count(("prefers", term), weight, term)
 
 
 def _has_affinity(pod: PodInfo) -> int:

@@ -29,7 +29,7 @@ def count_surplus(session: Session) -> None:
     surplus = session.table.nonzero_surplus
 
     def update(pod: PodInfo, row: int, sign: int) -> None:
-        surplus[row] += sign * pod.nonzero_surplus
+        surplus[row] += pod.nonzero_surplus if sign > 0 else -pod.nonzero_surplus
 
     session.on_change.append(update)
 

@@ -33,7 +33,7 @@ def _near(session: Session, pod: PodInfo) -> Iterator[Check]:
     selectors = [term.selector for term in terms]
     domains = [session.node_index.domain(term.topology_key) for term in terms]
     counts = session.topology_counts.count(
-        ("near", terms), lambda other: int(other.matching_selectors.issuperset(selectors))
+        ("near", terms), lambda other: int(other.matching_selectors.issuperset(selectors)), selectors[0]
     )
     needs_itself = pod.matching_selectors.issuperset(selectors)
     unlabelled = ~np.logical_and.reduce([domain.has_label for domain in domains])
@@ -66,5 +66,5 @@ def _meets(session: Session, term: PodAffinityTerm, counts: Counts, reason: str)
 
 def _who_has(session: Session, term: PodAffinityTerm) -> Counts:
     return session.topology_counts.count(
-        ("apart", term), lambda other: int(term in other.spec.constraints.pod_anti_affinity)
+        ("apart", term), lambda other: int(term in other.spec.constraints.pod_anti_affinity), term
     )
