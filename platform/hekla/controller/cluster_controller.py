@@ -26,6 +26,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.usage import services as usage
 from hekla.backends.base import Backend, BackendError
 from hekla.controller import (
+    autoscaling,
     cluster_objects,
     decisions,
     delegated,
@@ -100,6 +101,7 @@ class ClusterController:
         self._measuring = Timer(pod_metrics.EVERY)
         self.measuring_nodes = Timer(node_usage.EVERY)
         self._thinning = Timer(pod_metrics.THIN_EVERY)
+        self.autoscaling = Timer(autoscaling.EVERY)
         self._purging = Timer(timedelta(minutes=1))
         self.sweeping = Timer(timedelta(minutes=5))
 
@@ -212,12 +214,15 @@ class ClusterController:
         self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
 
     def _measure(self, lease: LeaseContext, now: datetime) -> None:
-        """Record what pods use, if the backend can measure it, and thin out old records."""
+        """Record what pods use, if the backend can measure it; scale jobs by it, and thin out old records."""
         if lease.backend.metrics is None:
             return
         if self._measuring.is_due(now):
             pod_metrics.measure_pods(lease, lease.backend.metrics, self.cache.pods())
             self._measuring.done_at = now
+        if self.autoscaling.is_due(now):
+            autoscaling.scale_jobs(lease, (job for job, _pods in self.cache.jobs()), now=now)
+            self.autoscaling.done_at = now
         if self._thinning.is_due(now):
             usage.thin(now=now)
             self._thinning.done_at = now

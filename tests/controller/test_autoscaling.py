@@ -1,0 +1,126 @@
+"""Tasks that grow and shrink with the measured utilization of their cards, with the real engine and backends."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from tests.controller.conftest import World, operated
+from tests.support import auditor
+
+from hekla.apps.clusters import leases
+from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.job_history import history
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services import ScalingStep
+from hekla.apps.quotas.models import Quota
+from hekla.apps.usage import autoscaling
+from hekla.apps.usage.models import Sample
+from hekla.controller.controllers import controllers
+from hekla.controller.lease_context import identity
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+
+GPU = "nvidia.com/gpu"
+
+
+@pytest.fixture
+def world(transactional_db: None, settings: Any, tmp_path: Any) -> Iterator[World]:
+    """Nodes with six GPUs in total."""
+    size = {"cpu": "8", "memory": "16Gi", GPU: "3"}
+    nodes = [{"name": "gpus", "count": 2, "allocatable": size}]
+    with operated(nodes, settings, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def short_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute takes half a second, so that the first one of a pod is soon over."""
+    monkeypatch.setattr(autoscaling, "MINUTE_SECONDS", 0.5)
+
+
+def submit(world: World, load: float, *, replicas: int = 2, **rule: Any) -> Job:
+    rule = {"max_replicas": 4, "gpu_utilization": 70, "stabilization_seconds": 0, **rule}
+    env = {"HEKLA_SIM_SECONDS": "1000000", "HEKLA_SIM_GPU_LOAD": str(load)}
+    task = {
+        "name": "worker", "replicas": replicas, "min_available": 1, "command": ["train"], "env": env,
+        "resources": {"cpu": "1", GPU: "1"}, "autoscaling": rule, "grace_seconds": 0,
+    }  # fmt: skip
+    spec = JobSpec.parse({"name": "elastic", "tasks": [task]})
+    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+
+
+def running(job: Job) -> list[int]:
+    found = Pod.objects.filter(job=job, phase="running", stopping=False)
+    return list(found.order_by("index").values_list("index", flat=True))
+
+
+def let_measure(world: World, done: Callable[[], bool]) -> None:
+    """Reconciles, and measures and scales each time, until the condition holds."""
+    controller = controllers.get(world.cluster.pk)
+
+    def is_done() -> bool:
+        controller.autoscaling.done_at = controller._measuring.done_at = None
+        return done()
+
+    world.reconcile_until(is_done)
+
+
+def sentences(job: Job) -> list[str]:
+    found = LoggedEvent.objects.filter(subject=f"job:{job.uid}", kind="JobAutoscaled").order_by("id")
+    return [line.sentence for line in history.lines(list(found))]
+
+
+def found_for(job: Job, now: datetime | None = None) -> tuple[str, float | None, int]:
+    (found,) = autoscaling.of_job(Job.objects.get(pk=job.pk), now=now or clock.now())
+    best = found.recommendation
+    return best.state, best.utilization, best.replicas
+
+
+def test_task_grows_while_its_gpus_are_busier_than_the_target(world: World) -> None:
+    job = submit(world, load=1.82)
+    let_measure(world, lambda: running(job) == [0, 1, 2])
+    assert sentences(job) == ["worker grew from 2 to 3 replicas: its GPUs were 91% busy, target 70%."]
+    job.refresh_from_db()
+    assert (job.replicas, job.revision, job.phase, job.retry_count) == (3, 2, "running", 0)
+    auditor.audit()
+
+
+def test_task_shrinks_to_its_minimum_while_its_gpus_are_idle(world: World) -> None:
+    job = submit(world, load=0.2, replicas=3)
+    let_measure(world, lambda: running(job) == [0])
+    assert sentences(job)[0] == "worker shrank from 3 to 2 replicas: its GPUs were 7% busy, target 70%."
+    assert {pod.stop_reason for pod in job.pods.filter(index__gt=0)} == {"ScaledDown"}
+    auditor.audit()
+
+
+def test_task_without_figures_keeps_its_size(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = submit(world, load=4)
+    let_measure(world, lambda: running(job) == [0, 1] and Sample.objects.filter(pod__job=job).exists())
+    monkeypatch.setattr(autoscaling, "MINUTE_SECONDS", 60)
+    assert found_for(job) == ("no_figures", None, 2), "the first minute does not count"
+    assert found_for(job, clock.now() + timedelta(hours=1)) == ("no_figures", None, 2)
+
+
+def test_quota_and_limit_of_the_queue_bound_the_growth(world: World) -> None:
+    world.queue.capability = {GPU: "3"}
+    world.queue.save()
+    job = submit(world, load=4)
+    let_measure(world, lambda: running(job) == [0, 1, 2])
+    let_measure(world, lambda: found_for(job) == ("at_limit", 100.0, 3))
+    Quota.objects.create(tenant=world.tenant, of=Quota.Of.TENANT, resources={GPU: "4"})
+    world.queue.capability = {GPU: "5"}
+    world.queue.save()
+    assert found_for(job) == ("growing", 100.0, 4)
+
+
+def test_stale_step_is_dropped(world: World) -> None:
+    job = submit(world, load=1.4)
+    world.reconcile_until(lambda: running(job) == [0, 1])
+    epoch = leases.take(world.cluster, identity(), now=clock.now())
+    assert epoch is not None
+    step = ScalingStep("worker", 3, 91.0, 70, revision=2)
+    assert not services.autoscale(world.cluster.pk, epoch, job.pk, step, now=clock.now())
+    assert services.autoscale(world.cluster.pk, epoch, job.pk, replace(step, revision=1), now=clock.now())
