@@ -1,10 +1,13 @@
 """Tasks that grow and shrink with the measured utilization of their cards, with the real engine and backends."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
+import pynvml
 import pytest
 from tests.controller.conftest import World, operated
 from tests.support import auditor
@@ -18,9 +21,12 @@ from hekla.apps.jobs.services import ScalingStep
 from hekla.apps.quotas.models import Quota
 from hekla.apps.usage import autoscaling
 from hekla.apps.usage.models import Sample
+from hekla.backends.local import gpus
+from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.controller.lease_context import identity
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 GPU = "nvidia.com/gpu"
@@ -41,11 +47,11 @@ def short_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(autoscaling, "MINUTE_SECONDS", 0.5)
 
 
-def submit(world: World, load: float, *, replicas: int = 2, **rule: Any) -> Job:
-    rule = {"max_replicas": 4, "gpu_utilization": 70, "stabilization_seconds": 0, **rule}
+def submit(world: World, load: float, *, replicas: int = 2, command: Sequence[str] = ("train",)) -> Job:
+    rule = {"max_replicas": 4, "gpu_utilization": 70, "stabilization_seconds": 0}
     env = {"HEKLA_SIM_SECONDS": "1000000", "HEKLA_SIM_GPU_LOAD": str(load)}
     task = {
-        "name": "worker", "replicas": replicas, "min_available": 1, "command": ["train"], "env": env,
+        "name": "worker", "replicas": replicas, "min_available": 1, "command": [*command], "env": env,
         "resources": {"cpu": "1", GPU: "1"}, "autoscaling": rule, "grace_seconds": 0,
     }  # fmt: skip
     spec = JobSpec.parse({"name": "elastic", "tasks": [task]})
@@ -124,3 +130,37 @@ def test_stale_step_is_dropped(world: World) -> None:
     step = ScalingStep("worker", 3, 91.0, 70, revision=2)
     assert not services.autoscale(world.cluster.pk, epoch, job.pk, step, now=clock.now())
     assert services.autoscale(world.cluster.pk, epoch, job.pk, replace(step, revision=1), now=clock.now())
+
+
+def test_local_pods_grow_by_the_figures_of_their_gpus(
+    transactional_db: None, settings: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real processes, and a driver that reports three GPUs, and nothing about processes."""
+    nothing = pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+    answers: dict[str, Any] = {
+        "nvmlInit": lambda: None,
+        "nvmlShutdown": lambda: None,
+        "nvmlDeviceGetCount": lambda: 3,
+        "nvmlDeviceGetHandleByIndex": lambda index: index,
+        "nvmlDeviceGetUUID": lambda gpu: f"GPU-{gpu}",
+        "nvmlDeviceGetMinorNumber": lambda gpu: 50 + gpu,
+        "nvmlDeviceGetName": lambda _gpu: "NVIDIA H100",
+        "nvmlDeviceGetMemoryInfo": lambda _gpu, **_more: SimpleNamespace(total=2**33, reserved=0, used=2**30),
+        "nvmlDeviceGetComputeRunningProcesses": lambda _gpu: [],
+        "nvmlDeviceGetProcessUtilization": Mock(side_effect=nothing),
+        "nvmlDeviceGetUtilizationRates": lambda _gpu: SimpleNamespace(gpu=92),
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(pynvml, name, answer)
+    monkeypatch.setattr(gpus, "_library", gpus._Library())
+    settings.HEKLA_HOME = tmp_path
+    controllers.reset()
+    here = World.found("local", {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "20"}})
+    job = submit(here, load=0, command=["sleep", "60"])
+    let_measure(here, lambda: running(job) == [0, 1, 2])
+    assert sentences(job) == ["worker grew from 2 to 3 replicas: its GPUs were 92% busy, target 70%."]
+    assert {card["id"] for pod in job.pods.all() for card in pod.cards} == {"GPU-0", "GPU-1", "GPU-2"}
+    services.command(job, LifecycleAction.ABORT_JOB, user=here.alice, now=clock.now())
+    here.reconcile_until(lambda: not running(job))
+    backend_of(here.cluster).close()
+    controllers.reset()

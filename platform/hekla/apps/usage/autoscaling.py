@@ -9,12 +9,15 @@ from datetime import datetime, timedelta
 from math import inf
 
 from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.quotas import selectors as quotas
 from hekla.apps.quotas.models import Quota
+from hekla.apps.sentences import together
 from hekla.domain import scaling
 from hekla.domain.autoscaling import MINUTE_SECONDS, Autoscaling, Recommendation, ScalingState, recommend
 from hekla.domain.card_resources import card_counts
@@ -23,6 +26,22 @@ from hekla.domain.resources import Resources
 from hekla.domain.task_spec import TaskSpec
 
 _FULL = 100.0
+_AFTER = {
+    ScalingState.NO_FIGURES: gettext_lazy(
+        "No utilization was measured in the last minute, so the number of replicas stays. The first minute of a pod "
+        "does not count."
+    ),
+    ScalingState.ON_TARGET: gettext_lazy("The number of replicas fits."),
+    ScalingState.GROWING: gettext_lazy("It grows to %(replicas)s replicas."),
+    ScalingState.SHRINKING: gettext_lazy("It shrinks to %(replicas)s replicas."),
+    ScalingState.AWAITING_REPLICAS: gettext_lazy("It can grow again when all replicas have run for a minute."),
+    ScalingState.STABILIZING: gettext_lazy("It shrinks when fewer replicas were enough for %(seconds)s seconds."),
+    ScalingState.AT_MAXIMUM: gettext_lazy("It has its maximum of replicas."),
+    ScalingState.AT_MINIMUM: gettext_lazy("It has its minimum of replicas."),
+    ScalingState.AT_LIMIT: gettext_lazy(
+        "A quota or the limit of the queue has no room for another replica, so it does not grow."
+    ),
+}
 _ONE_POD = {"pods": 1.0}
 
 
@@ -37,6 +56,17 @@ class TaskScaling:
     rule: Autoscaling
     least: int
     recommendation: Recommendation
+
+    @property
+    def sentence(self) -> str:
+        """The utilization, and why the number of replicas changes or stays."""
+        best = self.recommendation
+        facts = {"replicas": best.replicas, "seconds": self.rule.stabilization_seconds}
+        after = _AFTER[best.state] % facts
+        if best.utilization is None:
+            return after
+        busy = {"busy": round(best.utilization), "target": self.rule.gpu_utilization}
+        return together([_("Its GPUs are %(busy)s%% busy. The target is %(target)s%%.") % busy, after])
 
 
 def of_job(job: Job, *, now: datetime) -> list[TaskScaling]:
