@@ -93,8 +93,8 @@ TASK = st.integers(1, 5).flatmap(
 
 
 def _without_contradictions(task):
-    """The task without a topology of partitions, if it has no partitions, with a size that nodes can pin, and with cards
-    if it is scaled by them.
+    """The task without a topology of partitions, if it has no partitions; with a size that nodes can pin, and
+    with cards if they scale it.
     """
     if task.get("topology_policy", "none") != "none":
         task = {**task, "resources": {**task.get("resources", {}), "cpu": "2", "memory": "1Gi"}}

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hekla.domain import formats
 from hekla.domain.autoscaling import Autoscaling, ScalingState, recommend
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
@@ -85,3 +86,31 @@ def test_task_that_cannot_be_scaled_is_rejected(task, path):
     with pytest.raises(Invalid) as error:
         spec(**task)
     assert [problem.path for problem in error.value.problems] == [f"tasks.0.autoscaling{path}"]
+
+
+MANIFEST = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: elastic}
+spec:
+  tasks:
+  - name: worker
+    replicas: 1
+    template:
+      metadata: {annotations: {hekla.io/autoscaling: "max-replicas=4, gpu-utilization=70"}}
+      spec:
+        containers: [{name: worker, command: [train], resources: {requests: {nvidia.com/gpu: 1}}}]
+"""
+
+
+def test_manifest_has_autoscaling_as_an_annotation():
+    (task,) = formats.load(MANIFEST).spec.tasks
+    assert task.autoscaling == Autoscaling(max_replicas=4, gpu_utilization=70)
+
+
+@pytest.mark.parametrize("text", ["", "max-replicas=many", "max-replicas=4,max-replicas=5", "replicas=4"])
+def test_annotation_that_says_anything_else_is_a_problem(text):
+    with pytest.raises(Invalid) as error:
+        formats.load(MANIFEST.replace("max-replicas=4, gpu-utilization=70", text))
+    path = "spec.tasks[0].template.metadata.annotations.hekla.io/autoscaling"
+    assert [problem.path for problem in error.value.problems] == [path]

@@ -162,9 +162,13 @@ def _size(path: str, change: Mapping[str, Any]) -> str:
 
 def _autoscaled(facts: Mapping[str, Any]) -> tuple[str, str]:
     if facts["new"] > facts["old"]:
-        sentence = _("%(task)s grew from %(old)s to %(new)s replicas: its GPUs were %(busy)s%% busy, target %(target)s%%.")
+        sentence = _(
+            "%(task)s grew from %(old)s to %(new)s replicas: its GPUs were %(busy)s%% busy, target %(target)s%%."
+        )
     else:
-        sentence = _("%(task)s shrank from %(old)s to %(new)s replicas: its GPUs were %(busy)s%% busy, target %(target)s%%.")
+        sentence = _(
+            "%(task)s shrank from %(old)s to %(new)s replicas: its GPUs were %(busy)s%% busy, target %(target)s%%."
+        )
     return "neutral", sentence % {**facts, "busy": round(facts["utilization"])}
 
 

@@ -91,9 +91,7 @@ def _minutes(job: Job, rules: list[tuple[TaskSpec, Autoscaling]], now: datetime)
     since = now - timedelta(seconds=most * MINUTE_SECONDS)
     found: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in range(most)])
     with connection.cursor() as cursor:
-        cursor.execute(
-            _BUSY, {"job": job.pk, "tasks": list(cards), "since": since, "now": now, "span": MINUTE_SECONDS}
-        )
+        cursor.execute(_BUSY, {"job": job.pk, "tasks": list(cards), "since": since, "now": now, "span": MINUTE_SECONDS})
         for name, age, busy in cursor.fetchall():
             found[name][min(age, most - 1)].append(min(_FULL * float(busy) / cards[name], _FULL))
     return found
@@ -135,7 +133,8 @@ FROM jobs_pod AS pod JOIN usage_sample ON usage_sample.pod_id = pod.id
 WHERE pod.job_id = %(job)s AND pod.task = ANY(%(tasks)s)
     AND (pod.finished_at IS NULL OR pod.finished_at > %(since)s)
     AND at > %(since)s AND at <= %(now)s AND gpu_thousandths IS NOT NULL
-    AND extract(epoch FROM %(now)s - pod.started_at) >= %(span)s * (floor(extract(epoch FROM %(now)s - at) / %(span)s) + 1)
+    AND extract(epoch FROM %(now)s - pod.started_at)
+        >= %(span)s * (floor(extract(epoch FROM %(now)s - at) / %(span)s) + 1)
 GROUP BY pod.task, pod.index, age
 """
 """One row for each replica and minute; attempts of a replica are one. The minute in which a pod starts does not count:

@@ -33,7 +33,7 @@ _POD_GPUS = (
     '"pod", "$1", "exported_pod", "(.+)"), "namespace", "$1", "exported_namespace", "(.+)") '
     'or DCGM_FI_DEV_GPU_UTIL{exported_pod="",pod!=""}) / 100'
 )
-"""Unless Prometheus honours the labels of the exporter, `pod` is the exporter itself, and `exported_pod` the GPU's user."""
+"""Unless Prometheus honours the exporter's labels, `pod` is the exporter, and `exported_pod` the user of the GPU."""
 _MEMORY = "100 * (1 - avg by ({label}) (node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes))"
 
 

@@ -86,7 +86,7 @@ class SimulatedBackend(Backend):
 
     @property
     def metrics(self) -> "SimulatedBackend | None":
-        """Only if the usage of some pod is described: nothing is written about the others, of which there may be many."""
+        """Only if the usage of some pod is described: nothing is stored about the others, which may be many."""
         return self if self._described else None
 
     def measure(self, keys: Sequence[PodKey]) -> Sequence[PodMetrics]:

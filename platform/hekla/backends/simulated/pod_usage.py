@@ -17,7 +17,7 @@ _MILLI = 1000
 def usage_of_pods(
     config: SimulatedConfig, running: Collection[PodPlan], wanted: Collection[PodKey], at: float
 ) -> list[PodMetrics]:
-    """The usage of the wanted pods among these running ones. `running`: all pods of the cluster with described usage."""
+    """The usage of the wanted pods among these. `running`: all running pods of the cluster with described usage."""
     sharers = Counter(map(_task, running))
     return list(_usage(config, (plan for plan in running if plan.key in wanted), sharers, at))
 

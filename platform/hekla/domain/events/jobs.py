@@ -87,7 +87,7 @@ class JobChanged(Event):
 
 
 class JobAutoscaled(Event):
-    """The replicas of a task changed by its autoscaling. `utilization`: of its cards in the last minute, in per cent."""
+    """Autoscaling changed the replicas of a task. `utilization`: of its cards in the last minute, in per cent."""
 
     task: Name
     old: int

@@ -222,7 +222,7 @@ class TaskForm(forms.Form):
     )
     working_dir = forms.CharField(label=gettext_lazy("Working folder"), required=False, max_length=1024)
     max_replicas = forms.IntegerField(
-        label=gettext_lazy("Autoscaling: maximum replicas"), min_value=1, max_value=MAX_REPLICAS, required=False
+        label=gettext_lazy("Maximum replicas"), min_value=1, max_value=MAX_REPLICAS, required=False
     )
     gpu_utilization = forms.IntegerField(
         label=gettext_lazy("Target GPU utilization"),
@@ -252,9 +252,7 @@ class TaskForm(forms.Form):
     def opens(self) -> bool:
         """Whether an optional field has a non-default value or an error, so that its section must be open."""
         fields = ("env", "image", "working_dir", "min_available", "depends_on", "max_replicas", "gpu_utilization")
-        return _says(self, fields) or bool(
-            {"name", "replicas"} & set(self.errors)
-        )
+        return _says(self, fields) or bool({"name", "replicas"} & set(self.errors))
 
     def clean_env(self) -> dict[str, str]:
         """The variables by name."""

@@ -29,9 +29,7 @@ def job(request: HttpRequest, uid: UUID) -> HttpResponse:
     pods = list(jobs.pods(found).exclude(started_at=None)[:_MOST_PODS])
     by_task = len({str(pod) for pod in pods}) > MOST_LINES
     scaled = autoscaling.of_job(found, now=clock.now()) if not found.is_final else []
-    return _part(
-        request, found, pods, by_task=by_task, address=reverse("usage:job", args=[uid]), scaled=scaled
-    )
+    return _part(request, found, pods, by_task=by_task, address=reverse("usage:job", args=[uid]), scaled=scaled)
 
 
 @require_safe

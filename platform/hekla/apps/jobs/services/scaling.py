@@ -160,9 +160,7 @@ def _change(job: Job, new: JobSpec) -> None:
     job.save(update_fields=["spec", "replicas", "revision", "reserved_slots"])
 
 
-def _record(
-    job: Job, event: events.Event, sizes: Mapping[str, tuple[int, int]], actor: Actor, now: datetime
-) -> None:
+def _record(job: Job, event: events.Event, sizes: Mapping[str, tuple[int, int]], actor: Actor, now: datetime) -> None:
     """Record the change of the size, and what follows for the job and its pods."""
     tell(job, event, actor=actor, now=now)
     if job.cluster.leads_jobs:
