@@ -4,6 +4,7 @@ Everything follows from stored samples, so a page finds what the controller find
 """
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import inf
@@ -15,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.selectors import TaskAllocation
 from hekla.apps.quotas import selectors as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.apps.sentences import together
@@ -22,7 +24,7 @@ from hekla.domain import scaling
 from hekla.domain.autoscaling import MINUTE_SECONDS, Autoscaling, Recommendation, ScalingState, recommend
 from hekla.domain.card_resources import card_counts
 from hekla.domain.phases import JobPhase
-from hekla.domain.resources import Resources
+from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.task_spec import TaskSpec
 
 _FULL = 100.0
@@ -110,21 +112,22 @@ def _within_limits(job: Job, task: TaskSpec, best: Recommendation) -> Recommenda
 def _room(job: Job, request: Resources) -> float:
     """How many more pods of this request fit into the quotas of the tenant and the owner, and the queue's limit."""
     held = jobs.held([job.cluster_id])
-    limits = []
+    capability = Resources.parse_limits(job.queue.capability or {})
+    room = _more(capability, (one for one in held if one.job.queue_id == job.queue_id), request)
     for quota in quotas.binding(job.tenant, job.owner, is_dry=True):
-        limit = Resources.parse(quota.resources)
         mine = [one for one in held if one.job.tenant_id == job.tenant_id]
         if quota.of != Quota.Of.TENANT:
             mine = [one for one in mine if one.job.owner_id == job.owner_id]
-        limits.append(({name: limit.amount(name) for name in quota.resources}, mine))
-    capability = Resources.parse_limits(job.queue.capability or {})
-    limits.append((dict(capability), [one for one in held if one.job.queue_id == job.queue_id]))
-    room = inf
-    for limit, holders in limits:
-        used = sum(((one.request + _ONE_POD) * len(one.nodes) for one in holders), Resources())
-        free = [(limit[name] - used.amount(name)) // request.amount(name) for name in limit if request.amount(name)]
-        room = min(room, *free, inf)
+        limits = {name: parse_quantity(name, text) for name, text in quota.resources.items()}
+        room = min(room, _more(limits, mine, request))
     return room
+
+
+def _more(limits: Mapping[str, float], holders: Iterable[TaskAllocation], request: Resources) -> float:
+    """How many more pods of this request the limits allow beside the holders."""
+    used = sum(((one.request + _ONE_POD) * len(one.nodes) for one in holders), Resources())
+    needs = {name: amount for name, amount in request.items() if amount and name in limits}
+    return min(((limits[name] - used.amount(name)) // amount for name, amount in needs.items()), default=inf)
 
 
 _BUSY = """

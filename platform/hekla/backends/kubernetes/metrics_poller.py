@@ -18,28 +18,28 @@ _EVERY_SECONDS, _ABSENCE_VALID_SECONDS = 30.0, 120.0
 _WANTED_FOR_SECONDS = 120.0
 """After the last question, the thread ends: another process may lead the cluster now."""
 _ENDS_WITHIN_SECONDS = 2.0
-Found = TypeVar("Found")
+Measured = TypeVar("Measured")
 
 
-class MetricsPoller(ABC, Generic[Found]):
+class MetricsPoller(ABC, Generic[Measured]):
     """The last measurement. `what`: what is measured, for the log."""
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._lock, self._closing = threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
-        self._found: Sequence[Found] = ()
+        self._found: Sequence[Measured] = ()
         self._wanted_at = float("-inf")
 
     @abstractmethod
-    def _ask(self) -> Sequence[Found]:
+    def _ask(self) -> Sequence[Measured]:
         """Measure now. Raises BackendError."""
 
     def _has_subjects(self) -> bool:
         """Whether there is something to measure."""
         return True
 
-    def last(self) -> Sequence[Found]:
+    def last(self) -> Sequence[Measured]:
         """The last measurement; nothing before the first, and if nothing is measured."""
         with self._lock:
             self._wanted_at = time.monotonic()
@@ -70,7 +70,7 @@ class MetricsPoller(ABC, Generic[Found]):
     def _poll(self) -> float:
         """Measure. Returns after how many seconds to measure again."""
         pause = _EVERY_SECONDS
-        found: Sequence[Found] = ()
+        found: Sequence[Measured] = ()
         try:
             found = self._ask()
         except BackendError as error:
