@@ -46,11 +46,11 @@ def test_figures_and_what_they_call_for(alice: Any, running: Job) -> None:
     sentence = "Its GPUs are 91% busy. The target is 70%. It grows to 3 replicas."
     assert found == {
         "task": "worker", "replicas": 2, "min_replicas": 1, "max_replicas": 4, "gpu_utilization_target": 70,
-        "gpu_utilization": 91.0, "state": "growing", "desired_replicas": 3, "sentence": sentence,
+        "gpu_utilization": 91.0, "scaling_state": "growing", "desired_replicas": 3, "sentence": sentence,
     }  # fmt: skip
     Sample.objects.all().delete()
     (found,) = alice.get(f"{JOBS}/{running.uid}/autoscaling").json()
-    assert (found["gpu_utilization"], found["state"], found["desired_replicas"]) == (None, "no_figures", 2)
+    assert (found["gpu_utilization"], found["scaling_state"], found["desired_replicas"]) == (None, "no_figures", 2)
     assert "No utilization was measured in the last minute" in found["sentence"]
 
 

@@ -232,7 +232,7 @@ class TaskScalingSerializer(serializers.Serializer[TaskScaling]):
     gpu_utilization = serializers.FloatField(
         source="recommendation.utilization", allow_null=True, help_text="of the last minute; null without figures"
     )
-    state = serializers.ChoiceField([state.value for state in ScalingState], source="recommendation.state")
+    scaling_state = serializers.ChoiceField([state.value for state in ScalingState], source="recommendation.state")
     desired_replicas = serializers.IntegerField(source="recommendation.replicas")
     sentence = serializers.CharField(help_text="the utilization, and why the replicas change or stay")
 
