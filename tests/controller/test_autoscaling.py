@@ -1,5 +1,6 @@
 """Tasks that grow and shrink with the measured utilization of their cards, with the real engine and backends."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,7 +10,9 @@ from unittest.mock import Mock
 
 import pynvml
 import pytest
-from tests.controller.conftest import World, operated
+from tests.controller.conftest import SIZE, World, operated
+from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.metrics_server import metrics_server
 from tests.support import auditor
 
 from hekla.apps.clusters import leases
@@ -21,10 +24,12 @@ from hekla.apps.jobs.services import ScalingStep
 from hekla.apps.quotas.models import Quota
 from hekla.apps.usage import autoscaling
 from hekla.apps.usage.models import Sample
+from hekla.backends.kubernetes import metrics_poller
 from hekla.backends.local import gpus
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.controller.lease_context import identity
+from hekla.controller.observations import key_of
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
@@ -52,6 +57,7 @@ def submit(world: World, load: float, *, replicas: int = 2, command: Sequence[st
     env = {"HEKLA_SIM_SECONDS": "1000000", "HEKLA_SIM_GPU_LOAD": str(load)}
     task = {
         "name": "worker", "replicas": replicas, "min_available": 1, "command": [*command], "env": env,
+        "image": "registry/tool",
         "resources": {"cpu": "1", GPU: "1"}, "autoscaling": rule, "grace_seconds": 0,
     }  # fmt: skip
     spec = JobSpec.parse({"name": "elastic", "tasks": [task]})
@@ -164,3 +170,41 @@ def test_local_pods_grow_by_the_figures_of_their_gpus(
     here.reconcile_until(lambda: not running(job))
     backend_of(here.cluster).close()
     controllers.reset()
+
+
+@pytest.mark.thorough
+def test_pods_of_a_cluster_grow_by_the_figures_of_prometheus(
+    transactional_db: None,
+    settings: Any,
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    small_cluster: ControlPlane,
+    granted_namespace: str,
+) -> None:
+    """A real API server, and in place of Prometheus a server of the test, which knows the running pods."""
+    monkeypatch.setattr(metrics_poller, "_EVERY_SECONDS", 0.1)
+    settings.HEKLA_HOME = tmp_path
+    controllers.reset()
+    labels = {"hekla.dev/test": granted_namespace}
+    machines = small_cluster.add_nodes(1, allocatable={**SIZE, GPU: "4"}, labels=labels)
+    (tmp_path / "kubeconfigs").mkdir()
+    (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
+    with metrics_server() as server:
+        place = {"kubeconfig": "test", "namespace": granted_namespace, "node_labels": labels}
+        there = World.found("kubernetes", {**place, "prometheus": {"address": server.url}})
+        job = submit(there, load=0)
+
+        def done() -> bool:
+            own = [f"{granted_namespace}/{key_of(pod).name}" for pod in job.pods.select_related("job__tenant")]
+            server.prometheus = {
+                "container_cpu_usage_seconds_total": dict.fromkeys(own, 5),
+                "container_memory_working_set_bytes": dict.fromkeys(own, 2**20),
+                "DCGM_FI_DEV_GPU_UTIL": dict.fromkeys(own, 0.93),
+            }
+            return running(job) == [0, 1, 2]
+
+        let_measure(there, done)
+        assert sentences(job) == ["worker grew from 2 to 3 replicas: its GPUs were 93% busy, target 70%."]
+        backend_of(there.cluster).close()
+    controllers.reset()
+    small_cluster.remove_nodes(machines)
