@@ -84,6 +84,7 @@ OF_THE_PLATFORM = {
     "impersonation": {"end_overdue"},
     "invitations.letters": {"send_due"},
     "jobs": {
+        "autoscale",
         "block_evictions",
         "commit",
         "delay",

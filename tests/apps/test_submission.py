@@ -22,6 +22,7 @@ from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.domain import formats
+from hekla.domain.autoscaling import Autoscaling
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
 from hekla.lib import clock
@@ -96,6 +97,25 @@ def test_form_keeps_the_arguments_of_an_image_until_a_command_is_typed() -> None
     assert (typed.tasks[0].command, typed.tasks[0].args) == (("serve", "--fast"), ())
     sent["tasks-0-command"], sent["tasks-0-image"] = "", ""
     assert form_of(sent, InitialValues()).spec() is None
+
+
+def test_form_has_the_target_of_autoscaling_and_keeps_its_window() -> None:
+    rule = {"max_replicas": 4, "gpu_utilization": 70, "stabilization_seconds": 60}
+    task = {"name": "main", "command": ["train"], "resources": {"nvidia.com/gpu": "1"}, "autoscaling": rule}
+    sent = post_data(form_of(None, filled(JobSpec.parse({"name": "a", "tasks": [task]}))))
+    assert (sent["tasks-0-max_replicas"], sent["tasks-0-gpu_utilization"]) == ("4", "70")
+    sent["tasks-0-gpu_utilization"] = "80"
+    typed = form_of(sent, InitialValues()).spec()
+    assert typed is not None
+    assert typed.tasks[0].autoscaling == Autoscaling.model_validate({**rule, "gpu_utilization": 80})
+    sent["tasks-0-gpu_utilization"] = ""
+    half = form_of(sent, InitialValues())
+    assert half.spec() is None
+    assert [*half.tasks.forms[0].errors] == ["gpu_utilization"]
+    sent["tasks-0-max_replicas"] = ""
+    without = form_of(sent, InitialValues()).spec()
+    assert without is not None
+    assert without.tasks[0].autoscaling is None
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import leases
+from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage import selectors, services
 from hekla.apps.usage.levels import LEVELS
@@ -173,6 +174,21 @@ def test_usage_needs_access_to_the_job(people: People, as_: As) -> None:
         assert "0.50" in page
         assert f'data-refresh="{address}"' in page
         assert as_(people.charlie).get(address).status_code == 404
+
+
+def test_page_says_why_the_replicas_change_or_stay(people: People, as_: As) -> None:
+    rule = {"max_replicas": 4, "gpu_utilization": 70}
+    task = {"name": "main", "replicas": 2, "min_available": 1, "command": ["true"], "autoscaling": rule}
+    Node.objects.update(allocatable={"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "4"})
+    job = people.submit(tasks=[{**task, "resources": {"nvidia.com/gpu": "1"}}])
+    Job.objects.update(phase="running")
+    pods, at = [a_pod(job, index, began=NOW - timedelta(hours=1)) for index in range(2)], clock.now()
+    page = as_(people.bob).get(reverse("usage:job", args=[job.uid])).content.decode()
+    assert "2 replicas, between 1 and 4." in page
+    assert "No utilization was measured in the last minute, so the number of replicas stays." in page
+    record(people, *(Reading(pod.pk, at, 1.0, MIB, gpus_busy=0.91) for pod in pods))
+    page = as_(people.bob).get(reverse("usage:job", args=[job.uid])).content.decode()
+    assert "Its GPUs are 91% busy. The target is 70%. It grows to 3 replicas." in page
 
 
 def test_finished_job_is_not_refreshed(people: People, as_: As) -> None:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.gallery import services as gallery
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.notifications import services as notifications
@@ -292,6 +293,17 @@ def test_gallery_template_is_submitted(console):
     )
     refused = console("gallery", "submit", "Ours", "--name", "more", "--set", "tasks.main.env.LR=3")
     assert (refused.exit_code, "at most 2" in refused.output) == (1, True)
+
+
+def test_show_says_how_tasks_are_scaled(console, manifest, monkeypatch):
+    monkeypatch.setattr(clusters, "sizes", lambda _cluster: [])  # no node has GPUs; the job waits
+    path = manifest()
+    annotations = "{annotations: {hekla.io/autoscaling: 'max-replicas=3,gpu-utilization=70'}}"
+    text = path.read_text().replace("template:", f"template:\n        metadata: {annotations}")
+    path.write_text(text.replace("cpu: 100m", "nvidia.com/gpu: 1"))
+    assert console("job", "submit", path).exit_code == 0
+    output = console("job", "show", "talk").output
+    assert "Scaling    main: 1 to 3. No utilization was measured in the last minute" in output
 
 
 def test_notification_preferences_and_list(console, manifest):

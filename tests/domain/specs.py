@@ -77,6 +77,10 @@ TASK = st.integers(1, 5).flatmap(
             **PLACEMENT,
             **RUNTIME_SETTINGS,
             "annotations": POD_ANNOTATIONS,
+            "autoscaling": st.fixed_dictionaries(
+                {"max_replicas": st.integers(replicas, 9), "gpu_utilization": st.integers(1, 100)},
+                optional={"stabilization_seconds": st.integers(0, 3600)},
+            ),
             "grace_seconds": st.integers(0, 600),
             "partition_size": st.sampled_from([1, replicas]),
             "partition_topology": TOPOLOGY,
@@ -89,9 +93,15 @@ TASK = st.integers(1, 5).flatmap(
 
 
 def _without_contradictions(task):
-    """The task without a topology of partitions, if it has no partitions, and with a size that nodes can pin."""
+    """The task without a topology of partitions, if it has no partitions; with a size that nodes can pin, and
+    with cards if they scale it.
+    """
     if task.get("topology_policy", "none") != "none":
         task = {**task, "resources": {**task.get("resources", {}), "cpu": "2", "memory": "1Gi"}}
+    if "autoscaling" in task:
+        without = ("partition_size", "partition_topology", "min_partitions")
+        task = {name: value for name, value in task.items() if name not in without}
+        task["resources"] = {**task.get("resources", {}), "nvidia.com/gpu": "1"}
     return task if "partition_size" in task else {name: task[name] for name in task if name != "partition_topology"}
 
 

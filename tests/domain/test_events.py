@@ -88,6 +88,7 @@ EXAMPLES = {
     "FlowStepRefused": {"step": "train", "message": "Queue default is closed."},
     "FlowStopped": _NAMED,
     "GangPhaseChanged": {"old": "pending", "new": "inqueue"},
+    "JobAutoscaled": {"task": "worker", "old": 2, "new": 3, "utilization": 91.0, "target": 70, "revision": 2},
     "JobChanged": {"changes": {"priority": {"old": 1, "new": 2}}},
     "JobCommanded": {"action": "AbortJob"},
     "JobViewSaved": {"name": "Failed", "tenant": "lab"},

@@ -61,8 +61,14 @@ class MetricsServer:
 
     def _result(self, query: str) -> object:
         found = next(values for metric, values in self.prometheus.items() if metric in query)
-        result = [{"metric": {"instance": name}, "value": [0, str(value)]} for name, value in found.items()]
+        result = [{"metric": _labels(name), "value": [0, str(value)]} for name, value in found.items()]
         return {"status": "success", "data": {"resultType": "vector", "result": result}}
+
+
+def _labels(name: str) -> dict[str, str]:
+    """Of a node, or of a pod as `namespace/name`."""
+    namespace, slash, pod = name.partition("/")
+    return {"namespace": namespace, "pod": pod} if slash else {"instance": name}
 
 
 @contextmanager

@@ -101,6 +101,10 @@ class Client(Transport):
         """Why the job was pending, period by period."""
         return cast("dict[str, Any]", self.get(f"{self._path(job)}/waits"))
 
+    def autoscaling(self, job: JobRef) -> list[dict[str, Any]]:
+        """The tasks with autoscaling: their utilization, and why their replicas change or stay."""
+        return cast("list[dict[str, Any]]", self.get(f"{self._path(job)}/autoscaling"))
+
     def abort(self, job: JobRef) -> JobDetail:
         """Abort the job. It can be resumed."""
         return self._act(job, "AbortJob")

@@ -7,7 +7,7 @@ within a process, the lease between processes.
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,12 +20,14 @@ from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log import selectors as event_log
+from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import job_facts
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage import services as usage
 from hekla.backends.base import Backend, BackendError
 from hekla.controller import (
+    autoscaling,
     cluster_objects,
     decisions,
     delegated,
@@ -100,6 +102,7 @@ class ClusterController:
         self._measuring = Timer(pod_metrics.EVERY)
         self.measuring_nodes = Timer(node_usage.EVERY)
         self._thinning = Timer(pod_metrics.THIN_EVERY)
+        self.autoscaling = Timer(autoscaling.EVERY)
         self._purging = Timer(timedelta(minutes=1))
         self.sweeping = Timer(timedelta(minutes=5))
 
@@ -182,6 +185,7 @@ class ClusterController:
         if lease.backend.delegated is not None:
             delegated.reconcile_delegated(cluster, lease, lease.backend.delegated, self.cache.faults)
             self.is_responsive = True
+            self._measure(lease, partial(jobs.unfinished_pods, cluster.pk), partial(jobs.unfinished, cluster.pk), now)
             self._collect_garbage(lease, now)
             return
         # 4. Read the rows. A new leader places pending pods before it observes a hundred thousand pods.
@@ -193,7 +197,7 @@ class ClusterController:
         self._note_progress()
         observations.record_observations(lease, self.cache, now=now)
         self.is_responsive = True
-        self._measure(lease, now)
+        self._measure(lease, self.cache.pods, lambda: (job for job, _pods in self.cache.jobs()), now)
         # 6. Stop here if nothing happened.
         if self._is_quiet(now):
             return
@@ -211,13 +215,18 @@ class ClusterController:
         self.epoch, self._acted_on = epoch, -1
         self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
 
-    def _measure(self, lease: LeaseContext, now: datetime) -> None:
-        """Record what pods use, if the backend can measure it, and thin out old records."""
+    def _measure(
+        self, lease: LeaseContext, pods: Callable[[], Sequence[Pod]], scaled: Callable[[], Iterable[Job]], now: datetime
+    ) -> None:
+        """Record what pods use, if the backend can measure it; scale jobs by it, and thin out old records."""
         if lease.backend.metrics is None:
             return
         if self._measuring.is_due(now):
-            pod_metrics.measure_pods(lease, lease.backend.metrics, self.cache.pods())
+            pod_metrics.measure_pods(lease, lease.backend.metrics, pods())
             self._measuring.done_at = now
+        if self.autoscaling.is_due(now):
+            autoscaling.scale_jobs(lease, scaled(), now=now)
+            self.autoscaling.done_at = now
         if self._thinning.is_due(now):
             usage.thin(now=now)
             self._thinning.done_at = now

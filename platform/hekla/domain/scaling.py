@@ -70,6 +70,12 @@ def resize(spec: JobSpec, size: JobScale) -> JobSpec:
         raise Invalid([Problem(_by_name(one.path, names), one.message) for one in error.problems]) from error
 
 
+def least_replicas(spec: JobSpec, task: TaskSpec) -> int:
+    """To how few replicas autoscaling may shrink the task: its minimum and those of the job need so many."""
+    others = spec.replicas - task.replicas
+    return max(1, task.minimum, (spec.min_available or 0) - others, (spec.min_success or 0) - others)
+
+
 def size_changes(old: JobSpec, new: JobSpec) -> dict[str, tuple[int, int]]:
     """The changed numbers as (before, after), by `task.replicas`, `task.min_available`, `min_available`."""
     pairs = {"min_available": (old.gang_minimum, new.gang_minimum)}

@@ -10,6 +10,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from pydantic_core.core_schema import ValidationInfo
 
 from hekla.domain import policies
+from hekla.domain.autoscaling import Autoscaling
+from hekla.domain.card_resources import card_counts
 from hekla.domain.errors import Problem
 from hekla.domain.field_types import Label, OptionalLabel, Quantity, StrictInteger, Text
 from hekla.domain.job_problems import RESOURCE_NAME, resource_problem
@@ -114,6 +116,7 @@ class TaskSpec(BaseModel):
     runtime_class: ObjectName = ""
     security_context: SecurityContext = NO_SECURITY_CONTEXT
     resource_claims: ResourceClaims = ()
+    autoscaling: Autoscaling | None = None
 
     @field_validator("min_available")
     @classmethod
@@ -182,6 +185,27 @@ class TaskSpec(BaseModel):
             raise ValueError(
                 translate("Only with a whole number of CPUs and an amount of memory: nodes pin no other pods to CPUs.")
             )
+        return value
+
+    @field_validator("autoscaling")
+    @classmethod
+    def _can_scale(cls, value: Autoscaling | None, info: ValidationInfo) -> Autoscaling | None:
+        replicas, resources = (info.data.get(name) for name in ("replicas", "resources"))
+        if value is None or replicas is None or resources is None:
+            return value
+        if info.data.get("partition_size") is not None:
+            raise ValueError(translate("Not with partitions: their number is fixed."))
+        if not card_counts(Resources.parse(resources)):
+            raise ValueError(translate("Only with GPUs: the task requests none, so nothing measures its utilization."))
+        if value.max_replicas < replicas:
+            message = translate(
+                "The task has {replicas} replicas, so {most} cannot be the maximum.",
+                replicas=replicas,
+                most=value.max_replicas,
+            )
+            raise InconsistentFields([Problem("max_replicas", message)])
+        if value.max_replicas > MAX_REPLICAS:
+            raise InconsistentFields([Problem("max_replicas", translate("The limit is {most:,}.", most=MAX_REPLICAS))])
         return value
 
     @field_validator("command")

@@ -1,6 +1,7 @@
 """The usage of nodes as a cluster measures it: what is read, what is left out, and when it is asked."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,15 +10,18 @@ from tests.kubernetes.metrics_server import MetricsServer, metrics_server
 from tests.support.dripping_server import dripping_server
 from tests.support.silent_server import silent_server
 
-from hekla.backends.base import BackendError, NodeMetrics
+from hekla.backends.base import BackendError, NodeMetrics, Observation, PodKey, PodMetrics
 from hekla.backends.config import parse_config
-from hekla.backends.kubernetes import node_metrics, prometheus
+from hekla.backends.kubernetes import metrics_poller, prometheus
 from hekla.backends.kubernetes.api import ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig, PrometheusConfig
 from hekla.backends.kubernetes.node_metrics import MetricsApi, NodeMetricsPoller, Sizes
 from hekla.backends.kubernetes.permissions import NODE_METRICS, REQUIRED
+from hekla.backends.kubernetes.pod_metrics import PodMetricsPoller
+from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.kubernetes.prometheus import Prometheus
 from hekla.domain.errors import Invalid
+from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -86,7 +90,7 @@ FOUND = [NodeMetrics("a", NOW, 1, 2, SIZES["a"])]
 
 
 def test_only_the_thread_asks_and_others_get_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_metrics, "_EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(metrics_poller, "_EVERY_SECONDS", 0.01)
     source = Measured(FOUND, *[FOUND] * 1000)
     poller = NodeMetricsPoller(source)
     assert poller.measure_nodes() == ()
@@ -110,24 +114,24 @@ def wait_for(poller: NodeMetricsPoller, wanted: Sequence[NodeMetrics]) -> None:
 @pytest.mark.parametrize(
     ("error", "pause"),
     [
-        (ApiError(404, "", ""), node_metrics._ABSENCE_VALID_SECONDS),
-        (ApiError(403, "", ""), node_metrics._ABSENCE_VALID_SECONDS),
-        (ApiError(503, "", ""), node_metrics._EVERY_SECONDS),
-        (BackendError("silent"), node_metrics._EVERY_SECONDS),
-        (TypeError("not understood"), node_metrics._EVERY_SECONDS),
+        (ApiError(404, "", ""), metrics_poller._ABSENCE_VALID_SECONDS),
+        (ApiError(403, "", ""), metrics_poller._ABSENCE_VALID_SECONDS),
+        (ApiError(503, "", ""), metrics_poller._EVERY_SECONDS),
+        (BackendError("silent"), metrics_poller._EVERY_SECONDS),
+        (TypeError("not understood"), metrics_poller._EVERY_SECONDS),
     ],
 )
 def test_after_a_failure_there_is_no_usage_and_it_is_read_again(error: Exception, pause: float) -> None:
     poller = NodeMetricsPoller(Measured(FOUND, error))
-    assert poller._poll() == node_metrics._EVERY_SECONDS
+    assert poller._poll() == metrics_poller._EVERY_SECONDS
     assert poller.measure_nodes() == FOUND
     assert poller._poll() == pause
     assert poller.measure_nodes() == ()
 
 
 def test_thread_ends_when_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_metrics, "_EVERY_SECONDS", 0.01)
-    monkeypatch.setattr(node_metrics, "_WANTED_FOR_SECONDS", 0.05)
+    monkeypatch.setattr(metrics_poller, "_EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(metrics_poller, "_WANTED_FOR_SECONDS", 0.05)
     poller = NodeMetricsPoller(Measured())
     poller.know_nodes(NODES)
     poller.measure_nodes()
@@ -162,6 +166,42 @@ def test_prometheus_answers_for_all_nodes_at_once(server: MetricsServer) -> None
     found = Prometheus(PrometheusConfig(address=f"{server.url}/"), lambda: NOW).measure(SIZES)
     assert [(one.name, one.cpu, one.memory) for one in found] == [("a", 40, 20), ("b", 50, 30)]
     assert len(server.requests) == 2
+
+
+NAMESPACE = "hekla"
+POD = PodKey("j" * 32, "worker", 0, 1)
+
+
+def pod_state(key: PodKey, namespace: str = NAMESPACE) -> PodState:
+    return PodState((namespace, key.name), "u", 1, "a", "", Observation(key, PodPhase.RUNNING, NOW))
+
+
+def test_usage_of_pods_comes_from_the_kubelets_and_the_exporter_of_gpus(server: MetricsServer) -> None:
+    own, other = f"{NAMESPACE}/{POD.name}", "elsewhere/x"
+    server.prometheus = {
+        "container_cpu_usage_seconds_total": {own: 12.5, other: 1, f"{NAMESPACE}/half": 2},
+        "container_memory_working_set_bytes": {own: 2**30, other: 1},
+        "DCGM_FI_DEV_GPU_UTIL": {own: 0.91, other: 1},
+    }
+    source = Prometheus(PrometheusConfig(address=server.url), lambda: NOW)
+    poller = PodMetricsPoller(source, lambda: [pod_state(POD), pod_state(replace(POD, index=1))])
+    poller._poll()
+    assert poller.measure([]) == []
+    assert list(poller.measure([POD, replace(POD, index=1)])) == [PodMetrics(POD, NOW, 12.5, 2**30, 0.91, None)]
+    poller.close()
+
+
+def test_pods_without_gpus_or_without_an_answer_have_no_such_figures(server: MetricsServer) -> None:
+    own = f"{NAMESPACE}/{POD.name}"
+    server.prometheus = {
+        "container_cpu_usage_seconds_total": {own: 1, "x": 5},
+        "container_memory_working_set_bytes": {own: 5, "x": 5},
+        "DCGM_FI_DEV_GPU_UTIL": {},
+    }
+    source = Prometheus(PrometheusConfig(address=server.url), lambda: NOW)
+    (found,) = source.measure_pods({NAMESPACE})
+    assert (found.pod, found.gpus_busy) == ((NAMESPACE, POD.name), None)
+    assert source.measure_pods(()) == []
 
 
 @pytest.mark.parametrize("answer", [None, [], {"data": {}}, {"data": {"result": [{"metric": 5, "value": []}]}}])

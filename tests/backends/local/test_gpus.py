@@ -13,6 +13,8 @@ from hekla.backends.local.config import LocalConfig
 from hekla.backends.local.sandbox.order import NAMESPACES
 from hekla.domain.cards import NUMBER, HeldCard, NodeCard, held
 from hekla.domain.errors import Invalid
+from hekla.engine.plugins.deviceshare.inventory import parse_links
+from hekla.engine.plugins.deviceshare.links import best_set
 
 MEMORY = SimpleNamespace(total=85_520_809_984, reserved=503_316_480, used=0)
 """As an H100 with 80 GB reports it. CUDA finds the difference, 81,079 MiB."""
@@ -138,6 +140,43 @@ def test_gpus_of_a_driver_without_its_library(tmp_path, monkeypatch) -> None:
     assert node(tmp_path).cards == tuple(
         NodeCard("nvidia.com/gpu", index, f"GPU-{name}", "NVIDIA A10") for index, name in enumerate("ab")
     )
+
+
+def set_links(monkeypatch: pytest.MonkeyPatch, ancestor: int) -> None:
+    """Four GPUs: 0 and 2 have NVLink, and so have 1 and 3. The nearest common part of all is that `ancestor`."""
+    ids = {"nvmlDeviceGetCount": lambda: 4, "nvmlDeviceGetUUID": lambda gpu: f"GPU-{gpu}-{ancestor}"}
+    for name, answer in ids.items():
+        monkeypatch.setattr(pynvml, name, answer)
+
+    def status(first: int, second: int, index: int) -> int:
+        assert index == pynvml.NVML_P2P_CAPS_INDEX_NVLINK
+        is_linked = (first + second) % 2 == 0
+        return pynvml.NVML_P2P_STATUS_OK if is_linked else pynvml.NVML_P2P_STATUS_NOT_SUPPORTED
+
+    def common(first: int, second: int) -> int:
+        if ancestor < 0:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return ancestor
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetP2PStatus", status)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetTopologyCommonAncestor", common)
+
+
+@pytest.mark.parametrize("lost", [set()])
+def test_links_of_the_gpus_are_measured_for_the_scheduler(driver, tmp_path, monkeypatch, lost) -> None:
+    set_links(monkeypatch, pynvml.NVML_TOPOLOGY_NODE)
+    links = parse_links(node(tmp_path, share_gpu_memory=True).annotations["hekla.io/gpu-links"])
+    assert links.tolist() == [[0, 2, 7, 2], [2, 0, 2, 7], [7, 2, 0, 2], [2, 7, 2, 0]]
+    assert best_set(links, (0, 1, 2, 3), 2) == (0, 2)
+    written = {"hekla.io/gpu-links": "[[0, 1], [1, 0]]"}
+    assert node(tmp_path, annotations=written).annotations == written, "people know better"
+
+
+@pytest.mark.parametrize("lost", [{1, 3}])
+def test_gpu_that_has_failed_has_no_links(driver, tmp_path, monkeypatch, lost) -> None:
+    set_links(monkeypatch, -1)
+    text = node(tmp_path).annotations["hekla.io/gpu-links"]
+    assert parse_links(text).tolist() == [[0, 0, 7, 0], [0, 0, 0, 0], [7, 0, 0, 0], [0, 0, 0, 0]]
 
 
 def test_configured_cards_replace_those_of_the_driver(driver, tmp_path) -> None:

@@ -23,9 +23,9 @@ def process(pid, parent, own=0, gathered=0, resident=0, shared=0):
 class Folder:
     """The parts of a pod's folder that are read here."""
 
-    def __init__(self, shim, cgroup=""):
+    def __init__(self, shim, cgroup="", gpus=()):
         self.holder = lambda: shim
-        self.order = lambda: {"groups": [cgroup] if cgroup else []}
+        self.order = lambda: {"groups": [cgroup] if cgroup else [], "gpus": gpus}
 
 
 @pytest.fixture
@@ -109,6 +109,18 @@ def test_idle_gpu_differs_from_a_driver_without_utilization(two_gpus, monkeypatc
     (use,) = pod_metrics.measure_pods({KEY: Folder(10)}, at=AT)
     assert use.gpus_busy == busy
     assert use.gpu_memory_bytes == 2**30 + 2**29
+
+
+def test_whole_gpus_are_measured_if_the_driver_tells_nothing_about_processes(two_gpus, monkeypatch):
+    set_utilization(monkeypatch, pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED))
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetUUID", lambda device: f"GPU-{device}")
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetUtilizationRates", lambda device: SimpleNamespace(gpu=90 + device))
+    memory = SimpleNamespace(total=80 * 2**30, reserved=0, used=2**30)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetMemoryInfo", lambda _device, version: memory)
+    (use,) = pod_metrics.measure_pods({KEY: Folder(10, gpus=["GPU-0", "GPU-1"])}, at=AT)
+    assert (use.gpus_busy, use.gpu_memory_bytes) == (pytest.approx(1.81), 2 * 2**30)
+    (use,) = pod_metrics.measure_pods({KEY: Folder(10, gpus=["GPU-0", "GPU-7"])}, at=AT)
+    assert use.gpus_busy is None, "one of its GPUs has gone"
 
 
 def test_failing_driver_affects_no_other_value(two_gpus, monkeypatch):

@@ -1,8 +1,10 @@
 """Reading and writing Kubeflow's jobs: each field of a manifest has an effect or a warning."""
 
 import pytest
+import yaml
 
 from hekla.domain import formats, yaml_text
+from hekla.domain.autoscaling import Autoscaling
 from hekla.domain.errors import Invalid
 from hekla.domain.formats.fields import Findings
 from hekla.domain.formats.files import Companions
@@ -186,10 +188,22 @@ def test_elastic_pytorchjob_starts_with_its_replicas_and_may_grow():
     assert [warning.partition(":")[0] for warning in loaded.warnings] == [
         "spec.elasticPolicy.rdzvHost",
         "spec.elasticPolicy.rdzvBackend",
-        "spec.elasticPolicy.metrics",
+        "spec.elasticPolicy.metrics[0]",
         "spec.pytorchReplicaSpecs",
     ]
     assert "You can scale the job up" in loaded.warnings[-1]
+
+
+def test_metric_of_gpus_in_an_elastic_policy_scales_the_workers():
+    target = {"type": "AverageValue", "averageValue": "70"}
+    metric = {"type": "Pods", "pods": {"metric": {"name": "DCGM_FI_DEV_GPU_UTIL"}, "target": target}}
+    elastic = {"minReplicas": 1, "maxReplicas": 4, "metrics": [metric]}
+    text = manifest("PyTorchJob", {"Worker": (2, "OnFailure")}, more={"elasticPolicy": elastic})
+    document = yaml.safe_load(text)
+    pod = document["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
+    (worker,) = formats.load(yaml.safe_dump(document)).spec.tasks
+    assert worker.autoscaling == Autoscaling(max_replicas=4, gpu_utilization=70)
 
 
 @pytest.mark.parametrize(

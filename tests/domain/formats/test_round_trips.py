@@ -32,7 +32,7 @@ SUPPORTED_FIELDS = (
 )
 SUPPORTED_TASK_FIELDS = (
     "replicas", "command", "resources", "env", "environment", "image", "working_dir", "node_selector", "grace_seconds",
-    "volume_mounts", "ports", *PLACEMENT, *RUNTIME_SETTINGS,
+    "volume_mounts", "ports", "autoscaling", *PLACEMENT, *RUNTIME_SETTINGS,
 )  # fmt: skip
 
 
@@ -100,7 +100,16 @@ def train_jobs(draw):
     job = supported_job(
         spec, [("node", [RESTARTS])], plugins=plugins, max_retry=6, ttl_seconds_after_finished=None, files={}
     )
-    lost = ("working_dir", "node_selector", "grace_seconds", "volume_mounts", "ports", *PLACEMENT, *RUNTIME_SETTINGS)
+    lost = (
+        "working_dir",
+        "autoscaling",
+        "node_selector",
+        "grace_seconds",
+        "volume_mounts",
+        "ports",
+        *PLACEMENT,
+        *RUNTIME_SETTINGS,
+    )
     document = {name: value for name, value in job.document().items() if name != "volumes"}
     task = {name: value for name, value in document["tasks"][0].items() if name not in lost}
     return JobSpec.parse({**document, "tasks": [task]})

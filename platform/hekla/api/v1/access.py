@@ -72,6 +72,7 @@ ROUTES = {
     "api:v1:job": RouteAccess(TENANT, delete=ACTS_ON_THE_JOB),
     "api:v1:job_actions": RouteAccess(post=ACTS_ON_THE_JOB),
     "api:v1:job_scale": RouteAccess(TENANT, patch=ACTS_ON_THE_JOB),
+    "api:v1:job_autoscaling": RouteAccess(TENANT),
     "api:v1:job_events": RouteAccess(TENANT),
     "api:v1:pod_log": RouteAccess(TENANT),
     "api:v1:flows": RouteAccess(SIGNED_IN, SENDS),

@@ -18,19 +18,21 @@ from hekla.api.v1.serializers import (
     FoundSerializer,
     LogSerializer,
     SampleSerializer,
+    TaskScalingSerializer,
 )
 from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.usage import autoscaling
 from hekla.apps.usage import selectors as usage
 from hekla.backends.base import Backend, PodKey
 from hekla.backends.log_search import MAX_MATCHES, MAX_QUERY, LogQuery, search_log
 from hekla.backends.logs import read_text
 from hekla.backends.pool import get_backend
 from hekla.domain.errors import NotFound
-from hekla.lib import long_poll
+from hekla.lib import clock, long_poll
 
 LONGEST_WAIT_SECONDS = 25
 _MOST = 2**62
@@ -112,6 +114,16 @@ class PodUsageView(ApiView):
         """Usage of an attempt over time: every 10 seconds for the last hour, with less detail before."""
         pod = _pod(uid, person(request), task, index, self.query.get("attempt"))
         return array(request, usage.samples(pod), SampleSerializer)
+
+
+class JobAutoscalingView(ApiView):
+    queries = {"get": ArrayQuery}
+
+    @extend_schema(responses=TaskScalingSerializer(many=True))
+    def get(self, request: Request, uid: UUID) -> Response:
+        """The tasks of a job with autoscaling: their utilization, and why their replicas change or stay."""
+        found = autoscaling.of_job(selectors.get(uid, person(request)), now=clock.now())
+        return array(request, found, TaskScalingSerializer)
 
 
 class PodLogSearchView(ApiView):

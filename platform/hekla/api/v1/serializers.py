@@ -18,7 +18,9 @@ from hekla.apps.jobs.clone import JobClone
 from hekla.apps.jobs.models import Job, Placement, Pod
 from hekla.apps.sentences import together
 from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Tenant
+from hekla.apps.usage.autoscaling import TaskScaling
 from hekla.apps.usage.models import Sample
+from hekla.domain.autoscaling import ScalingState
 from hekla.domain.jobspec import MAX_PRIORITY
 from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction
 from hekla.domain.routing import Feasibility
@@ -217,6 +219,22 @@ class SampleSerializer(serializers.Serializer[Any]):
     def get_gpus_busy(self, sample: Sample) -> float | None:
         """Average number of busy GPUs, for example 1.5 of 2."""
         return None if sample.gpu_thousandths is None else sample.gpu_thousandths / 1000
+
+
+class TaskScalingSerializer(serializers.Serializer[TaskScaling]):
+    """A task with autoscaling."""
+
+    task = serializers.CharField(source="task.name")
+    replicas = serializers.IntegerField(source="task.replicas")
+    min_replicas = serializers.IntegerField(source="least")
+    max_replicas = serializers.IntegerField(source="rule.max_replicas")
+    gpu_utilization_target = serializers.IntegerField(source="rule.gpu_utilization", help_text="in percent")
+    gpu_utilization = serializers.FloatField(
+        source="recommendation.utilization", allow_null=True, help_text="of the last minute; null without figures"
+    )
+    scaling_state = serializers.ChoiceField([state.value for state in ScalingState], source="recommendation.state")
+    desired_replicas = serializers.IntegerField(source="recommendation.replicas")
+    sentence = serializers.CharField(help_text="the utilization, and why the replicas change or stay")
 
 
 class HitSerializer(serializers.Serializer[Any]):

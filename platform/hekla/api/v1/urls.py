@@ -75,6 +75,7 @@ urlpatterns = [
     path("jobs/<uuid:uid>/copy", jobs.JobCopyView.as_view(), name="job_copy"),
     path("jobs/<uuid:uid>/actions", jobs.JobActionsView.as_view(), name="job_actions"),
     path("jobs/<uuid:uid>/scale", jobs.JobScaleView.as_view(), name="job_scale"),
+    path("jobs/<uuid:uid>/autoscaling", following.JobAutoscalingView.as_view(), name="job_autoscaling"),
     path("jobs/<uuid:uid>/priority", jobs.JobPriorityView.as_view(), name="job_priority"),
     path("jobs/<uuid:uid>/start", start.JobStartView.as_view(), name="job_start"),
     path("jobs/<uuid:uid>/waits", watching.JobWaitsView.as_view(), name="job_waits"),

@@ -10,6 +10,7 @@ KINDS = {
     "JobUnschedulable": _("Job pending"),
     "JobDelayed": _("Job delayed"),
     "JobChanged": _("Job changed"),
+    "JobAutoscaled": _("Job scaled automatically"),
     "JobDeleted": _("Job deleted"),
     "JobCleanedUp": _("Job cleaned up"),
     "JobTagged": _("Job tagged"),

@@ -160,6 +160,18 @@ def _size(path: str, change: Mapping[str, Any]) -> str:
     return _("minimum pods of the job from %(old)s to %(new)s") % facts
 
 
+def _autoscaled(facts: Mapping[str, Any]) -> tuple[str, str]:
+    if facts["new"] > facts["old"]:
+        sentence = _(
+            "%(task)s grew from %(old)s to %(new)s replicas: its GPUs were %(busy)s%% busy, target %(target)s%%."
+        )
+    else:
+        sentence = _(
+            "%(task)s shrank from %(old)s to %(new)s replicas: its GPUs were %(busy)s%% busy, target %(target)s%%."
+        )
+    return "neutral", sentence % {**facts, "busy": round(facts["utilization"])}
+
+
 def _deleted(_facts: Mapping[str, Any]) -> tuple[str, str]:
     return "stopped", _("Deleted.")
 
@@ -175,6 +187,7 @@ def _tagged(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 _TELLERS = {
     "JobChanged": _changed,
+    "JobAutoscaled": _autoscaled,
     "JobSubmitted": _submitted,
     "JobPlaced": _placed,
     "JobReassigned": _describe_cluster_change,

@@ -15,6 +15,7 @@ from hekla.backends.kubernetes.layout import namespace_path
 from hekla.backends.kubernetes.node_metrics import NodeMetricsPoller
 from hekla.backends.kubernetes.parts import KubernetesParts
 from hekla.backends.kubernetes.pod_deletion import MAX_LOG_BYTES
+from hekla.backends.kubernetes.pod_metrics import PodMetricsPoller
 from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.kubernetes.pod_streams import PodStreams
 from hekla.backends.kubernetes.resource_paths import ATTACHED, resource_path
@@ -48,6 +49,10 @@ class KubernetesCluster(Backend):
     @property
     def node_meter(self) -> NodeMetricsPoller:
         return self.parts.node_metrics
+
+    @property
+    def metrics(self) -> PodMetricsPoller | None:
+        return self.parts.pod_metrics
 
     @property
     def external_pods(self) -> KubernetesExternalPods | None:

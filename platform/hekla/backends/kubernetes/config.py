@@ -122,7 +122,8 @@ def _server(address: str) -> str:
 
 
 class PrometheusConfig(config.BackendConfig):
-    """The Prometheus that measures the nodes, with the metrics of its node exporter.
+    """The Prometheus that measures the nodes, with the metrics of its node exporter, and the pods, with those of the
+    kubelets and of NVIDIA's exporter.
 
     `node_label`: the label of these metrics whose value is the name of a node; a port after the name is ignored.
     """
@@ -166,7 +167,8 @@ class KubernetesConfig(config.ClusterConfig):
     - `egress_to_tenant`: whether they may to all pods of their tenant, and not only to those of their job.
     - `name_servers`: addresses of name servers other than the pods of the cluster's own; the default is that of
       NodeLocal DNSCache. Only the port of name servers is opened.
-    - `prometheus`: measures the usage of nodes; None: the cluster's own metrics API does, if there is one.
+    - `prometheus`: measures the usage of nodes and pods; None: the cluster's own metrics API measures
+      nodes, if there is one, and nothing measures pods.
     - `capabilities`: Linux capabilities that pods have, for programs such as an SSH server that runs as root.
     """
 

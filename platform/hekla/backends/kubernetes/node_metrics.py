@@ -1,17 +1,13 @@
-"""What the nodes of a cluster use, as the cluster measures it: by metrics.k8s.io, or by Prometheus if configured.
-
-A thread asks every half minute while somebody wants to know. So no reconciliation waits for an answer.
-"""
+"""What the nodes of a cluster use, as the cluster measures it: by metrics.k8s.io, or by Prometheus if configured."""
 
 import logging
-import threading
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from hekla.backends.base import BackendError, NodeMetrics
-from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, Api, ApiError, Json
+from hekla.backends.base import NodeMetrics
+from hekla.backends.kubernetes.api import Api, Json
+from hekla.backends.kubernetes.metrics_poller import MetricsPoller
 from hekla.backends.kubernetes.nodes import parse_amounts
 from hekla.domain.resources import MAX_LENGTH, InvalidQuantity, Resources, parse_quantity
 from hekla.lib.clock import Clock
@@ -19,10 +15,6 @@ from hekla.lib.clock import Clock
 log = logging.getLogger(__name__)
 GROUP = "metrics.k8s.io"
 _PATH = f"/apis/{GROUP}/v1beta1/nodes"
-_EVERY_SECONDS, _ABSENCE_VALID_SECONDS = 30.0, 120.0
-_WANTED_FOR_SECONDS = 120.0
-"""After the last question, the thread ends: another process may lead the cluster now."""
-_ENDS_WITHIN_SECONDS = 2.0
 _NANO, _MICRO = "n", "u"
 
 Sizes = Mapping[str, Resources]
@@ -35,16 +27,13 @@ class UsageSource(Protocol):
     def measure(self, sizes: Sizes) -> Sequence[NodeMetrics]: ...
 
 
-class NodeMetricsPoller:
+class NodeMetricsPoller(MetricsPoller[NodeMetrics]):
     """The last measurement of all nodes. Implements `base.NodeMeter`."""
 
     def __init__(self, source: UsageSource) -> None:
+        super().__init__("nodes")
         self._source = source
-        self._lock, self._closing = threading.Lock(), threading.Event()
-        self._thread: threading.Thread | None = None
         self._sizes: Sizes = {}
-        self._found: Sequence[NodeMetrics] = ()
-        self._wanted_at = float("-inf")
 
     def know_nodes(self, nodes: Iterable[Json]) -> None:
         """These are the nodes of the cluster; no others are measured."""
@@ -52,47 +41,13 @@ class NodeMetricsPoller:
 
     def measure_nodes(self) -> Sequence[NodeMetrics]:
         """The last measurement; nothing before the first, and if the cluster measures nothing."""
-        with self._lock:
-            self._wanted_at = time.monotonic()
-            if self._thread is None and self._sizes and not self._closing.is_set():
-                thread = threading.Thread(target=self._run, name=f"metrics of {len(self._sizes)} nodes", daemon=True)
-                thread.start()  # raises if the system has no thread left; the next call tries again
-                self._thread = thread
-            return self._found
+        return self.last()
 
-    def close(self) -> None:
-        """End the thread."""
-        self._closing.set()
-        if thread := self._thread:
-            thread.join(_ENDS_WITHIN_SECONDS)
+    def _ask(self) -> Sequence[NodeMetrics]:
+        return self._source.measure(self._sizes)
 
-    def _run(self) -> None:
-        while not self._has_ended():
-            self._closing.wait(self._poll())
-
-    def _has_ended(self) -> bool:
-        """Whether nobody wants to know any more. The next question starts another thread."""
-        with self._lock:
-            is_wanted = time.monotonic() - self._wanted_at < _WANTED_FOR_SECONDS and not self._closing.is_set()
-            if not is_wanted:
-                self._thread, self._found = None, ()
-            return not is_wanted
-
-    def _poll(self) -> float:
-        """Measure. Returns after how many seconds to measure again."""
-        pause = _EVERY_SECONDS
-        try:
-            found = self._source.measure(self._sizes)
-        except BackendError as error:
-            log.info("the usage of nodes cannot be read: %s", error)
-            found = ()
-            if isinstance(error, ApiError) and error.status in (NOT_FOUND, FORBIDDEN):
-                pause = _ABSENCE_VALID_SECONDS
-        except Exception:  # if this thread ended, no usage would be read any more
-            log.exception("the usage of nodes is not understood")
-            found = ()
-        self._found = found
-        return pause
+    def _has_subjects(self) -> bool:
+        return bool(self._sizes)
 
 
 class MetricsApi:

@@ -16,6 +16,7 @@ from hekla.backends.kubernetes.numa_topologies import NumaTopologies
 from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.backends.kubernetes.pod_creation import PodCreation
 from hekla.backends.kubernetes.pod_deletion import PodDeletion
+from hekla.backends.kubernetes.pod_metrics import PodMetricsPoller
 from hekla.backends.kubernetes.priority_classes import PodPriorityClasses
 from hekla.backends.kubernetes.prometheus import Prometheus
 from hekla.backends.kubernetes.spool import Spool
@@ -64,6 +65,11 @@ class KubernetesParts:
         return NodeMetricsPoller(Prometheus(prometheus, clock) if prometheus else MetricsApi(self.api, clock))
 
     @once_property
+    def pod_metrics(self) -> PodMetricsPoller | None:
+        prometheus = self.config.prometheus
+        return PodMetricsPoller(Prometheus(prometheus, self.context.clock), self.cache.all) if prometheus else None
+
+    @once_property
     def devices(self) -> DeviceStore:
         return DeviceStore(self.api, self.layout, self.cache.wake)
 
@@ -105,6 +111,6 @@ class KubernetesParts:
 
     def close(self) -> None:
         """End the watches, the requests and the connections."""
-        for part in (*_WATCHES, "node_metrics", "client", "api"):
+        for part in (*_WATCHES, "node_metrics", "pod_metrics", "client", "api"):
             if made := vars(self).get(part):
                 made.close()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pynvml
 
 from hekla.backends.base import PodOrder
+from hekla.backends.local.gpu_links import GpuLinks
 from hekla.domain.cards import MAX_CARDS, NUMBER, NVIDIA, HeldCard, NodeCard
 
 _MIB = 2**20
@@ -91,7 +92,12 @@ class _Library:
         return self._gpus
 
 
-_library = _Library()
+_library, _links = _Library(), GpuLinks()
+
+
+def links(cards: Iterable[NodeCard]) -> dict[str, str]:
+    """The annotation with the links of these GPUs, if the driver reports them. Call `detected` before."""
+    return _links.annotations(tuple(card.id if card.is_healthy else "" for card in cards))
 
 
 def _gpus_by_nvml() -> list[_Gpu]:
@@ -100,7 +106,9 @@ def _gpus_by_nvml() -> list[_Gpu]:
     except pynvml.NVMLError:
         return []
     try:
-        return list(map(_gpu_by_nvml, range(min(pynvml.nvmlDeviceGetCount(), MAX_CARDS))))
+        found = list(map(_gpu_by_nvml, range(min(pynvml.nvmlDeviceGetCount(), MAX_CARDS))))
+        _links.measure(tuple(gpu.id for gpu in found))
+        return found
     except pynvml.NVMLError:
         return []
     finally:

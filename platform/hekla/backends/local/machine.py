@@ -26,13 +26,14 @@ def node(home: Path, config: LocalConfig) -> NodeInfo:
     """The node, with the configured amounts in place of measured ones."""
     free = shutil.disk_usage(home).free
     ready, found = free >= MIN_FREE_DISK_BYTES, cards_of(config)
+    links = {} if config.cards else gpus.links(found)
     return NodeInfo(
         name=node_name(),
         allocatable=Resources({**measured(), **cards.amounts(found), **Resources.parse(config.allocatable)}),
         labels={**machine_labels(), **product_labels(found), **config.labels},
         ready=ready,
         message="" if ready else f"Only {free // 2**20} MiB are free on the disk of {home}.",
-        annotations={**cards.annotations(found), **config.annotations},
+        annotations={**cards.annotations(found), **links, **config.annotations},
         cards=found,
     )
 

@@ -18,7 +18,7 @@ from hekla.backends.local.containers.runtime import Runtime
 from hekla.backends.local.pod_folder import RUN, EnvironmentOrder, PodFolder, ShimOrder, boot_id
 from hekla.backends.local.pod_sandbox import SharedPath
 from hekla.backends.local.processes import HOSTS_FILE, MARK
-from hekla.domain.cards import MEMORY, NUMBER, NodeCard
+from hekla.domain.cards import MEMORY, NUMBER, NVIDIA, NodeCard
 from hekla.domain.resources import Resources
 from hekla.domain.runtime_settings import RuntimeSettings
 from hekla.domain.volumes import WORKING_DIR
@@ -170,6 +170,7 @@ def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> Sh
         groups={},
         sandbox=None,
         container=None,
+        gpus=[card.id for card in order.cards if card.resource in (NUMBER, NVIDIA) and card.id and not card.part_mib],
     )
     if machine.runtime:
         user = pod_sandbox.user_name(uid)

@@ -25,7 +25,7 @@ import stat
 import struct
 import sys
 import time
-from typing import TYPE_CHECKING, BinaryIO, TypedDict, cast
+from typing import TYPE_CHECKING, BinaryIO, NotRequired, TypedDict, cast
 
 from hekla.backends.local.sandbox.order import SandboxOrder
 
@@ -84,7 +84,9 @@ class ContainerState(TypedDict, total=False):
 
 
 class ShimOrder(TypedDict):
-    """The complete order for the shim, which decides nothing itself."""
+    """The complete order for the shim, which decides nothing itself. `gpus`: the ids of those that the pod holds alone;
+    older orders do not have it.
+    """
 
     key: tuple[str, str, int, int]
     boot: str
@@ -98,6 +100,7 @@ class ShimOrder(TypedDict):
     groups: dict[str, dict[str, str]]
     sandbox: SandboxOrder | None
     container: "ContainerOrder | None"
+    gpus: NotRequired[list[str]]
 
 
 class EnvironmentOrder(TypedDict):

@@ -13,7 +13,7 @@ Pages that a forked child still shares with its parent count for both.
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from hekla.backends.base import PodKey, PodMetrics
 from hekla.backends.local import gpus
 from hekla.backends.local.pod_folder import PodFolder
 
+_MIB = 2**20
 GPU_WINDOW_SECONDS = 10.0
 """The time over which a GPU's utilization is averaged."""
 
@@ -40,11 +41,12 @@ class _Process(NamedTuple):
 
 @dataclass
 class _Figures:
-    """Figures of one pod."""
+    """Figures of one pod. `gpus`: the ids of those that it holds alone."""
 
     cpu_seconds: float
     memory_bytes: int
     pids: frozenset[int]
+    gpus: tuple[str, ...] = ()
 
 
 def can_measure() -> bool:
@@ -55,9 +57,9 @@ def can_measure() -> bool:
 def measure_pods(pods: Mapping[PodKey, PodFolder], *, at: datetime) -> list[PodMetrics]:
     """The metrics of these pods. Pods without a shim are left out."""
     table = _Table(_processes())
-    on_gpus: Mapping[int, _OnGpu] = _gpu_metrics(at) if gpus.has_nvml() else {}
     found = ((key, _measure_pod(folder, table)) for key, folder in pods.items())
-    return [_metrics(key, pod, on_gpus, at) for key, pod in found if pod]
+    measured = _gpu_metrics(at) if gpus.has_nvml() else _Gpus()
+    return [_metrics(key, pod, measured, at) for key, pod in found if pod]
 
 
 def _measure_pod(folder: PodFolder, table: "_Table") -> _Figures | None:
@@ -66,16 +68,21 @@ def _measure_pod(folder: PodFolder, table: "_Table") -> _Figures | None:
     root = (folder.status() or {}).get("pid") if order and order.get("container") else folder.holder()
     found = table.below(root) if root else None
     if found and order:
+        found.gpus = tuple(order.get("gpus", ()))
         for group in order["groups"]:
             _read_group(group, found)
     return found
 
 
-def _metrics(key: PodKey, pod: _Figures, on_gpus: "Mapping[int, _OnGpu]", at: datetime) -> PodMetrics:
-    mine = [on_gpus[pid] for pid in pod.pids if pid in on_gpus]
+def _metrics(key: PodKey, pod: _Figures, measured: "_Gpus", at: datetime) -> PodMetrics:
+    """What its processes use of GPUs. If the driver does not report that: what is used of the GPUs that it holds."""
+    mine = [measured.by_pid[pid] for pid in pod.pids if pid in measured.by_pid]
+    busy = [gpu.busy for gpu in mine if gpu.busy is not None]
+    if not busy and pod.gpus and all(gpu in measured.by_id for gpu in pod.gpus):
+        mine = [measured.by_id[gpu] for gpu in pod.gpus]
+        busy = [gpu.busy for gpu in mine if gpu.busy is not None]
     if not mine:
         return PodMetrics(key, at, pod.cpu_seconds, pod.memory_bytes)
-    busy = [gpu.busy for gpu in mine if gpu.busy is not None]
     memory = sum(one.memory_bytes for one in mine)
     return PodMetrics(key, at, pod.cpu_seconds, pod.memory_bytes, sum(busy) if busy else None, memory)
 
@@ -170,29 +177,44 @@ def _pairs(path: str) -> dict[str, str]:
 
 @dataclass
 class _OnGpu:
-    """The GPU usage of one process. `busy`: None if the driver does not report it."""
+    """The GPU usage of one process, or of all on one GPU. `busy`: None if the driver does not report it."""
 
     busy: float | None = None
     memory_bytes: int = 0
 
 
-def _gpu_metrics(at: datetime) -> dict[int, _OnGpu]:
-    """By pid, the GPU usage of each process that computes on a GPU."""
-    found: dict[int, _OnGpu] = {}
+@dataclass
+class _Gpus:
+    """The usage of GPUs, by the pid of each process that computes on one, and by the id of each GPU."""
+
+    by_pid: dict[int, _OnGpu] = field(default_factory=dict)
+    by_id: dict[str, _OnGpu] = field(default_factory=dict)
+
+
+def _gpu_metrics(at: datetime) -> _Gpus:
+    found = _Gpus()
     with contextlib.suppress(pynvml.NVMLError):
         pynvml.nvmlInit()
         try:
             for number in range(pynvml.nvmlDeviceGetCount()):
-                _read_gpu(pynvml.nvmlDeviceGetHandleByIndex(number), at, found)
+                device = pynvml.nvmlDeviceGetHandleByIndex(number)
+                with contextlib.suppress(pynvml.NVMLError):
+                    _read_whole_gpu(device, found)
+                _read_gpu(device, at, found)
         finally:
             pynvml.nvmlShutdown()
     return found
 
 
-def _read_gpu(device: object, at: datetime, found: dict[int, _OnGpu]) -> None:
+def _read_whole_gpu(device: object, found: _Gpus) -> None:
+    busy, memory = pynvml.nvmlDeviceGetUtilizationRates(device).gpu / 100, gpus.memory_mib(device).used * _MIB
+    found.by_id[pynvml.nvmlDeviceGetUUID(device)] = _OnGpu(busy, memory)
+
+
+def _read_gpu(device: object, at: datetime, found: _Gpus) -> None:
     parts = _utilization(device, at)
     for process in pynvml.nvmlDeviceGetComputeRunningProcesses(device):
-        usage = found.setdefault(process.pid, _OnGpu())
+        usage = found.by_pid.setdefault(process.pid, _OnGpu())
         usage.memory_bytes += process.usedGpuMemory or 0
         if parts is not None:
             usage.busy = (usage.busy or 0.0) + parts.get(process.pid, 0.0)

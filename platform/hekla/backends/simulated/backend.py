@@ -22,6 +22,7 @@ from hekla.backends.base import (
     NodeMetrics,
     Observations,
     PodKey,
+    PodMetrics,
     PodOrder,
     UnknownPod,
     one_by_one,
@@ -31,6 +32,7 @@ from hekla.backends.simulated.config import SimulatedConfig, device_facts
 from hekla.backends.simulated.journal import Entry, SimulationJournal
 from hekla.backends.simulated.node_usage import usage_of_nodes
 from hekla.backends.simulated.pod_plan import PodPlan, plan_pod, plan_tombstone
+from hekla.backends.simulated.pod_usage import usage_of_pods
 from hekla.domain.addresses import Replica
 from hekla.domain.cluster_objects import ObjectFacts
 from hekla.domain.numa import NumaTopology, pin
@@ -81,6 +83,19 @@ class SimulatedBackend(Backend):
             now = self._now()
             running = [plan for plan in self._pods.values() if plan.phase(now) is PodPhase.RUNNING]
         return usage_of_nodes(self._config, running, now)
+
+    @property
+    def metrics(self) -> "SimulatedBackend | None":
+        """Only if the usage of some pod is described: nothing is stored about the others, which may be many."""
+        return self if self._described else None
+
+    def measure(self, keys: Sequence[PodKey]) -> Sequence[PodMetrics]:
+        """The usage of those pods whose variables describe it."""
+        with self._turn:
+            self._catch_up()
+            now = self._now()
+            running = [self._pods[key] for key in self._described if self._pods[key].phase(now) is PodPhase.RUNNING]
+        return usage_of_pods(self._config, running, self._described & set(keys), now)
 
     @property
     def objects(self) -> "SimulatedBackend":
@@ -205,6 +220,7 @@ class SimulatedBackend(Backend):
         self._pods: dict[PodKey, PodPlan] = {}
         self._jobs: dict[str, set[PodKey]] = {}
         self._pinned: dict[str, dict[PodKey, PodPlan]] = {}
+        self._described: set[PodKey] = set()
         self._forgotten: set[PodKey] = set()
         self._events: list[tuple[float, int, PodKey]] = []
         self._order = itertools.count()  # a tie-breaker for events at the same time: keys cannot be compared
@@ -235,12 +251,15 @@ class SimulatedBackend(Backend):
         else:
             for key in self._jobs.pop(entry["remove"], ()):
                 del self._pods[key]
+                self._described.discard(key)
                 self._forgotten.discard(key)
 
     def _set_course(self, course: PodPlan) -> None:
         key = course.key
         self._pods[key] = course
         self._jobs.setdefault(key.job, set()).add(key)
+        if course.gpu_load is not None:
+            self._described.add(key)
         if course.pinned:
             self._pinned.setdefault(course.node, {})[key] = course
         self._changes.append(key)

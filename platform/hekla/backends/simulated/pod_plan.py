@@ -9,10 +9,13 @@ from datetime import UTC, datetime
 
 from hekla.backends.base import Observation, PodKey, PodOrder, StartRefused
 from hekla.backends.simulated.config import SimulatedConfig
+from hekla.domain.card_resources import card_counts
 from hekla.domain.phases import PodPhase
 
 SECONDS, EXIT = "HEKLA_SIM_SECONDS", "HEKLA_SIM_EXIT"
-MAX_SECONDS = 1e9
+GPU_LOAD = "HEKLA_SIM_GPU_LOAD"
+"""How many GPUs the work of the task would keep busy, for example 2.7. Its running pods share the work equally."""
+MAX_SECONDS, _MAX_LOAD = 1e9, 1e6
 STOPPED_EXIT = 143
 _LOG_STEPS = 10
 
@@ -21,7 +24,8 @@ _LOG_STEPS = 10
 class PodPlan:
     """The plan of a pod. `stopped_for`: the reason if a stop ends it before `planned_end_at`.
 
-    `cpu`, `memory`: its requests. `pinned`: its CPUs in each NUMA cell of its node; empty if the node has none.
+    `cpu`, `memory`, `cards`: its requests. `pinned`: its CPUs in each NUMA cell of its node; empty if the node has
+    none. `gpu_load`: of its whole task; None: its usage is not measured.
     """
 
     key: PodKey
@@ -37,6 +41,8 @@ class PodPlan:
     cpu: float = 0.0
     memory: float = 0.0
     pinned: tuple[int, ...] = ()
+    cards: float = 0.0
+    gpu_load: float | None = None
 
     def phase(self, at: float) -> PodPhase:
         """The phase at this instant."""
@@ -105,6 +111,8 @@ def plan_pod(order: PodOrder, config: SimulatedConfig, at: float) -> PodPlan:
         exit_code=exit_code,
         cpu=order.resources.amount("cpu"),
         memory=order.resources.amount("memory"),
+        cards=sum(card_counts(order.resources).values()),
+        gpu_load=_number(order, GPU_LOAD, 0.0, _MAX_LOAD) if GPU_LOAD in order.env else None,
     )
 
 

@@ -86,6 +86,17 @@ class JobChanged(Event):
     revision: int = 1
 
 
+class JobAutoscaled(Event):
+    """Autoscaling changed the replicas of a task. `utilization`: of its cards in the last minute, in per cent."""
+
+    task: Name
+    old: int
+    new: int
+    utilization: float
+    target: int
+    revision: int = 1
+
+
 class JobViewSaved(Event):
     """A user saved a view of the list of jobs. `tenant`: shared with its members."""
 

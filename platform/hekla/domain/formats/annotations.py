@@ -18,6 +18,9 @@ PORTS = "hekla.io/ports"
 SUCCESS_POLICY = "hekla.io/success-policy"
 """On a pod template: `FirstReplica` if its task completes with its first replica."""
 
+AUTOSCALING = "hekla.io/autoscaling"
+"""On a pod template: how its task is scaled, for example `max-replicas=4,gpu-utilization=70`."""
+
 DELETED_WITH_JOB = "hekla.io/deleted-with-job"
 """On a claim in the stream that is created for the job."""
 

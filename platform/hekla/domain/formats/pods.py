@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from hekla.domain.formats import annotations as words
-from hekla.domain.formats import placement, runtime_settings, volumes, writing
+from hekla.domain.formats import autoscaling, placement, runtime_settings, volumes, writing
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.files import Mounts
 from hekla.domain.formats.reader import ManifestReader
@@ -44,6 +44,9 @@ def read(
         "environment": annotations.pop(words.ENVIRONMENT, reading.environment),
         "ports": _ports(reading, metadata, annotations, join(target, "ports")),
         "success_policy": annotations.pop(words.SUCCESS_POLICY, None),
+        "autoscaling": autoscaling.read_annotation(
+            reading, annotations, metadata.at("annotations"), join(target, "autoscaling")
+        ),
         "labels": placement.read_labels(metadata, join(target, "labels")) or None,
     }
     reading.close_metadata(metadata, annotations)
@@ -178,7 +181,12 @@ def write(
 ) -> dict[str, Any]:
     """The pod template of a task. `name`: the container's, by default the task's; `port`: one on which it listens."""
     annotations = writing.without_empty(
-        **task.annotations, **{words.ENVIRONMENT: task.environment or None, words.PORTS: _written_ports(task)}
+        **task.annotations,
+        **{
+            words.ENVIRONMENT: task.environment or None,
+            words.PORTS: _written_ports(task),
+            words.AUTOSCALING: autoscaling.written_annotation(task),
+        },
     )
     metadata = writing.without_empty(annotations=annotations, labels=dict(task.labels))
     pod = writing.without_empty(

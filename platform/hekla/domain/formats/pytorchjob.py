@@ -1,7 +1,8 @@
 """PyTorchJobs (`kubeflow.org/v1`). Without a Master, the first worker leads torch.distributed.
 
 An elastic job starts with its `replicas` of the worker and may have `minReplicas` to `maxReplicas`, which the plugin
-pytorch passes to torchrun. Other options of torchrun become variables that it reads (`PET_…`).
+pytorch passes to torchrun; with a metric for the utilization of GPUs, Hekla scales it in this range. Other options of
+torchrun become variables that it reads (`PET_…`).
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from hekla.domain import frameworks
+from hekla.domain.formats import autoscaling
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.kubeflow import Document, KubeflowKind
 from hekla.domain.formats.reader import ManifestReader, without_none
@@ -45,6 +47,8 @@ def _elastic(reading: ManifestReader, policy: Fields, document: Document) -> obj
         reading.unless(policy, name, (), translate(_MEETING))
     reading.unless(policy, "rdzvBackend", ("c10d",), translate(_MEETING))
     processes, restarts = policy.take("nProcPerNode"), policy.take("maxRestarts")
+    metrics = autoscaling.read_metrics(reading, policy, most, f"tasks.{place}.autoscaling")
+    workers |= without_none({"autoscaling": workers.get("autoscaling", metrics)})
     policy.close()
     size = start_size(reading, workers.get("replicas"), (least, most), f"tasks.{place}.replicas")
     workers |= without_none({"min_available": least, "replicas": size})

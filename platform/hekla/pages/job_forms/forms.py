@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from hekla.domain import frameworks
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.policies import RESTART_ON_LOSS
-from hekla.domain.task_spec import Iteration
+from hekla.domain.task_spec import MAX_REPLICAS, Iteration
 from hekla.pages.job_forms import network_closeness, passthrough_fields, secret_texts
 
 MAX_MANIFEST_BYTES = 1024 * 1024
@@ -221,6 +221,19 @@ class TaskForm(forms.Form):
         ),
     )
     working_dir = forms.CharField(label=gettext_lazy("Working folder"), required=False, max_length=1024)
+    max_replicas = forms.IntegerField(
+        label=gettext_lazy("Maximum replicas"), min_value=1, max_value=MAX_REPLICAS, required=False
+    )
+    gpu_utilization = forms.IntegerField(
+        label=gettext_lazy("Target GPU utilization"),
+        min_value=1,
+        max_value=100,
+        required=False,
+        help_text=gettext_lazy(
+            "In percent, for example 70. With a target, the task grows while its GPUs are busier, at most to the "
+            "maximum, and shrinks while they are less busy, at least to its minimum."
+        ),
+    )
     rest = passthrough_fields.task_field()
 
     def __init__(
@@ -238,9 +251,8 @@ class TaskForm(forms.Form):
     @property
     def opens(self) -> bool:
         """Whether an optional field has a non-default value or an error, so that its section must be open."""
-        return _says(self, ("env", "image", "working_dir", "min_available", "depends_on")) or bool(
-            {"name", "replicas"} & set(self.errors)
-        )
+        fields = ("env", "image", "working_dir", "min_available", "depends_on", "max_replicas", "gpu_utilization")
+        return _says(self, fields) or bool({"name", "replicas"} & set(self.errors))
 
     def clean_env(self) -> dict[str, str]:
         """The variables by name."""
@@ -284,7 +296,14 @@ class TaskForm(forms.Form):
             "env": rest.get("env", {}) | cleaned["env"],
             "environment": cleaned["environment"],
             "depends_on": self._dependency(),
+            "autoscaling": self._autoscaling(),
         }
+
+    def _autoscaling(self) -> dict[str, Any] | None:
+        """With one of its fields the rest is required. Without both, the fields that the form does not show go too."""
+        names = passthrough_fields.FIELDS_OF_AUTOSCALING
+        typed = {name: number for name in names if (number := self.cleaned_data[name]) is not None}
+        return self.cleaned_data["rest"].get("autoscaling", {}) | typed if typed else None
 
     def _dependency(self) -> dict[str, Any] | None:
         cleaned = self.cleaned_data

@@ -18,6 +18,7 @@ from hekla.domain.policies import RESTART_ON_LOSS
 from hekla.domain.task_spec import TaskSpec
 
 FIELD_OF_RESOURCE = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
+FIELDS_OF_AUTOSCALING = ("max_replicas", "gpu_utilization")
 Rest = dict[str, Any]
 _JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": dict, "files": dict, "description": str,
     "volumes": list, "network_topology": dict, "min_resources": dict,
@@ -30,7 +31,7 @@ _TASK = {
     "ports": dict, "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
     "volume_mounts": list, "success_policy": str,
     "args": list, "host_ports": list, "pull_secrets": list, "runtime_class": str, "security_context": dict,
-    "resource_claims": list,
+    "resource_claims": list, "autoscaling": dict,
 }  # fmt: skip
 _WORDS = {
     "min_success": gettext_lazy("minimum successes"),
@@ -61,6 +62,7 @@ _WORDS = {
     "runtime_class": gettext_lazy("runtime class"),
     "resource_claims": gettext_lazy("claimed devices"),
     "security_context": gettext_lazy("security context"),
+    "autoscaling": gettext_lazy("stabilization window of autoscaling"),
     "resources": gettext_lazy("resources"),
     "env": gettext_lazy("multi-line variables"),
     "command": gettext_lazy("line breaks in the command"),
@@ -134,6 +136,11 @@ def of_task(task: TaskSpec) -> Rest:
         },
         "env": {name: text for name, text in task.env.items() if with_our_ends(text) != text or "\n" in text},
         "command": [*task.command] if any("\r" in word for word in task.command) else [],
+        "autoscaling": {
+            name: number
+            for name, number in document.get("autoscaling", {}).items()
+            if name not in FIELDS_OF_AUTOSCALING
+        },
         **{name: text for name in ("image", "working_dir") if not is_line(text := getattr(task, name))},
     }
     plain = (

@@ -111,6 +111,8 @@ class SubmissionForm:
         form, name = self.tasks.forms[int(match["place"])], match["field"]
         if name == "resources":
             name = passthrough_fields.FIELD_OF_RESOURCE.get(match["rest"] or "", "")
+        if name == "autoscaling":
+            name = match["rest"] if match["rest"] in passthrough_fields.FIELDS_OF_AUTOSCALING else "gpu_utilization"
         return form, name if name in form.fields else None
 
 

@@ -81,7 +81,7 @@ class SizeForm(forms.Form):
         """The field of a path, for example of `tasks.worker.replicas`."""
         head, _, rest = path.partition(".")
         name, _, field = rest.partition(".")
-        kinds = {"replicas": "replicas", "min_available": "least"}
+        kinds = {"replicas": "replicas", "min_available": "least", "autoscaling.max_replicas": "replicas"}
         return f"{kinds[field]}-{self.names.index(name)}" if head == "tasks" and field in kinds else path
 
 

@@ -49,6 +49,10 @@ def _task(task: TaskSpec) -> dict[str, Any]:
         "command": shlex.join(task.command),
         **{field: amounts.get(name, "") for name, field in passthrough_fields.FIELD_OF_RESOURCE.items()},
         "environment": task.environment,
+        **{
+            name: getattr(task.autoscaling, name) if task.autoscaling else None
+            for name in passthrough_fields.FIELDS_OF_AUTOSCALING
+        },
         **{name: "" if name in rest else getattr(task, name) for name in ("image", "working_dir")},
         "depends_on": ", ".join(task.depends_on.tasks) if task.depends_on else "",
         "depends_on_any": bool(task.depends_on and task.depends_on.iteration is Iteration.ANY),

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.usage import selectors
+from hekla.apps.usage import autoscaling, selectors
 from hekla.domain.resources import Resources
 from hekla.lib import clock
 from hekla.pages.frame.people import person
@@ -28,7 +28,8 @@ def job(request: HttpRequest, uid: UUID) -> HttpResponse:
     found = jobs.get(uid, person(request))
     pods = list(jobs.pods(found).exclude(started_at=None)[:_MOST_PODS])
     by_task = len({str(pod) for pod in pods}) > MOST_LINES
-    return _part(request, found, pods, by_task=by_task, address=reverse("usage:job", args=[uid]))
+    scaled = autoscaling.of_job(found, now=clock.now()) if not found.is_final else []
+    return _part(request, found, pods, by_task=by_task, address=reverse("usage:job", args=[uid]), scaled=scaled)
 
 
 @require_safe
@@ -38,7 +39,15 @@ def pod(request: HttpRequest, pod_id: int) -> HttpResponse:
     return _part(request, found.job, [found], by_task=False, address=reverse("usage:pod", args=[pod_id]))
 
 
-def _part(request: HttpRequest, job: Job, pods: Sequence[Pod], *, by_task: bool, address: str) -> HttpResponse:
+def _part(
+    request: HttpRequest,
+    job: Job,
+    pods: Sequence[Pod],
+    *,
+    by_task: bool,
+    address: str,
+    scaled: Sequence[autoscaling.TaskScaling] = (),
+) -> HttpResponse:
     points = selectors.course(pods, by_task=by_task, now=clock.now())
     requested = _requests(job, pods, by_task=by_task)
     context = {
@@ -49,6 +58,7 @@ def _part(request: HttpRequest, job: Job, pods: Sequence[Pod], *, by_task: bool,
         "by_task": by_task,
         "is_over": all(pod.is_final for pod in pods) and job.is_final,
         "has_started": bool(pods),
+        "scaled": scaled,
     }
     return render(request, "usage/_use.html", context)
 

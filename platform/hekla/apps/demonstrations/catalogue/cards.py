@@ -52,8 +52,8 @@ DEMONSTRATIONS = (
         outcome=Outcome(2),
         without=Without("deviceshare", Outcome(0)),
         inputs=_(
-            "The annotation hekla.io/gpu-links of a node contains the strength of its links. Hekla does not measure "
-            "links: on your clusters, write the annotation yourself."
+            "The annotation hekla.io/gpu-links of a node contains the strength of its links. A local cluster measures "
+            "the links of its NVIDIA GPUs. On other clusters, write the annotation yourself."
         ),
     ),
     Demonstration(

@@ -21,7 +21,7 @@ from hekla.apps.jobs.services.removal import (
 )
 from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
 from hekla.apps.jobs.services.routing import Route
-from hekla.apps.jobs.services.scaling import is_scalable, scale
+from hekla.apps.jobs.services.scaling import ScalingStep, autoscale, is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
 from hekla.apps.jobs.services.submission import check, require_submission_right, route_for, submit, try_out
 
@@ -30,8 +30,10 @@ __all__ = [
     "MOST_AT_ONCE",
     "BulkOutcome",
     "Route",
+    "ScalingStep",
     "act_on_all",
     "arrange",
+    "autoscale",
     "block_evictions",
     "check",
     "command",

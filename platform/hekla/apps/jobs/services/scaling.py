@@ -1,18 +1,20 @@
-"""Changes the size of a job: the replicas of its tasks, and their minimum.
+"""Changes the size of a job: the replicas of its tasks, and their minimum; by a person, or by autoscaling.
 
 New replicas have the next numbers, and the controller creates their pods when it reconciles next. Of surplus replicas
 the last ones are stopped. That is a request like an abort: no policy treats it as a failure, and it is not a retry.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.clusters import leases
 from hekla.apps.event_log import changes
-from hekla.apps.event_log.services import Actor, unit_of_work
+from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import job_facts, replicas, reserved_slots, spec_of, valid_spec
 from hekla.apps.jobs.models import Job, Pod
@@ -51,8 +53,53 @@ def scale(job: Job, size: JobScale, *, user: User, now: datetime, expected_revis
         if sizes:
             _require_possible_there(job, old, sizes)
             _require_room(job, old, new)
-            _change(job, new, sizes, actor_of(user), now)
+            _change(job, new)
+            recorded = {name: events.FieldChange(old=before, new=after) for name, (before, after) in sizes.items()}
+            _record(job, events.JobChanged(changes=recorded, revision=job.revision), sizes, actor_of(user), now)
     return job
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingStep:
+    """A new number of replicas that autoscaling found for a task at this revision of its job, and its reason.
+
+    `utilization`: of the task's cards, in per cent; `target`: what it should be.
+    """
+
+    task: str
+    replicas: int
+    utilization: float
+    target: int
+    revision: int
+
+
+def autoscale(cluster_id: int, epoch: int, job_id: int, step: ScalingStep, *, now: datetime) -> bool:
+    """Apply the step, unless the job has changed or no longer runs. Returns whether it was applied.
+
+    Raises Invalid if the job cannot have that size, LeaseLost.
+    """
+    with unit_of_work():
+        leases.assert_held(cluster_id, epoch)
+        job = Job.objects.select_for_update().filter(pk=job_id, cluster=cluster_id).first()
+        if job is None or job.revision != step.revision or job.phase != JobPhase.RUNNING or not is_scalable(job):
+            return False
+        old = valid_spec(job)
+        new = scaling.resize(old, JobScale.parse({"tasks": {step.task: {"replicas": step.replicas}}}))
+        sizes = scaling.size_changes(old, new)
+        if not sizes:
+            return False
+        before = old.task(step.task).replicas
+        _change(job, new)
+        event = events.JobAutoscaled(
+            task=step.task,
+            old=before,
+            new=step.replicas,
+            utilization=round(step.utilization, 1),
+            target=step.target,
+            revision=job.revision,
+        )
+        _record(job, event, sizes, CONTROLLER, now)
+    return True
 
 
 def is_scalable(job: Job) -> bool:
@@ -102,19 +149,24 @@ def _require_room(job: Job, old: JobSpec, new: JobSpec) -> None:
         raise Invalid(problems)
 
 
-def _change(job: Job, new: JobSpec, sizes: Mapping[str, tuple[int, int]], actor: Actor, now: datetime) -> None:
-    pods = list(job.pods.order_by("task", "index", "attempt"))
+def _change(job: Job, new: JobSpec) -> None:
+    """Store the new size, and reserve addresses for new replicas."""
+    pods = job.pods.order_by("task", "index", "attempt")
     known = reserved_slots(job) | {(pod.task, pod.index): pod.slot for pod in pods}
     job.spec, job.replicas, job.revision = new.document(), new.replicas, job.revision + 1
     job.spec_in_hand = new
     if known:
         job.reserved_slots = _slots(job, known)
     job.save(update_fields=["spec", "replicas", "revision", "reserved_slots"])
-    recorded = {name: events.FieldChange(old=before, new=after) for name, (before, after) in sizes.items()}
-    tell(job, events.JobChanged(changes=recorded, revision=job.revision), actor=actor, now=now)
+
+
+def _record(job: Job, event: events.Event, sizes: Mapping[str, tuple[int, int]], actor: Actor, now: datetime) -> None:
+    """Record the change of the size, and what follows for the job and its pods."""
+    tell(job, event, actor=actor, now=now)
     if job.cluster.leads_jobs:
         return  # the controller passes it to Volcano, and follows the result
-    _follow(job, pods, [task.name for task in new.tasks if f"{task.name}.replicas" in sizes], actor, now)
+    pods = list(job.pods.order_by("task", "index", "attempt"))
+    _follow(job, pods, [task.name for task in spec_of(job).tasks if f"{task.name}.replicas" in sizes], actor, now)
 
 
 def _slots(job: Job, known: Mapping[tuple[str, int], int]) -> list[int]:
