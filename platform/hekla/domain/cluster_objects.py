@@ -75,6 +75,9 @@ def foreign_name(namespace: str, name: str) -> str:
     return f"//{namespace}/{name}"
 
 
-def claim_name(namespace: str, pod: str, claim: str) -> str:
-    """The name of the claim that a pod gets from a template, under `namespace`, also before the claim exists."""
-    return f"{namespace}/{pod}/{claim}"
+def claim_name(namespace: str, owner: str, claim: str) -> str:
+    """The name of a claim that is made for its owner, under `namespace`, also before the claim exists.
+
+    The owner is the pod for a claim from a template, and the job for the claim of one of its volumes.
+    """
+    return f"{namespace}/{owner}/{claim}"

@@ -7,6 +7,7 @@ from hekla.engine.constraints import NodeSelectorTerm, Selector, matches
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 FILE_SYSTEM = "Filesystem"
+_SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class PersistentVolumeClaim:
     mode: str = FILE_SYSTEM
     selected_node: str = ""
     is_ending: bool = False
+
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether pods on several nodes can use it at once."""
+        return not _SHARED.isdisjoint(self.access_modes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +91,8 @@ Attachment = tuple[str, str]
 class Storage:
     """All volumes, claims by namespace/name, and classes by name.
 
-    `attach_limits`: by node and CSI driver, how many volumes the driver can attach there. `attached`: by node, the volumes
-    that are attached to it, also for pods that the engine does not know.
+    `attach_limits`: by node and CSI driver, how many volumes the driver can attach there. `attached`: by node, the
+    volumes that are attached to it, also for pods that the engine does not know.
     """
 
     claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)

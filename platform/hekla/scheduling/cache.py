@@ -24,11 +24,14 @@ from hekla.apps.quotas import selectors as quotas
 from hekla.domain.phases import PodPhase
 from hekla.engine import model
 from hekla.engine.devices import Devices
+from hekla.engine.storage import Storage
 from hekla.scheduling import snapshot, topology
-from hekla.scheduling.devices import NO_DEVICES, DeviceCache, with_own_claims
+from hekla.scheduling.cluster_objects import ObjectCache
+from hekla.scheduling.devices import NO_DEVICES, device_cache, with_own_claims
 from hekla.scheduling.job_faults import SPEC, JobFaults
 from hekla.scheduling.node_usage import UsageCache
 from hekla.scheduling.snapshot import Snapshot
+from hekla.scheduling.storage import NO_STORAGE, mounts_claims, storage_cache, with_new_claims
 
 _ALL_EVERY = timedelta(minutes=5)
 _MAX_EVENTS = 10_000
@@ -74,12 +77,18 @@ class ClusterCache:
     """The hypernodes, and the labels and nodes that they were made from."""
     _images: dict[str, Mapping[str, int]] = field(default_factory=dict)
     """The images of nodes by their digest. Nodes with the same images share them; their names are shared by all."""
-    _devices: DeviceCache = field(default_factory=DeviceCache)
+    _devices: ObjectCache[Devices] = field(default_factory=device_cache)
     _devices_snapshot: Devices | None = None
     """The devices with the claims of all pods; None: read them again."""
     _last_devices: Devices = NO_DEVICES
     _claiming: set[int] = field(default_factory=set)
     """The jobs whose pods claim devices."""
+    _storage: ObjectCache[Storage] = field(default_factory=storage_cache)
+    _storage_snapshot: Storage | None = None
+    """The volumes with the claims of all jobs; None: read them again."""
+    _last_storage: Storage = NO_STORAGE
+    _mounting: set[int] = field(default_factory=set)
+    """The jobs that mount claims to volumes."""
     _cluster: Cluster | None = None
     _invalid: set[int] = field(default_factory=set)
     _dirty: set[int] = field(default_factory=set)
@@ -94,15 +103,18 @@ class ClusterCache:
 
     def refresh(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> None:
         """Update from the database. `nominated`: by pod, the node where other pods were evicted for it."""
+        is_old = self._is_old(now) or (self._cluster is not None and _counts_storage(self._cluster, cluster))
         number, self._cluster = event_log.last_number(), cluster
         self._invalid.update(self.faults.release_due(now))
-        uids = None if self._is_old(now) else self._changed(cluster, number)
+        uids = None if is_old else self._changed(cluster, number)
         if uids is None:
             found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
             self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
             self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
-            self._snapshot = self._nodes_snapshot = self._devices_snapshot = None
+            self._snapshot = self._nodes_snapshot = None
+            self._devices_snapshot = self._storage_snapshot = None
             self._claiming &= self._entries.keys()
+            self._mounting &= self._entries.keys()
             self.usage.invalidate()
             self._read(found, nominated, now)
             self._read_at = now
@@ -129,6 +141,11 @@ class ClusterCache:
     def claims_devices(self) -> bool:
         """Whether pods of some job claim devices."""
         return not self._claiming.isdisjoint(self._entries)
+
+    @property
+    def mounts_claims(self) -> bool:
+        """Whether pods of some job mount claims to volumes that the cluster reports."""
+        return not self._mounting.isdisjoint(self._entries)
 
     def jobs(self) -> Iterator[tuple[Job, list[Pod]]]:
         """All jobs that are unfinished or still hold resources, with their pods."""
@@ -169,7 +186,7 @@ class ClusterCache:
         if subjects is None:
             return None
         if f"cluster:{cluster.pk}" in subjects:
-            self._nodes_snapshot = self._devices_snapshot = None
+            self._nodes_snapshot = self._devices_snapshot = self._storage_snapshot = None
         return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
 
     def _with_other_nodes(self, nominated: Mapping[str, str]) -> set[str]:
@@ -214,10 +231,8 @@ class ClusterCache:
     def _put(self, job: Job, pods: list[Pod], nominated: dict[str, str], now: datetime) -> None:
         for pod in pods:
             pod.job = job
-        if not spec_fault(job) and spec_of(job).claims_devices:
-            job.cluster = self._cluster or job.cluster
-            self._claiming.add(job.pk)
-            self._devices_snapshot = None
+        if not spec_fault(job):
+            self._note_claims(job)
         before, job_info = self._entries.get(job.pk), self._job_info(job, pods, nominated, now)
         is_held = job_info is None
         job_info = job_info or snapshot.held_job(job, pods)
@@ -227,6 +242,19 @@ class ClusterCache:
         is_timed = spec_of(job).has_timeouts
         self._entries[job.pk] = CacheEntry(job, pods, nominated, job_info, is_timed, is_ordered, is_held, by_attempt)
         self._ids[job.uid.hex] = job.pk
+
+    def _note_claims(self, job: Job) -> None:
+        spec = spec_of(job)
+        if spec.claims_devices or spec.volumes:
+            job.cluster = self._cluster or job.cluster
+        if spec.claims_devices:
+            self._claiming.add(job.pk)
+            self._devices_snapshot = None
+        if spec.volumes and mounts_claims(job):
+            self._mounting.add(job.pk)
+            self._storage_snapshot = None
+        else:
+            self._mounting.discard(job.pk)
 
     def _job_info(
         self, job: Job, pods: list[Pod], nominated: dict[str, str], now: datetime
@@ -247,8 +275,8 @@ class ClusterCache:
         nodes = self.usage.added_to(self._nodes_snapshot, cluster)
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
         bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
-        devices = self._devices_of(cluster)
-        around = (nodes, hypernodes, known, bounds, devices)
+        devices, storage = self._devices_of(cluster), self._storage_of(cluster)
+        around = (nodes, hypernodes, known, bounds, devices, storage)
         if self._snapshot is None or _around(self._snapshot.state) != around:
             job_info = tuple(entry.job_info for entry in self._entries.values())
             self._snapshot = Snapshot(
@@ -256,6 +284,7 @@ class ClusterCache:
                     nodes=nodes,
                     hyper_nodes=hypernodes,
                     devices=devices,
+                    storage=storage,
                     queues=known,
                     jobs=job_info,
                     last_shuffle_at=_last_shuffle_at(cluster),
@@ -276,9 +305,19 @@ class ClusterCache:
             self._devices.read(cluster)
             claiming = (self._entries[pk] for pk in sorted(self._claiming & self._entries.keys()))
             jobs_with_pods = ((entry.job, entry.pods) for entry in claiming if not spec_fault(entry.job))
-            found = with_own_claims(self._devices.reported, jobs_with_pods)
+            found = with_own_claims(self._devices.parsed, jobs_with_pods)
             self._devices_snapshot = self._last_devices = found if found != self._last_devices else self._last_devices
         return self._devices_snapshot
+
+    def _storage_of(self, cluster: Cluster) -> Storage:
+        """The volumes and claims; the very same object as before if they are unchanged."""
+        if self._storage_snapshot is None:
+            if cluster.config.get("storage"):
+                self._storage.read(cluster)
+            mounting = (self._entries[pk].job for pk in sorted(self._mounting & self._entries.keys()))
+            found = with_new_claims(self._storage.parsed, (job for job in mounting if not spec_fault(job)))
+            self._storage_snapshot = self._last_storage = found if found != self._last_storage else self._last_storage
+        return self._storage_snapshot
 
     def _hypernodes_of(self, cluster: Cluster, nodes: tuple[model.NodeSpec, ...]) -> tuple[model.HyperNode, ...]:
         """The hypernodes; the very same object as before if they are unchanged."""
@@ -333,7 +372,12 @@ def _last_shuffle_at(cluster: Cluster) -> float | None:
 
 def _around(state: model.ClusterState) -> tuple[object, ...]:
     """Everything in the state but the jobs."""
-    return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas, state.devices
+    return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas, state.devices, state.storage
+
+
+def _counts_storage(before: Cluster, after: Cluster) -> bool:
+    """Whether the configuration changed in what jobs need for the engine."""
+    return bool(before.config.get("storage")) != bool(after.config.get("storage"))
 
 
 def _is_due(job: Job, now: datetime) -> bool:

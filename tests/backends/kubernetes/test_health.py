@@ -31,6 +31,7 @@ _OF_THE_CLUSTER = (
     "hekla-namespaces",
     "hekla-priorities",
     "hekla-devices",
+    "hekla-storage",
     "hekla-adopted-queues",
     "hekla-volcano-queues",
 )
@@ -79,6 +80,13 @@ def test_permissions_for_claims_are_those_of_their_file() -> None:
     assert set.union(*granted.values(), *more.values()) == set(required_permissions(KubernetesConfig(devices=True)))
     tenants = permissions_in_file("rights-tenants.yaml")["hekla-tenants"]
     assert more["hekla-claims"] < tenants, "the role for tenant namespaces includes that for claims"
+
+
+def test_permissions_for_volumes_are_those_of_their_file() -> None:
+    granted, more = permissions_in_file("rights.yaml"), permissions_in_file("rights-storage.yaml")
+    assert set.union(*granted.values(), *more.values()) == set(required_permissions(KubernetesConfig(storage=True)))
+    tenants = permissions_in_file("rights-tenants.yaml")["hekla-tenants"]
+    assert more["hekla-volume-claims"] < tenants, "the role for tenant namespaces includes that for volume claims"
 
 
 def test_permissions_for_volcano_are_those_of_their_file() -> None:

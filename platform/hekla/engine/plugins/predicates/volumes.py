@@ -132,9 +132,8 @@ class AssumedVolumes:
         picks: list[Pick] = []
         for name in claims:
             found, claim = np.zeros_like(everywhere), session.storage.claims[name]
-            place = self._provisioned.get(name, session.table.row_of.get(claim.selected_node))
-            if place is not None or claim.selected_node:
-                found[[] if place is None else place] = True
+            if (place := self._place(name, claim)) is not None:
+                found[place] = True
                 everywhere = everywhere & found & self._can_provision(claim)
                 continue
             for volume in self._candidates(name):
@@ -144,6 +143,19 @@ class AssumedVolumes:
                 picks.append((name, volume.name, pick))
             everywhere = everywhere & (found | self._can_provision(claim))
         return everywhere, picks
+
+    def _place(self, name: str, claim: PersistentVolumeClaim) -> list[int] | None:
+        """The rows, at most one, where the claim's new volume is provisioned; None if it may be any, or none is.
+
+        A gang would not start if all of its pods had to be there, so pods may be elsewhere if the claim can be shared
+        by nodes. They start if its volume can be reached. With `compatibility: volcano` they may not.
+        """
+        if claim.can_be_shared and not self._session.policy.follows_volcano:
+            return None
+        if claim.selected_node:
+            row = self._session.table.row_of.get(claim.selected_node)
+            return [] if row is None else [row]
+        return [self._provisioned[name]] if name in self._provisioned else None
 
     def _candidates(self, name: str) -> list[PersistentVolume]:
         claim, assumed = self._session.storage.claims[name], {v for v, c in self._claim_of.items() if c == name}
