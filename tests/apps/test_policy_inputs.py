@@ -36,6 +36,7 @@ REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
 WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
 MOST_QUERIES = 10
 FOUR_CPUS, NO_CPU = Resources.parse({"cpu": 4}), Resources.parse({"cpu": 0})
+VOLUME_CLAIM = {"metadata": {"namespace": "", "name": "data"}, "spec": {"storageClassName": "local"}}
 TEMPLATE = {"metadata": {"namespace": "", "name": "one/"}, "spec": {"devices": {"requests": [{"name": "card"}]}}}
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -281,10 +282,16 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         "partition_size": 1,
         "min_partitions": 1,
         "resource_claims": [{"name": "gpu", "resource_claim_template_name": "one"}],
+        "volume_mounts": [{"name": name, "mount_path": f"/{name}"} for name in ("data", "out")],
     }
+    volumes = [
+        {"name": "data", "volume_claim_name": "data"},
+        {"name": "out", "volume_claim": {"storage": "1Gi", "storage_class": "disks"}},
+    ]
     near = {"mode": "soft"}
-    job = people.submit(annotations=notes, priority_class="high", tasks=[task], network_topology=near)
-    people.cluster.config["topology_labels"] = ["zone"]
+    job = people.submit(annotations=notes, priority_class="high", tasks=[task], volumes=volumes, network_topology=near)
+    people.cluster.config.update(topology_labels=["zone"], storage=True)
+    people.cluster.save()
     pod = {"task": "main", "index": 0, "attempt": 1, "slot": 0, "version": job.version, "phase": "bound", "node": "n1"}
     Pod.objects.create(job=job, created_at=NOON, bound_at=NOON, annotations={"volcano.sh/gpu-index": "0"}, **pod)
     Node.objects.update(
@@ -298,7 +305,12 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
     usage = {"at": NOON, "cpu": 20, "memory": 30, "whole_cpu": 8000, "whole_memory": 2**34}
     NodeUsageRow.objects.create(node=Node.objects.get(), **usage)
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
-    ClusterObject.objects.create(cluster=people.cluster, kind="ResourceClaimTemplate", name="one", body=TEMPLATE)
+    for kind, digest, body in (
+        ("ResourceClaimTemplate", "1", TEMPLATE),
+        ("PersistentVolumeClaim", "2", VOLUME_CLAIM),
+        ("StorageClass", "3", {"metadata": {"name": "disks"}, "provisioner": "disks.test"}),
+    ):
+        ClusterObject.objects.create(cluster=people.cluster, kind=kind, name=kind, digest=digest, body=body)
     Queue.objects.update(required_node_groups=["a100"], hierarchy="root/vision")
     state = read_snapshot(people.cluster, now=clock.now()).state
     (group,), (node,) = state.jobs, state.nodes
@@ -321,6 +333,8 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.JOB_TOPOLOGY: group.topology == NetworkTopology(is_hard=False),
         Input.HYPERNODES: [(one.name, one.nodes) for one in state.hyper_nodes] == [("a", {"n1"})],
         Input.DEVICES: state.devices.claims[placed.constraints.device_claims[0]].requests[0].name == "card",
+        Input.STORAGE: [state.storage.claims[name].storage_class for name in placed.constraints.volume_claims]
+        == ["local", "disks/"],
         Input.POD_LIMITS: placed.limits == placed.request,
         Input.NUMA_CELLS: node.numa == Numa("restricted", "static", (NumaCell(FOUR_CPUS, NO_CPU),)),
         Input.NODE_LABELS: node.labels == {"zone": "a"},
