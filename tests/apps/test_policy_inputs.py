@@ -344,3 +344,40 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.NODE_IMAGES: node.images == {"tool:1": 5},
     }
     assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS], True)
+
+
+DISKS = {"metadata": {"name": "disks"}, "provisioner": "disks.test"}
+LOCAL = {"metadata": {"name": "local"}, "volumeBindingMode": "WaitForFirstConsumer"}
+DEFAULT = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+
+
+@pytest.mark.parametrize(
+    ("classes", "wanted", "storage_class", "provisions"),
+    [
+        ([LOCAL], "local", "local", False),
+        ([LOCAL | {"metadata": {"name": "local", **DEFAULT}}], "", "local", False),
+        ([DISKS], "disks", "disks/", True),
+        ([], "", "/", True),
+        ([], "unknown", "unknown", False),
+    ],
+)
+def test_claim_of_a_job_counts_before_it_exists(
+    people: People, classes: list[dict[str, Any]], wanted: str, storage_class: str, provisions: bool
+) -> None:
+    people.cluster.config["storage"] = True
+    people.cluster.save()
+    for one in classes:
+        name = one["metadata"]["name"]
+        ClusterObject.objects.create(cluster=people.cluster, kind="StorageClass", name=name, digest=name, body=one)
+    mount = {"name": "out", "mount_path": "/out"}
+    task = {"name": "main", "command": ["true"], "volume_mounts": [mount]}
+    job = people.submit(
+        tasks=[task], volumes=[{"name": "out", "volume_claim": {"storage": "1Gi", "storage_class": wanted}}]
+    )
+    storage = read_snapshot(people.cluster, now=clock.now()).state.storage
+    claim = storage.claims[f"/{job.uid.hex}/out"]
+    assert (claim.storage_class, claim.size, claim.access_modes) == (storage_class, 2**30, {"ReadWriteOnce"})
+    assert storage.classes[storage_class].provisions is provisions
+    people.cluster.config["storage"] = False
+    people.cluster.save()
+    assert not read_snapshot(people.cluster, now=clock.now()).state.storage.claims
