@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.models import Job
 from hekla.domain.cluster_objects import ObjectKind
 
 Object = Mapping[str, Any]
@@ -45,3 +46,8 @@ class ObjectCache(Generic[Parsed]):
             if digest in self._bodies:
                 found[self.lists[ObjectKind(kind)]].append(self._bodies[digest])
         return found
+
+
+def claim_namespace(job: Job) -> str:
+    """The namespace of the claims of a job, as the engine names them."""
+    return job.tenant.slug if job.cluster.separates_tenants else ""

@@ -12,7 +12,7 @@ from hekla.backends.base import PodKey
 from hekla.domain.cluster_objects import DEVICE_KINDS, ObjectKind, claim_name, template_name
 from hekla.engine import device_objects
 from hekla.engine.devices import DeviceClaim, Devices
-from hekla.scheduling.cluster_objects import ObjectCache
+from hekla.scheduling.cluster_objects import ObjectCache, claim_namespace
 
 NO_DEVICES = Devices()
 
@@ -27,7 +27,7 @@ def device_cache() -> ObjectCache[Devices]:
 def named_claims(job: Job, task: str) -> tuple[str, ...]:
     """The existing claims that the pods of a task share, as the engine names them."""
     claims = spec_of(job).task(task).resource_claims
-    namespace = _namespace(job) if claims else ""
+    namespace = claim_namespace(job) if claims else ""
     return tuple(f"{namespace}/{one.resource_claim_name}" for one in claims if one.resource_claim_name)
 
 
@@ -36,7 +36,7 @@ def own_claims(job: Job, pod: Pod) -> Iterator[tuple[str, str]]:
     for one in spec_of(job).task(pod.task).resource_claims:
         if one.resource_claim_template_name:
             key = PodKey(job.uid.hex, pod.task, pod.index, pod.attempt)
-            namespace = _namespace(job)
+            namespace = claim_namespace(job)
             yield claim_name(namespace, key.name, one.name), template_name(namespace, one.resource_claim_template_name)
 
 
@@ -49,7 +49,3 @@ def with_own_claims(reported: Devices, jobs: Iterable[tuple[Job, Iterable[Pod]]]
                 if name not in reported.claims and template in reported.claims:
                     made[name] = reported.claims[template]
     return Devices(reported.devices, {**reported.claims, **made}) if made else reported
-
-
-def _namespace(job: Job) -> str:
-    return job.tenant.slug if job.cluster.separates_tenants else ""

@@ -15,7 +15,7 @@ from hekla.domain.volumes import VolumeClaim, is_mounted
 from hekla.engine import storage_objects
 from hekla.engine.model import PodGroupSpec
 from hekla.engine.storage import PersistentVolumeClaim, Storage, StorageClass
-from hekla.scheduling.cluster_objects import ObjectCache
+from hekla.scheduling.cluster_objects import ObjectCache, claim_namespace
 
 NO_STORAGE = Storage()
 _ANY = "any"
@@ -36,7 +36,7 @@ def mounted_claims(job: Job, task: str) -> tuple[str, ...]:
     """The claims that the pods of a task mount, as the engine names them."""
     if not mounts_claims(job):
         return ()
-    spec, namespace = spec_of(job), _namespace(job)
+    spec, namespace = spec_of(job), claim_namespace(job)
     mounted = (one for one in spec.volumes if one.empty_dir is None and is_mounted(spec.task(task), one.name))
     return tuple(
         f"{namespace}/{one.volume_claim_name}"
@@ -68,7 +68,7 @@ def with_new_claims(reported: Storage, jobs: Iterable[Job]) -> Storage:
 def _own_claims(job: Job) -> Iterator[tuple[str, VolumeClaim]]:
     for one in spec_of(job).volumes:
         if one.volume_claim is not None:
-            yield claim_name(_namespace(job), job.uid.hex, one.name), one.volume_claim
+            yield claim_name(claim_namespace(job), job.uid.hex, one.name), one.volume_claim
 
 
 def _new_claim(wanted: VolumeClaim, reported: Storage) -> tuple[PersistentVolumeClaim, StorageClass]:
@@ -92,7 +92,3 @@ def _new_claim(wanted: VolumeClaim, reported: Storage) -> tuple[PersistentVolume
 
 
 _FREE = StorageClass(_ANY, waits_for_consumer=True)
-
-
-def _namespace(job: Job) -> str:
-    return job.tenant.slug if job.cluster.separates_tenants else ""
