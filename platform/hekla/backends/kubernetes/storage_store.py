@@ -89,14 +89,14 @@ def _claim(body: Json, scopes: Scopes) -> dict[str, Any]:
 
 def _volume(body: Json, scopes: Scopes) -> dict[str, Any]:
     meta, spec = body["metadata"], body["spec"]
-    kept = {field: spec[field] for field in _OF_VOLUME if spec.get(field)}
+    fields = {field: spec[field] for field in _OF_VOLUME if spec.get(field)}
     if claim := spec.get("claimRef"):
-        kept["claimRef"] = _key(claim["namespace"], claim["name"], scopes)
+        fields["claimRef"] = _key(claim["namespace"], claim["name"], scopes)
     if driven := spec.get("csi"):
-        kept["csi"] = {"driver": driven["driver"], "volumeHandle": driven["volumeHandle"]}
+        fields["csi"] = {"driver": driven["driver"], "volumeHandle": driven["volumeHandle"]}
     reported = {
         "metadata": {"name": meta["name"], "labels": meta.get("labels") or {}},
-        "spec": kept,
+        "spec": fields,
         "status": {"phase": (body.get("status") or {}).get("phase") or "Pending"},
     }
     return _with_end(reported, meta)
