@@ -36,6 +36,7 @@ REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
 WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
 MOST_QUERIES = 10
 FOUR_CPUS, NO_CPU = Resources.parse({"cpu": 4}), Resources.parse({"cpu": 0})
+VOLUME_CLAIM = {"metadata": {"namespace": "", "name": "data"}, "spec": {"storageClassName": "local"}}
 TEMPLATE = {"metadata": {"namespace": "", "name": "one/"}, "spec": {"devices": {"requests": [{"name": "card"}]}}}
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -281,10 +282,16 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         "partition_size": 1,
         "min_partitions": 1,
         "resource_claims": [{"name": "gpu", "resource_claim_template_name": "one"}],
+        "volume_mounts": [{"name": name, "mount_path": f"/{name}"} for name in ("data", "out")],
     }
+    volumes = [
+        {"name": "data", "volume_claim_name": "data"},
+        {"name": "out", "volume_claim": {"storage": "1Gi", "storage_class": "disks"}},
+    ]
     near = {"mode": "soft"}
-    job = people.submit(annotations=notes, priority_class="high", tasks=[task], network_topology=near)
-    people.cluster.config["topology_labels"] = ["zone"]
+    job = people.submit(annotations=notes, priority_class="high", tasks=[task], volumes=volumes, network_topology=near)
+    people.cluster.config.update(topology_labels=["zone"], storage=True)
+    people.cluster.save()
     pod = {"task": "main", "index": 0, "attempt": 1, "slot": 0, "version": job.version, "phase": "bound", "node": "n1"}
     Pod.objects.create(job=job, created_at=NOON, bound_at=NOON, annotations={"volcano.sh/gpu-index": "0"}, **pod)
     Node.objects.update(
@@ -298,7 +305,12 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
     usage = {"at": NOON, "cpu": 20, "memory": 30, "whole_cpu": 8000, "whole_memory": 2**34}
     NodeUsageRow.objects.create(node=Node.objects.get(), **usage)
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
-    ClusterObject.objects.create(cluster=people.cluster, kind="ResourceClaimTemplate", name="one", body=TEMPLATE)
+    for kind, digest, body in (
+        ("ResourceClaimTemplate", "1", TEMPLATE),
+        ("PersistentVolumeClaim", "2", VOLUME_CLAIM),
+        ("StorageClass", "3", {"metadata": {"name": "disks"}, "provisioner": "disks.test"}),
+    ):
+        ClusterObject.objects.create(cluster=people.cluster, kind=kind, name=kind, digest=digest, body=body)
     Queue.objects.update(required_node_groups=["a100"], hierarchy="root/vision")
     state = read_snapshot(people.cluster, now=clock.now()).state
     (group,), (node,) = state.jobs, state.nodes
@@ -321,6 +333,8 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.JOB_TOPOLOGY: group.topology == NetworkTopology(is_hard=False),
         Input.HYPERNODES: [(one.name, one.nodes) for one in state.hyper_nodes] == [("a", {"n1"})],
         Input.DEVICES: state.devices.claims[placed.constraints.device_claims[0]].requests[0].name == "card",
+        Input.STORAGE: [state.storage.claims[name].storage_class for name in placed.constraints.volume_claims]
+        == ["local", "disks/"],
         Input.POD_LIMITS: placed.limits == placed.request,
         Input.NUMA_CELLS: node.numa == Numa("restricted", "static", (NumaCell(FOUR_CPUS, NO_CPU),)),
         Input.NODE_LABELS: node.labels == {"zone": "a"},
@@ -330,3 +344,40 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.NODE_IMAGES: node.images == {"tool:1": 5},
     }
     assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS], True)
+
+
+DISKS = {"metadata": {"name": "disks"}, "provisioner": "disks.test"}
+LOCAL = {"metadata": {"name": "local"}, "volumeBindingMode": "WaitForFirstConsumer"}
+DEFAULT = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+
+
+@pytest.mark.parametrize(
+    ("classes", "wanted", "storage_class", "provisions"),
+    [
+        ([LOCAL], "local", "local", False),
+        ([LOCAL | {"metadata": {"name": "local", **DEFAULT}}], "", "local", False),
+        ([DISKS], "disks", "disks/", True),
+        ([], "", "/", True),
+        ([], "unknown", "unknown", False),
+    ],
+)
+def test_claim_of_a_job_counts_before_it_exists(
+    people: People, classes: list[dict[str, Any]], wanted: str, storage_class: str, provisions: bool
+) -> None:
+    people.cluster.config["storage"] = True
+    people.cluster.save()
+    for one in classes:
+        name = one["metadata"]["name"]
+        ClusterObject.objects.create(cluster=people.cluster, kind="StorageClass", name=name, digest=name, body=one)
+    mount = {"name": "out", "mount_path": "/out"}
+    task = {"name": "main", "command": ["true"], "volume_mounts": [mount]}
+    job = people.submit(
+        tasks=[task], volumes=[{"name": "out", "volume_claim": {"storage": "1Gi", "storage_class": wanted}}]
+    )
+    storage = read_snapshot(people.cluster, now=clock.now()).state.storage
+    claim = storage.claims[f"/{job.uid.hex}/out"]
+    assert (claim.storage_class, claim.size, claim.access_modes) == (storage_class, 2**30, {"ReadWriteOnce"})
+    assert storage.classes[storage_class].provisions is provisions
+    people.cluster.config["storage"] = False
+    people.cluster.save()
+    assert not read_snapshot(people.cluster, now=clock.now()).state.storage.claims

@@ -7,7 +7,7 @@ configuration with `compatibility: volcano` (decision 0010).
 import copy
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tests.controller.conftest import World, describe
 from tests.controller.test_hypernode_objects import PLACE as HYPERNODES
 from tests.controller.test_numa_objects import CPUS
 from tests.controller.test_numa_objects import PLACE as NUMA_TOPOLOGIES
-from tests.controller.volcano_scenarios import NOTHING_FITS, SCENARIOS, Machine, Scenario
+from tests.controller.volcano_scenarios import NOTHING_FITS, SCENARIOS, Machine, Scenario, Volume
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.volcano.processes import Volcano
 
@@ -41,10 +41,12 @@ Placement = list[tuple[str, list[str]]]
 _JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
 _PODS = "/api/v1/namespaces/{}/pods"
 _CLAIMS_API = "/apis/resource.k8s.io/v1"
+_VOLUMES, _STORAGE_API = "/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1"
+_CLASSES = {"waits": "WaitForFirstConsumer", "at-once": "Immediate"}
 _SETTLED_SECONDS = 4.0
 """Volcano decides five times a second; what did not change for so long is its decision."""
 _NOTICED_SECONDS = 15.0
-_USUAL = ("spread over zones", "CPUs of one cell", "a claim that pods share")
+_USUAL = ("spread over zones", "CPUs of one cell", "a claim that pods share", "a local volume")
 """Those that run by default."""
 
 
@@ -67,6 +69,60 @@ class Stage:
             )
         for name, claim in scenario.claims.items():
             self._post_device_object(self._own("resourceclaims"), "ResourceClaim", name, {"devices": claim})
+        for name, mode in _CLASSES.items() if scenario.uses_storage else ():
+            body = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": mode}
+            self._post_whole(f"{_STORAGE_API}/storageclasses", self._class(name), body)
+        self._volumes: list[str] = []
+        self._rounds = 0
+        self.add_volumes()
+
+    def add_volumes(self) -> None:
+        """Add the volumes and claims of the scenario; in a later round instead of those that were bound."""
+        for name in self.scenario.volume_claims if self._rounds else ():
+            self.plane.request("DELETE", f"{self._claims}/{name}")
+        self._remove_volumes()
+        self._rounds += 1
+        self._volumes = [self._add_volume(number, volume) for number, volume in enumerate(self.scenario.volumes)]
+        self.plane.wait_until(lambda: not self.plane.request("GET", self._claims)["items"])
+        for name, kind in self.scenario.volume_claims.items():
+            resources = {"requests": {"storage": "1Gi"}}
+            spec = {"storageClassName": self._class(kind), "accessModes": ["ReadWriteOnce"], "resources": resources}
+            self._post_whole(self._claims, name, {"spec": spec})
+        bound = sum(volume.storage_class == "at-once" for volume in self.scenario.volumes)
+        self.plane.wait_until(lambda: self._bound() == bound)
+
+    def _add_volume(self, number: int, volume: Volume) -> str:
+        name = f"{self.namespace}-{self._rounds}-{number}"
+        wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in volume.on.items()]
+        reach = {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": wanted}]}}} if wanted else {}
+        driven = {"csi": {"driver": "disk.test", "volumeHandle": name}}
+        spec = {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": self._class(volume.storage_class),
+            **reach,
+            **(driven if volume.csi else {"hostPath": {"path": "/mnt"}}),
+        }
+        self._post_whole(_VOLUMES, name, {"spec": spec}, volume.labels)
+        return name
+
+    def _remove_volumes(self) -> None:
+        for name in self._volumes:
+            self.plane.request("DELETE", f"{_VOLUMES}/{name}")
+
+    def _bound(self) -> int:
+        found = self.plane.request("GET", self._claims)["items"]
+        return sum(one["status"].get("phase") == "Bound" for one in found)
+
+    @property
+    def _claims(self) -> str:
+        return f"/api/v1/{self._own('persistentvolumeclaims')}"
+
+    def _class(self, kind: str) -> str:
+        return f"{self.namespace}-{kind}"
+
+    def _post_whole(self, place: str, name: str, body: Object, labels: Mapping[str, str] | None = None) -> None:
+        self.plane.request("POST", place, {"metadata": {"name": name, "labels": dict(labels or {})}, **body})
 
     def has_released_claims(self) -> bool:
         """Whether no claim holds devices."""
@@ -83,6 +139,12 @@ class Stage:
                 self.plane.request("DELETE", f"{_CLAIMS_API}/resourceslices/{name}")
         for name in self.scenario.racks:
             self.plane.request("DELETE", f"{HYPERNODES}/{name}")
+        self._remove_volumes()
+        for name in _CLASSES if self.scenario.uses_storage else ():
+            self.plane.request("DELETE", f"{_STORAGE_API}/storageclasses/{self._class(name)}")
+        for name, machine in zip(self.names, self.scenario.machines, strict=True):
+            if machine.attaches is not None:
+                self.plane.request("DELETE", f"{_STORAGE_API}/csinodes/{name}")
         for name, machine in zip(self.names, self.scenario.machines, strict=True):
             if machine.free_cpus:
                 self.plane.request("DELETE", f"{NUMA_TOPOLOGIES}/{name}")
@@ -114,6 +176,14 @@ class Stage:
             policies = {"CPUManagerPolicy": "static", "TopologyManagerPolicy": machine.topology_policy}
             spec = {"cpuDetail": CPUS, "policies": policies, "numares": numares}
             self._post(NUMA_TOPOLOGIES, "nodeinfo.volcano.sh/v1alpha1", "Numatopology", name, spec)
+        if machine.attaches is not None:
+            driver = {
+                "name": "disk.test",
+                "nodeID": name,
+                "topologyKeys": [],
+                "allocatable": {"count": machine.attaches},
+            }
+            self._post_whole(f"{_STORAGE_API}/csinodes", name, {"spec": {"drivers": [driver]}})
         if machine.devices:
             pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
             spec = {"driver": "card.test", "nodeName": name, "pool": pool, "devices": list(machine.devices)}
@@ -231,6 +301,7 @@ def test_both_place_the_jobs_alike(
     volcano: Volcano,
     volcano_namespace: str,
     claims_namespace: str,
+    volumes_namespace: str,
     stage_of: Callable[[Scenario], Stage],
     transactional_db: None,
     settings: Any,
@@ -238,6 +309,8 @@ def test_both_place_the_jobs_alike(
 ) -> None:
     stage = stage_of(SCENARIOS[name])
     by_volcano = decided_by_volcano(volcano, stage)
+    if stage.scenario.uses_storage:
+        stage.add_volumes()
     settings.HEKLA_HOME = tmp_path
     controllers.reset()
     (tmp_path / "kubeconfigs").mkdir()
@@ -249,6 +322,8 @@ def test_both_place_the_jobs_alike(
         "node_labels": stage.labels,
         "host_ports": ["8080"],
         "devices": True,
+        "storage": True,
+        "claims": [*stage.scenario.volume_claims, "none"],
         "resource_claims": [*stage.scenario.claims, *stage.scenario.templates],
     }
     world = World.found("kubernetes", config)

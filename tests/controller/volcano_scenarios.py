@@ -59,6 +59,18 @@ class Machine:
     topology_policy: str = "single-numa-node"
     devices: Sequence[Object] = ()
     """The devices of a ResourceSlice of its own."""
+    attaches: int | None = None
+    """If not None: how many volumes of the driver `disk.test` it can attach, by a CSINode."""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A volume of a gibibyte. `on`: labels of the nodes that reach it. `csi`: the driver `disk.test` attaches it."""
+
+    storage_class: str = "waits"
+    on: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    csi: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,10 +85,17 @@ class Scenario:
     claims: Mapping[str, Object] = field(default_factory=dict)
     """ResourceClaims, by name, and what they ask for."""
     templates: Mapping[str, Object] = field(default_factory=dict)
+    volumes: Sequence[Volume] = ()
+    volume_claims: Mapping[str, str] = field(default_factory=dict)
+    """Their classes, by name: `waits` for the first consumer or binds `at-once`; both only bind existing volumes."""
 
     @property
     def uses_devices(self) -> bool:
         return any(machine.devices for machine in self.machines)
+
+    @property
+    def uses_storage(self) -> bool:
+        return bool(self.volume_claims)
 
 
 def job(name: str, replicas: int = 1, *, least: int | None = None, cpu: str = "1", **more: Any) -> Object:
@@ -164,6 +183,13 @@ def claiming(*templates: str, shared: str = "") -> Object:
     """Fields of a pod that claims devices: by templates, or those of an existing claim."""
     named = [{"name": f"c{at}", "resourceClaimTemplateName": one} for at, one in enumerate(templates)]
     return {"resourceClaims": [*named, *([{"name": "shared", "resourceClaimName": shared}] if shared else [])]}
+
+
+def mounting(*claims: str) -> Object:
+    """Fields of a pod that mounts volume claims."""
+    volumes = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in claims]
+    mounts = [{"name": one, "mountPath": f"/{one}"} for one in claims]
+    return {"volumes": volumes, "container": {"volumeMounts": mounts}}
 
 
 def cells(*free: str, policy: str = "single-numa-node") -> list[Machine]:
@@ -377,6 +403,41 @@ SCENARIOS: dict[str, Scenario] = {
         DEVICES,
         templates={"pair": {**wanting(2), "constraints": [{"matchAttribute": f"{_DRIVER}/rack"}]}},
     ),
+    "a local volume": Scenario(
+        [Machine("with", labels={"disk": "a"}), Machine("without")],
+        [[job("one", cpu="3", **mounting("data"))], [job("two", cpu="3")], [job("three", **mounting("data"))]],
+        volumes=[Volume(on={"disk": "a"})],
+        volume_claims={"data": "waits"},
+    ),
+    "the second claim finds no volume": Scenario(
+        [Machine("with", labels={"disk": "a"}), Machine("without")],
+        [[job("one", **mounting("first"))], [job("two", **mounting("second"))], [job("three", cpu="4")]],
+        volumes=[Volume(on={"disk": "a"})],
+        volume_claims={"first": "waits", "second": "waits"},
+    ),
+    "a gang shares a volume of a node that has room for a part of it": Scenario(
+        [Machine("with", labels={"disk": "a"}), Machine("without")],
+        [[job("three", 3, cpu="2", **mounting("data"))], [job("two", 2, cpu="2", **mounting("data"))]],
+        volumes=[Volume(on={"disk": "a"})],
+        volume_claims={"data": "waits"},
+    ),
+    "a claim without a volume, and one that does not exist": Scenario(
+        [Machine("plain")],
+        [[job("one", **mounting("data"))], [job("two", **mounting("none"))]],
+        volume_claims={"data": "at-once"},
+    ),
+    "a bound volume of a zone": Scenario(
+        zoned("a", "b"),
+        [[job("one", 2, least=1, cpu="3", **mounting("data"))]],
+        volumes=[Volume("at-once", labels={ZONE: "b"})],
+        volume_claims={"data": "at-once"},
+    ),
+    "a node attaches a limited number of volumes": Scenario(
+        [Machine("few", attaches=1), Machine("more", cpu="1", attaches=3)],
+        [[job("one", **mounting("first"))], [job("two", **mounting("second"))], [job("three", **mounting("third"))]],
+        volumes=[Volume("at-once", csi=True)] * 3,
+        volume_claims=dict.fromkeys(("first", "second", "third"), "at-once"),
+    ),
     "no such device": Scenario(
         [Machine("cards", devices=[device("d-0", "small")])],
         [[job("one", **claiming("one"))]],
@@ -391,6 +452,7 @@ NOTHING_FITS = {
     "no cell has enough CPUs",
     "another policy than the node's",
     "no such device",
+    "a claim without a volume, and one that does not exist",
     "a gang that shares a claim without devices yet",
 }
 """The scenarios in which no pod is placed."""

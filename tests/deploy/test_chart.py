@@ -241,6 +241,7 @@ def test_changed_settings_restart_every_process(helm: Path, change: Object) -> N
         (("rights-volcano.yaml",), {"jobs__scheduledByVolcano": True}),
         (("rights-priorities.yaml",), {"jobs__priorityClasses": True}),
         (("rights-devices.yaml",), {"jobs__devices": True}),
+        (("rights-storage.yaml",), {"jobs__storage": True}),
         (("rights-ports.yaml",), {"jobs__portsOutside": True}),
     ],
 )

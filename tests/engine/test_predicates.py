@@ -205,6 +205,36 @@ def test_volumes_restrict_nodes(claims: list[Object], volumes: list[Object], exp
     assert allowed(waiting, **found) == expected
 
 
+def changed(one: Object, **parts: Object) -> Object:
+    """The object with more fields in its parts."""
+    return one | {name: {**one.get(name, {}), **more} for name, more in parts.items()}
+
+
+FAST = {"selector": {"matchLabels": {"tier": "fast"}}}
+ON_B1, ON_A1 = ({"annotations": {"volume.kubernetes.io/selected-node": name}} for name in ("b1", "a1"))
+
+
+@pytest.mark.parametrize(
+    ("claim", "volume", "expected"),
+    [
+        (claim("c"), volume("v"), "a1 a2 b1 c1"),
+        (changed(claim("c"), metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}), volume("v"), ""),
+        (changed(claim("c"), spec=FAST), volume("v"), ""),
+        (changed(claim("c"), spec=FAST), volume("v", tier="fast"), "a1 a2 b1 c1"),
+        (changed(claim("c"), spec={"volumeMode": "Block"}), volume("v"), ""),
+        (claim("c"), changed(volume("v"), status={"phase": "Released"}), ""),
+        (claim("c"), changed(volume("v"), spec={"claimRef": {"namespace": "ns", "name": "other"}}), ""),
+        (claim("c"), changed(volume("v", "zb"), spec={"claimRef": {"namespace": "ns", "name": "c"}}), "b1"),
+        (changed(claim("c", storage_class="made"), metadata=ON_B1), volume("v"), "b1"),
+        (changed(claim("c", storage_class="made-in-zb"), metadata=ON_A1), volume("v"), ""),
+    ],
+)
+def test_volume_fits_its_claim(claim: Object, volume: Object, expected: str) -> None:
+    waiting = pod("p", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}])
+    found = {"persistentVolumeClaims": [claim], "persistentVolumes": [volume], "storageClasses": CLASSES}
+    assert allowed(waiting, **found) == expected
+
+
 def test_volume_restricts_nodes_to_its_zones() -> None:
     zones = [node(name, labels={"topology.kubernetes.io/zone": name}) for name in ("east", "north", "west")]
     waiting = pod("p", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}])
@@ -285,3 +315,68 @@ def test_only_this_plugin_checks_taints_and_cordons(spec: Object, plugins: list[
     read = scenario.read(document([node("n", **spec)], [pod("p")], plugins=plugins))
     (outcome,) = scenario.play(read)
     assert list(outcome["binds"].values()) == expected
+
+
+def using(name: str, *claims: str, **more: Any) -> Object:
+    volumes = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in claims]
+    return pod(name, volumes=volumes, **more)
+
+
+def binds(pods: list[Object], **found: Any) -> dict[str, str]:
+    (outcome,) = scenario.play(scenario.read(document(NODES, pods, plugins=[{"name": "predicates"}], **found)))
+    return outcome["binds"]
+
+
+def test_pods_that_share_a_new_volume_are_where_it_is_provisioned() -> None:
+    pods = [using(name, "c", requests={"cpu": "1"}) for name in ("p0", "p1", "p2")]
+    found = binds(pods, persistentVolumeClaims=[claim("c", storage_class="made")], storageClasses=CLASSES)
+    assert len(found) == 3
+    assert len(set(found.values())) == 1
+
+
+def test_pod_that_starts_holds_the_volume_that_its_claim_will_get() -> None:
+    starting = using("p0", "c0", nodeName="a1")
+    found = {"persistentVolumeClaims": [claim("c0"), claim("c1")], "storageClasses": CLASSES}
+    assert binds([starting, using("p1", "c1")], persistentVolumes=[volume("v")], **found) == {}
+    assert list(binds([starting, using("p1", "c1")], persistentVolumes=[volume("v"), volume("w")], **found)) == [
+        "ns/p1"
+    ]
+
+
+def csi_node(name: str, count: int) -> Object:
+    return {"metadata": {"name": name}, "spec": {"drivers": [{"name": "disk.test", "allocatable": {"count": count}}]}}
+
+
+def attachment(node: str, volume: str) -> Object:
+    return {"metadata": {"name": volume}, "spec": {"nodeName": node, "source": {"persistentVolumeName": volume}}}
+
+
+@pytest.mark.parametrize(
+    ("names", "attached", "expected"),
+    [
+        (["c"], [], "a1 a2 b1 c1"),
+        (["c", "d"], [], "a1 a2 c1"),
+        (["c"], [attachment("b1", "other")], "a1 a2 c1"),
+        (["c"], [attachment("b1", "v")], "a1 a2 b1 c1"),
+        (["new"], [attachment("b1", "v")], "a1 a2 c1"),
+    ],
+)
+def test_nodes_attach_a_limited_number_of_volumes(names: list[str], attached: list[Object], expected: str) -> None:
+    volumes = [
+        changed(volume(name), spec={"csi": {"driver": "disk.test", "volumeHandle": name}})
+        for name in ("v", "w", "other")
+    ]
+    claims = [claim("c", "v"), claim("d", "w"), claim("new", storage_class="disks")]
+    classes = [storage_class("disks", provisioner="disk.test")]
+    found = {
+        "persistentVolumeClaims": claims, "persistentVolumes": volumes, "storageClasses": classes,
+        "csiNodes": [csi_node("b1", 1), csi_node("a1", 3)], "volumeAttachments": attached,
+    }  # fmt: skip
+    assert allowed(using("p", *names), **found) == expected
+
+
+def test_volumes_of_placed_pods_count() -> None:
+    pods = [using(f"p{n}", f"c{n}", nodeSelector={"zone": "zb"}) for n in range(3)]
+    claims = [claim(f"c{n}", storage_class="disks") for n in range(3)]
+    found = {"persistentVolumeClaims": claims, "storageClasses": [storage_class("disks", provisioner="disk.test")]}
+    assert len(binds(pods, csiNodes=[csi_node("b1", 2)], **found)) == 2

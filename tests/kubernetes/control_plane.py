@@ -36,6 +36,7 @@ _CONTROLLERS = (
     "pod-garbage-collector", "resourcequota", "job", "cronjob", "ttl-after-finished", "endpoints", "endpointslice",
     "replicaset", "deployment", "statefulset", "disruption", "clusterrole-aggregation", "node-lifecycle",
     "taint-eviction", "persistentvolumeclaim-protection", "resourceclaim",
+    "persistentvolume-binder", "persistentvolume-protection",
 )  # fmt: skip
 _AUDIT = {
     "apiVersion": "audit.k8s.io/v1",

@@ -123,6 +123,7 @@ def small_cluster(control_plane: ControlPlane) -> ControlPlane:
     _grant(control_plane, "rights-adopted.yaml")
     _grant(control_plane, "rights-priorities.yaml")
     _grant(control_plane, "rights-devices.yaml")
+    _grant(control_plane, "rights-storage.yaml")
     _grant(control_plane, "rights-connections.yaml")
     return control_plane
 
@@ -142,6 +143,13 @@ def claims_namespace(small_cluster: ControlPlane, granted_namespace: str) -> str
 
 
 @pytest.fixture
+def volumes_namespace(small_cluster: ControlPlane, granted_namespace: str) -> str:
+    """A namespace in which the user `hekla` also has exactly the permissions to bind volume claims."""
+    grant_in_namespace(small_cluster, "rights-storage.yaml", granted_namespace)
+    return granted_namespace
+
+
+@pytest.fixture
 def connections(small_cluster: ControlPlane, granted_namespace: str) -> None:
     """The user `hekla` may also run commands in pods of the namespace, and reach their ports."""
     grant_in_namespace(small_cluster, "rights-connections.yaml", granted_namespace)
@@ -150,7 +158,7 @@ def connections(small_cluster: ControlPlane, granted_namespace: str) -> None:
 @pytest.fixture
 def tenants_namespace(small_cluster: ControlPlane, namespace: str) -> Iterator[str]:
     """A namespace; the user `hekla-tenants` may create namespaces of tenants beside it, as in a deployment."""
-    for file in ("rights.yaml", "rights-tenants.yaml", "rights-devices.yaml"):
+    for file in ("rights.yaml", "rights-tenants.yaml", "rights-devices.yaml", "rights-storage.yaml"):
         _grant(small_cluster, file, _HEKLA_TENANTS)
     grant_in_namespace(small_cluster, "rights.yaml", namespace, _HEKLA_TENANTS)
     yield namespace

@@ -250,6 +250,10 @@ class StartDelayed(BackendError):
     """A limit of the cluster itself has no room for this pod now; the message names it. A later start may succeed."""
 
 
+class NodeUnsuitable(BackendError):
+    """This pod can never start on its node, but may on others: something that it needs was elsewhere meanwhile."""
+
+
 class UnknownPod(BackendError):
     """This backend never had a pod with this key."""
 
@@ -266,7 +270,7 @@ class PodRunner(Protocol):
         """Start each pod unless it was already started or stopped. Yields each order with its error, in any order.
 
         The iterable is read lazily. `heartbeat` is called about once a second; an exception from it ends the iteration,
-        and no further start begins. StartRefused: this pod can never start here.
+        and no further start begins. StartRefused: this pod can never start here. NodeUnsuitable: not on its node.
         """
 
     def stop_many(
@@ -323,7 +327,7 @@ class DisruptionBudgets(Protocol):
 
 
 class ClusterObjects(Protocol):
-    """Objects of the cluster that the engine reads: devices, and claims to them."""
+    """Objects of the cluster that the engine reads: devices or volumes, and claims to them."""
 
     def list_objects(self, tenants: Collection[str]) -> Sequence[ObjectFacts]:
         """All of them that matter to jobs of these tenants, named by their short names; the very same object as before
@@ -380,6 +384,11 @@ class Backend(ABC):
     @property
     def objects(self) -> ClusterObjects | None:
         """Devices of the cluster, and claims to them. It is asked once a job or the policy needs them."""
+        return None
+
+    @property
+    def storage(self) -> ClusterObjects | None:
+        """Volumes of the cluster, and claims to them. It is asked once a job mounts a claim."""
         return None
 
     @property

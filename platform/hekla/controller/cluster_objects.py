@@ -1,6 +1,7 @@
-"""Record the devices of a cluster, and claims to them, as its backend reports them.
+"""Record the devices and volumes of a cluster, and claims to them, as its backend reports them.
 
-A cluster is asked once a job claims devices, or its policy switches on the check of claims. Others cost nothing.
+A cluster is asked for volumes once a job mounts a claim, and for devices once a job claims some, or its policy switches
+on the check of such claims. Others cost nothing.
 """
 
 from datetime import datetime
@@ -8,7 +9,7 @@ from datetime import datetime
 from hekla.apps.clusters import services
 from hekla.apps.clusters.models import Cluster
 from hekla.controller.lease_context import LeaseContext
-from hekla.domain.cluster_objects import DEVICE_KINDS
+from hekla.domain.cluster_objects import DEVICE_KINDS, STORAGE_KINDS
 from hekla.engine.plugins.predicates import CLAIMS_SWITCH
 from hekla.scheduling import policies
 from hekla.scheduling.cache import ClusterCache
@@ -21,11 +22,16 @@ def policy_needs_devices(cluster: Cluster) -> bool:
 
 
 def refresh(cluster: Cluster, lease: LeaseContext, cache: ClusterCache, *, now: datetime) -> None:
-    """Record the devices and claims if they are needed; only differences are written. Raises LeaseLost."""
-    facet, state = lease.backend.objects, lease.state
-    if facet is None or not (cache.claims_devices or state.needs_devices):
-        return
-    found = facet.list_objects(frozenset(cache.tenants().values()))
-    if found is not state.objects:
-        services.observe_objects(cluster, DEVICE_KINDS, found, epoch=lease.epoch, now=now)
-        state.objects = found
+    """Record the objects if they are needed; only differences are written. Raises LeaseLost."""
+    backend, state = lease.backend, lease.state
+    tenants = frozenset(cache.tenants().values())
+    if backend.objects is not None and (cache.claims_devices or state.needs_devices):
+        found = backend.objects.list_objects(tenants)
+        if found is not state.devices:
+            services.observe_objects(cluster, DEVICE_KINDS, found, epoch=lease.epoch, now=now)
+            state.devices = found
+    if backend.storage is not None and cache.mounts_claims:
+        found = backend.storage.list_objects(tenants)
+        if found is not state.storage:
+            services.observe_objects(cluster, STORAGE_KINDS, found, epoch=lease.epoch, now=now)
+            state.storage = found

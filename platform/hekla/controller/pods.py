@@ -13,9 +13,18 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.apps.secrets import selectors as secrets
-from hekla.backends.base import EnvironmentSpec, PodKey, PodOrder, PodPriority, StartDelayed, StartRefused
+from hekla.backends.base import (
+    EnvironmentSpec,
+    NodeUnsuitable,
+    PodKey,
+    PodOrder,
+    PodPriority,
+    StartDelayed,
+    StartRefused,
+)
 from hekla.controller import disruption_budgets, external_pods, start_delays
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.observations import key_of, of_their_tenants
@@ -56,6 +65,7 @@ def _start(lease: LeaseContext, pods: list[Pod], faults: JobFaults, now: datetim
     """
     ordered: dict[PodKey, Pod] = {}
     late: dict[int, list[str]] = defaultdict(list)
+    misplaced: dict[Job, list[int]] = defaultdict(list)
     orders = _orders(lease, pods, ordered, faults, now)
     for order, error in lease.runner.start_many(orders, heartbeat=lease.ensure_leader):
         pod = ordered.pop(order.key)
@@ -66,8 +76,20 @@ def _start(lease: LeaseContext, pods: list[Pod], faults: JobFaults, now: datetim
         else:
             if isinstance(error, StartDelayed):
                 late[pod.job_id].append(str(error))
+            elif isinstance(error, NodeUnsuitable):
+                misplaced[pod.job].append(pod.pk)
             log.warning("could not start %s of %s, will try again: %s", pod, pod.job, error)
+    _take_off_nodes(lease, misplaced, now)
     return late
+
+
+def _take_off_nodes(lease: LeaseContext, misplaced: Mapping[Job, Sequence[int]], now: datetime) -> None:
+    """Evict pods that cannot start on their nodes: their next attempts get others. Raises LeaseLost."""
+    found = [
+        JobDecision(job.pk, job.version, job.revision, evictions=dict.fromkeys(pods, EvictionReason("volume")))
+        for job, pods in misplaced.items()
+    ]
+    services.commit(lease.cluster_id, lease.epoch, found, now=now)
 
 
 def _orders(

@@ -91,7 +91,8 @@ class ReconcilerState:
       `has_removed_others`: objects of tenants without jobs were removed.
     - `nodes`: by name, the nodes as last recorded.
     - `usage`: by name, the mean usage of nodes, and what was last stored of it.
-    - `objects`: the devices and claims last recorded; `needs_devices`: whether the policy needs them.
+    - `devices`, `storage`: the devices and the volumes, with their claims, last recorded. `needs_devices`: whether the
+      policy needs devices.
     - `start_delays`: by row, jobs with pods that the cluster refused at their last start.
     """
 
@@ -105,7 +106,8 @@ class ReconcilerState:
     protected: dict[int, ProtectedPod] = field(default_factory=dict)
     tenancy: dict[str, tuple[TenantOrder, float]] = field(default_factory=dict)
     has_removed_others: bool = False
-    objects: object = None
+    devices: object = None
+    storage: object = None
     needs_devices: bool = False
     start_delays: dict[int, StartDelay] = field(default_factory=dict)
     displayed_queues: DisplayedQueueState = field(default_factory=DisplayedQueueState)

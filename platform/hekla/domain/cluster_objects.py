@@ -1,4 +1,4 @@
-"""Objects of a cluster that the engine reads as they are: devices, and claims to them.
+"""Objects of a cluster that the engine reads as they are: devices and volumes, and claims to them.
 
 A cluster stores each of them, cut down to what the engine reads, in the form of a Kubernetes object. The namespace in
 its metadata is the short name of the tenant to whose pods it belongs; empty if it belongs to all tenants.
@@ -25,6 +25,11 @@ class ObjectKind(StrEnum):
     DEVICE_CLASS = "DeviceClass"
     RESOURCE_CLAIM = "ResourceClaim"
     RESOURCE_CLAIM_TEMPLATE = "ResourceClaimTemplate"
+    VOLUME_CLAIM = "PersistentVolumeClaim"
+    VOLUME = "PersistentVolume"
+    STORAGE_CLASS = "StorageClass"
+    CSI_NODE = "CSINode"
+    VOLUME_ATTACHMENT = "VolumeAttachment"
 
 
 DEVICE_KINDS = (
@@ -32,6 +37,13 @@ DEVICE_KINDS = (
     ObjectKind.DEVICE_CLASS,
     ObjectKind.RESOURCE_CLAIM,
     ObjectKind.RESOURCE_CLAIM_TEMPLATE,
+)
+STORAGE_KINDS = (
+    ObjectKind.VOLUME_CLAIM,
+    ObjectKind.VOLUME,
+    ObjectKind.STORAGE_CLASS,
+    ObjectKind.CSI_NODE,
+    ObjectKind.VOLUME_ATTACHMENT,
 )
 
 
@@ -63,6 +75,9 @@ def foreign_name(namespace: str, name: str) -> str:
     return f"//{namespace}/{name}"
 
 
-def claim_name(namespace: str, pod: str, claim: str) -> str:
-    """The name of the claim that a pod gets from a template, under `namespace`, also before the claim exists."""
-    return f"{namespace}/{pod}/{claim}"
+def claim_name(namespace: str, owner: str, claim: str) -> str:
+    """The name of a claim that is made for its owner, under `namespace`, also before the claim exists.
+
+    The owner is the pod for a claim from a template, and the job for the claim of one of its volumes.
+    """
+    return f"{namespace}/{owner}/{claim}"

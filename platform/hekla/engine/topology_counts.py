@@ -42,7 +42,7 @@ class TopologyCounts:
             counts = np.zeros(len(self._node_pods), dtype=np.int64)
             for row, pods in enumerate(self._node_pods):
                 if pods:
-                    counts[row] = sum(weigh(pod) for pod in pods.values() if _is_counted(pod))
+                    counts[row] = sum(weigh(pod) for pod in pods.values() if is_counted(pod))
             counter = self._counters[kind] = counts, weigh
             (self._others if trait is None else self._by_trait[trait]).append(counter)
         return self._counters[kind][0]
@@ -80,5 +80,6 @@ def _is_terminating(pod: PodInfo) -> bool:
     return pod.spec.status is PodStatus.RELEASING
 
 
-def _is_counted(pod: PodInfo) -> bool:
+def is_counted(pod: PodInfo) -> bool:
+    """Whether a pod on a node counts: not if the session evicts it."""
     return pod.status is not PodStatus.RELEASING or _is_terminating(pod)

@@ -21,12 +21,15 @@ from hekla.apps.quotas import selectors as quotas
 from hekla.domain.phases import PodPhase
 from hekla.engine import model
 from hekla.engine.devices import Devices
+from hekla.engine.storage import Storage
 from hekla.scheduling import snapshot
-from hekla.scheduling.devices import NO_DEVICES, DeviceCache, with_own_claims
+from hekla.scheduling.cluster_objects import ObjectCache
+from hekla.scheduling.devices import NO_DEVICES, device_cache, with_own_claims
 from hekla.scheduling.job_faults import SPEC, JobFaults
 from hekla.scheduling.node_cache import NodeCache
 from hekla.scheduling.node_usage import UsageCache
 from hekla.scheduling.snapshot import Snapshot
+from hekla.scheduling.storage import NO_STORAGE, mounts_claims, storage_cache, with_new_claims
 
 _ALL_EVERY = timedelta(minutes=5)
 _MAX_EVENTS = 10_000
@@ -63,12 +66,18 @@ class ClusterCache:
     _entries: dict[int, CacheEntry] = field(default_factory=dict)
     _ids: dict[str, int] = field(default_factory=dict)
     """Row ids of the jobs, by their uids as backends write them."""
-    _devices: DeviceCache = field(default_factory=DeviceCache)
+    _devices: ObjectCache[Devices] = field(default_factory=device_cache)
     _devices_snapshot: Devices | None = None
     """The devices with the claims of all pods; None: read them again."""
     _last_devices: Devices = NO_DEVICES
     _claiming: set[int] = field(default_factory=set)
     """The jobs whose pods claim devices."""
+    _storage: ObjectCache[Storage] = field(default_factory=storage_cache)
+    _storage_snapshot: Storage | None = None
+    """The volumes with the claims of all jobs; None: read them again."""
+    _last_storage: Storage = NO_STORAGE
+    _mounting: set[int] = field(default_factory=set)
+    """The jobs that mount claims to volumes."""
     _cluster: Cluster | None = None
     _invalid: set[int] = field(default_factory=set)
     _dirty: set[int] = field(default_factory=set)
@@ -88,16 +97,18 @@ class ClusterCache:
 
     def refresh(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> None:
         """Update from the database. `nominated`: by pod, the node where other pods were evicted for it."""
+        is_old = self._is_old(now) or (self._cluster is not None and _counts_storage(self._cluster, cluster))
         number, self._cluster = event_log.last_number(), cluster
         self._invalid.update(self.faults.release_due(now))
-        uids = None if self._is_old(now) else self._changed(cluster, number)
+        uids = None if is_old else self._changed(cluster, number)
         if uids is None:
             found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
             self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
             self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
-            self._snapshot = self._devices_snapshot = None
+            self._snapshot = self._devices_snapshot = self._storage_snapshot = None
             self.nodes.invalidate_all()
             self._claiming &= self._entries.keys()
+            self._mounting &= self._entries.keys()
             self.usage.invalidate()
             self._read(found, nominated, now)
             self._read_at = now
@@ -124,6 +135,11 @@ class ClusterCache:
     def claims_devices(self) -> bool:
         """Whether pods of some job claim devices."""
         return not self._claiming.isdisjoint(self._entries)
+
+    @property
+    def mounts_claims(self) -> bool:
+        """Whether pods of some job mount claims to volumes that the cluster reports."""
+        return not self._mounting.isdisjoint(self._entries)
 
     def jobs(self) -> Iterator[tuple[Job, list[Pod]]]:
         """All jobs that are unfinished or still hold resources, with their pods."""
@@ -164,7 +180,7 @@ class ClusterCache:
         if subjects is None:
             return None
         if f"cluster:{cluster.pk}" in subjects:
-            self._devices_snapshot = None
+            self._devices_snapshot = self._storage_snapshot = None
             self.nodes.invalidate()
         return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
 
@@ -210,10 +226,8 @@ class ClusterCache:
     def _put(self, job: Job, pods: list[Pod], nominated: dict[str, str], now: datetime) -> None:
         for pod in pods:
             pod.job = job
-        if not spec_fault(job) and spec_of(job).claims_devices:
-            job.cluster = self._cluster or job.cluster
-            self._claiming.add(job.pk)
-            self._devices_snapshot = None
+        if not spec_fault(job):
+            self._note_claims(job)
         before, job_info = self._entries.get(job.pk), self._job_info(job, pods, nominated, now)
         is_held = job_info is None
         job_info = job_info or snapshot.held_job(job, pods)
@@ -223,6 +237,19 @@ class ClusterCache:
         is_timed = spec_of(job).has_timeouts
         self._entries[job.pk] = CacheEntry(job, pods, nominated, job_info, is_timed, is_ordered, is_held, by_attempt)
         self._ids[job.uid.hex] = job.pk
+
+    def _note_claims(self, job: Job) -> None:
+        spec = spec_of(job)
+        if spec.claims_devices or spec.volumes:
+            job.cluster = self._cluster or job.cluster
+        if spec.claims_devices:
+            self._claiming.add(job.pk)
+            self._devices_snapshot = None
+        if spec.volumes and mounts_claims(job):
+            self._mounting.add(job.pk)
+            self._storage_snapshot = None
+        else:
+            self._mounting.discard(job.pk)
 
     def _job_info(
         self, job: Job, pods: list[Pod], nominated: dict[str, str], now: datetime
@@ -241,8 +268,8 @@ class ClusterCache:
         nodes = self.usage.added_to(self.nodes.nodes(cluster), cluster)
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
         bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
-        devices = self._devices_of(cluster)
-        around = (nodes, hypernodes, known, bounds, devices)
+        devices, storage = self._devices_of(cluster), self._storage_of(cluster)
+        around = (nodes, hypernodes, known, bounds, devices, storage)
         if self._snapshot is None or _around(self._snapshot.state) != around:
             job_info = tuple(entry.job_info for entry in self._entries.values())
             self._snapshot = Snapshot(
@@ -250,6 +277,7 @@ class ClusterCache:
                     nodes=nodes,
                     hyper_nodes=hypernodes,
                     devices=devices,
+                    storage=storage,
                     queues=known,
                     jobs=job_info,
                     last_shuffle_at=_last_shuffle_at(cluster),
@@ -270,9 +298,19 @@ class ClusterCache:
             self._devices.read(cluster)
             claiming = (self._entries[pk] for pk in sorted(self._claiming & self._entries.keys()))
             jobs_with_pods = ((entry.job, entry.pods) for entry in claiming if not spec_fault(entry.job))
-            found = with_own_claims(self._devices.reported, jobs_with_pods)
+            found = with_own_claims(self._devices.parsed, jobs_with_pods)
             self._devices_snapshot = self._last_devices = found if found != self._last_devices else self._last_devices
         return self._devices_snapshot
+
+    def _storage_of(self, cluster: Cluster) -> Storage:
+        """The volumes and claims; the very same object as before if they are unchanged."""
+        if self._storage_snapshot is None:
+            if cluster.config.get("storage"):
+                self._storage.read(cluster)
+            mounting = (self._entries[pk].job for pk in sorted(self._mounting & self._entries.keys()))
+            found = with_new_claims(self._storage.parsed, (job for job in mounting if not spec_fault(job)))
+            self._storage_snapshot = self._last_storage = found if found != self._last_storage else self._last_storage
+        return self._storage_snapshot
 
 
 def read_snapshot(cluster: Cluster, *, now: datetime) -> Snapshot:
@@ -290,7 +328,12 @@ def _last_shuffle_at(cluster: Cluster) -> float | None:
 
 def _around(state: model.ClusterState) -> tuple[object, ...]:
     """Everything in the state but the jobs."""
-    return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas, state.devices
+    return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas, state.devices, state.storage
+
+
+def _counts_storage(before: Cluster, after: Cluster) -> bool:
+    """Whether the configuration changed in what jobs need for the engine."""
+    return bool(before.config.get("storage")) != bool(after.config.get("storage"))
 
 
 def _is_due(job: Job, now: datetime) -> bool:

@@ -34,6 +34,8 @@ class NodeCache:
     _known: dict[str, CachedNode] = field(default_factory=dict)
     """By name, in their order."""
     _nodes: tuple[model.NodeSpec, ...] = ()
+    _levels: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """The hypernodes that are reported to hold each node."""
     _hypernodes: tuple[tuple[str, ...], tuple[model.NodeSpec, ...], tuple[model.HyperNode, ...]] = ((), (), ())
     """The hypernodes, and the labels and nodes that they were made from."""
     _images: dict[str, Mapping[str, int]] = field(default_factory=dict)
@@ -61,8 +63,7 @@ class NodeCache:
         nodes, labels = self.nodes(cluster), topology.topology_labels(cluster.config)
         known_labels, known_nodes, known = self._hypernodes
         if labels != known_labels or nodes is not known_nodes:
-            levels = {name: node.levels for name, node in self._known.items() if node.levels}
-            found = topology.hypernodes(nodes, labels) if labels else topology.reported_hypernodes(levels)
+            found = topology.hypernodes(nodes, labels) if labels else topology.reported_hypernodes(self._levels)
             self._hypernodes = labels, nodes, known if found == known else found
         return self._hypernodes[-1]
 
@@ -76,6 +77,9 @@ class NodeCache:
         nodes = ((name, self._node(rows_by_name.get(name), self._known.get(name))) for name in versions)
         self._known = {name: node for name, node in nodes if node is not None}
         self._versions = versions
+        levels = {name: node.levels for name, node in self._known.items() if node.levels}
+        if levels != self._levels:  # the nodes themselves can be unchanged
+            self._levels, self._hypernodes = levels, ((), (), self._hypernodes[-1])
 
     def _read_images(self, cluster: Cluster, names: Mapping[str, str], rows: Mapping[str, Node]) -> None:
         unchanged = (node.images for name, node in self._known.items() if name in names and name not in rows)

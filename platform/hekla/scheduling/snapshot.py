@@ -24,7 +24,7 @@ from hekla.domain.task_spec import TaskSpec
 from hekla.engine import model
 from hekla.engine.constraints import ANY_ADDRESS, NO_CONSTRAINTS, HostPort, PodConstraints, Requirement
 from hekla.engine.pod_objects import pod_constraints, pod_tolerations
-from hekla.scheduling import devices
+from hekla.scheduling import devices, storage
 
 _STATUS = {
     PodPhase.PENDING: model.PodStatus.PENDING,
@@ -245,6 +245,8 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_cla
     spec = {**fields, "containers": [{"image": task.image, **task.runtime_settings.container_fields()}]}
     is_constrained = bool(fields or task.host_ports)
     constraints = pod_constraints({"metadata": metadata, "spec": spec}) if is_constrained else _image_only(task.image)
+    if task.volume_mounts and (claims := storage.mounted_claims(job, task.name)):
+        constraints = replace(constraints, volume_claims=claims)
     if task.resource_claims:
         constraints = replace(constraints, device_claims=devices.named_claims(job, task.name))
     return _Role(

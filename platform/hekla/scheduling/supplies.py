@@ -50,6 +50,7 @@ FROM_BACKENDS = frozenset(
         Input.HYPERNODES,
         Input.NUMA_CELLS,
         Input.DEVICES,
+        Input.STORAGE,
     }
 )
 """What the snapshot passes on from the reports of backends."""
@@ -72,8 +73,9 @@ def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
         reported[Input.HYPERNODES] = _("topology_labels of the cluster: %s") % ", ".join(labels)
     elif Input.HYPERNODES in reported and not clusters.has_hypernodes(cluster):
         del reported[Input.HYPERNODES]
-    if not cluster.config.get("devices"):
-        reported.pop(Input.DEVICES, None)
+    for one, setting in ((Input.DEVICES, "devices"), (Input.STORAGE, "storage")):
+        if not cluster.config.get(setting):
+            reported.pop(one, None)
     if Input.NUMA_CELLS in reported and not clusters.has_numa_cells(cluster):
         del reported[Input.NUMA_CELLS]
     if Input.NODE_USAGE in reported and not clusters.has_usage(cluster, now=clock.now()):

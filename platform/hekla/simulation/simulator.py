@@ -25,7 +25,7 @@ from hekla.engine.faults import ExtensionFailed
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
-from hekla.scheduling import snapshot
+from hekla.scheduling import snapshot, storage
 from hekla.scheduling.devices import with_own_claims
 from hekla.scheduling.snapshot import Snapshot
 
@@ -45,7 +45,8 @@ class Simulator:
         self._policy, self._world, self._initial = policy, world, initial
         self._jobs = {job.uid: job for job in initial.state.jobs}
         self._rows = dict(initial.jobs)
-        self._last_shuffle_at, self._devices = initial.state.last_shuffle_at, initial.state.devices
+        self._last_shuffle_at = initial.state.last_shuffle_at
+        self._devices, self._storage = initial.state.devices, initial.state.storage
         self._leaving: dict[str, LifecycleAction] = {
             job.uid: LifecycleAction.SYNC_JOB
             for job in initial.state.jobs
@@ -77,7 +78,13 @@ class Simulator:
 
     def _state(self) -> model.ClusterState:
         jobs = tuple(self._jobs.values())
-        return replace(self._initial.state, jobs=jobs, last_shuffle_at=self._last_shuffle_at, devices=self._devices)
+        return replace(
+            self._initial.state,
+            jobs=jobs,
+            last_shuffle_at=self._last_shuffle_at,
+            devices=self._devices,
+            storage=self._storage,
+        )
 
     def waiting_in(self, queue: str) -> list[str]:
         """The uids of the waiting jobs of a queue, in the order of the engine; empty if a plugin fails."""
@@ -198,6 +205,11 @@ class Simulator:
         """A job with these pods, whose claims exist from now on."""
         if spec_of(row).claims_devices:
             self._devices = with_own_claims(self._devices, [(row, pods)])
+        if not storage.mounts_claims(row):
+            return snapshot.job(row, pods, {})
+        if self._initial.state.storage == storage.NO_STORAGE:
+            return storage.without_claims(snapshot.job(row, pods, {}))
+        self._storage = storage.with_new_claims(self._storage, [row])
         return snapshot.job(row, pods, {})
 
     def _pods(self, row: Job) -> list[Pod]:

@@ -201,7 +201,7 @@ class NodeUsageRow(models.Model):
 
 
 class ClusterObject(models.Model):
-    """An object of a cluster that the engine reads (`domain.cluster_objects`): a device, or a claim to devices."""
+    """An object of a cluster that the engine reads (`domain.cluster_objects`): a device or volume, or a claim to it."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=40)

@@ -53,7 +53,7 @@ KINDS = {
     "ClusterKeyRemoved": _("Cluster credentials removed"),
     "ClusterHealthChanged": _("Cluster health changed"),
     "NodeChanged": _("Node changed"),
-    "ClusterObjectsChanged": _("Devices or claims changed"),
+    "ClusterObjectsChanged": _("Devices, volumes or claims changed"),
     "PolicyChanged": _("Policy changed"),
     "EnvironmentCreated": _("Environment created"),
     "EnvironmentChanged": _("Environment changed"),

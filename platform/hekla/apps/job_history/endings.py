@@ -87,4 +87,5 @@ _STOP_REASONS: dict[str, Callable[[], str]] = {
     "LeaderStops": lambda: _("stopped by Volcano"),
     "preempt": lambda: _("preempted by a job of higher priority"),
     "reclaim": lambda: _("reclaimed by another queue"),
+    "volume": lambda: _("its volume cannot be reached from the node"),
 }

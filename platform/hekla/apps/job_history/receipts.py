@@ -264,4 +264,5 @@ _RULES = {
     "reclaim": lambda: _("Reclaim by another queue"),
     "gangreclaim": lambda: _("Reclaim by another queue for a whole gang"),
     "shuffle": lambda: _("Rescheduling by the policy"),
+    "volume": lambda: _("Its volume cannot be reached from the node"),
 }

@@ -18,6 +18,7 @@ from hekla.backends.kubernetes.device_store import DeviceStore
 from hekla.backends.kubernetes.displayed_queues import KubernetesQueues
 from hekla.backends.kubernetes.external_pods import KubernetesExternalPods
 from hekla.backends.kubernetes.parts import KubernetesParts
+from hekla.backends.kubernetes.storage_store import StorageStore
 from hekla.domain.addresses import Replica
 from hekla.lib.once_property import once_property
 
@@ -40,6 +41,10 @@ class KubernetesBackend(KubernetesCluster):
     @property
     def objects(self) -> DeviceStore | None:
         return self.parts.devices if self.parts.config.devices else None
+
+    @property
+    def storage(self) -> StorageStore | None:
+        return self.parts.storage if self.parts.config.storage else None
 
     @once_property
     def external_pods(self) -> KubernetesExternalPods | None:

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from urllib.parse import quote
 from weakref import WeakValueDictionary
 
 from hekla.backends.base import BackendError, PodOrder, StartDelayed
@@ -16,6 +15,7 @@ from hekla.backends.kubernetes.api import CONFLICT, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.device_store import DeviceStore
 from hekla.backends.kubernetes.layout import NamespaceLayout
+from hekla.backends.kubernetes.node_labels import labels_of
 from hekla.backends.kubernetes.pod_state import PodState
 from hekla.domain.cluster_objects import ObjectKind
 from hekla.domain.runtime_settings import ResourceClaim
@@ -95,8 +95,7 @@ class ClaimAllocation:
         """The labels of a node, if devices are assigned to nodes by label."""
         if not any(_names_labels(device) for device in self._known().devices):
             return {}
-        found = await self._client.get(f"/api/v1/nodes?fieldSelector={quote(f'metadata.name={node}')}")
-        return next((one["metadata"].get("labels") or {} for one in found["items"]), {})
+        return await labels_of(self._client, node)
 
     def _choose(
         self, claims: Sequence[Json], node: str, labels: Mapping[str, str]
@@ -122,7 +121,7 @@ class ClaimAllocation:
             raise StartDelayed(f"The node {node} has no free device for the claim {names}.") from error
 
     def _known(self) -> Devices:
-        basis = [self._store[kind].changes for kind in device_objects.LISTS]
+        basis = self._store.changes(device_objects.LISTS)
         if basis != self._devices[0]:
             objects = {
                 field: [one.body for one in self._store[kind].all()] for kind, field in device_objects.LISTS.items()

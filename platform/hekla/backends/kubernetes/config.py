@@ -158,6 +158,8 @@ class KubernetesConfig(config.ClusterConfig):
       one that Hekla creates.
     - `devices`: whether jobs may claim devices (dynamic resource allocation). The API group `resource.k8s.io` is read
       once a job does.
+    - `storage`: whether Hekla places pods where the volumes of their claims can be reached, and binds claims that wait
+      for their first consumer. Volumes, claims, StorageClasses and CSINodes are read once a job mounts a claim.
     - `ingress`: access to ports of jobs from outside the cluster; None: no access.
     - `pod_security`: the Pod Security level of pods, and of tenants' own namespaces; None: `restricted` in those,
       `baseline` in a shared namespace. `restricted` pods do not run as root, but as `run_as_user`.
@@ -194,6 +196,7 @@ class KubernetesConfig(config.ClusterConfig):
     tenant_role: Annotated[str, Field(min_length=1, max_length=253)] = "hekla-tenants"
     priority_classes: bool = False
     devices: bool = False
+    storage: bool = False
     ingress: IngressConfig | None = None
     pod_security: Literal["restricted", "baseline"] | None = None
     run_as_user: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1000

@@ -3,121 +3,50 @@
 Claims are reported under the tenant that may use them. Claims of others count too, because their devices are in use.
 """
 
-import logging
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from hekla.backends.base import BackendError
-from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.api import NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.cluster_store import ClusterStore, Scopes
 from hekla.backends.kubernetes.layout import NamespaceLayout
-from hekla.backends.kubernetes.object_store import ObjectStore, StoredObject
-from hekla.domain.cluster_objects import MAX_OBJECTS, ObjectFacts, ObjectKind, claim_name, foreign_name, template_name
+from hekla.backends.kubernetes.object_store import StoredObject
+from hekla.domain.cluster_objects import ObjectFacts, ObjectKind, claim_name, foreign_name, template_name
 from hekla.engine import device_objects
 
-log = logging.getLogger(__name__)
 GROUP = "resource.k8s.io"
 _VERSIONS = ("v1", "v1beta2", "v1beta1")
 """Those that Hekla reads, the best first."""
-_ABSENCE_VALID_SECONDS = 60.0
 _MADE_FOR = "resource.kubernetes.io/pod-claim-name"
 """The annotation of a claim that was made from a template: the name that the pod gives it."""
-Scopes = Mapping[str, str]
-"""The short name of the tenant of each namespace of ours; empty for one that all tenants share."""
 
 
-class DeviceStore:
-    """The objects of one cluster. Implements `base.ClusterObjects`."""
+class DeviceStore(ClusterStore):
+    """The devices of one cluster, and claims to them."""
 
     def __init__(self, api: Api, layout: NamespaceLayout, wake: Callable[[], None]) -> None:
-        self._api, self._layout, self._wake = api, layout, wake
-        self._stores: dict[ObjectKind, ObjectStore] = {}
-        self._absent_until = float("-inf")
-        self._facts: dict[tuple[ObjectKind, str, str, int], ObjectFacts | None] = {}
-        self._listed: tuple[object, Sequence[ObjectFacts]] = (None, ())
+        super().__init__(api, layout, wake)
         self.path = ""
         """The path of the API's version; empty before it is known."""
 
-    def list_objects(self, tenants: Collection[str]) -> Sequence[ObjectFacts]:
-        """From the watches; none in a cluster without such objects, or without the right to read them."""
-        if not self._follow_if_possible():
-            return ()
-        scopes = {self._layout.namespace_of(slug): slug if self._layout.per_tenant else "" for slug in tenants}
-        basis = [(kind, store, store.changes) for kind, store in self._stores.items()], scopes
-        if basis != self._listed[0]:
-            self._listed = basis, tuple(self._read_all(scopes))
-        return self._listed[1]
-
-    def follow(self) -> None:
-        """List what is not listed yet, and follow its changes. Raises BackendError."""
-        if not self._stores:
-            self._stores = self._make_stores()
-        for store in self._stores.values():
-            store.follow()
-
-    def __getitem__(self, kind: ObjectKind) -> ObjectStore:
-        """The objects of one kind, once they are followed."""
-        return self._stores[kind]
-
-    def claim_for(self, namespace: str, pod_uid: str, name: str) -> Json | None:
-        """The claim that was made from a template for this pod, which calls it `name`."""
-        of_pod = (one.body for one in self._stores[ObjectKind.RESOURCE_CLAIM].all() if one.name[0] == namespace)
-        return next((body for body in of_pod if _maker(body)[1:] == (pod_uid, name)), None)
-
-    @property
-    def fault(self) -> str:
-        """The unexpected error that last ended a watch, if that was recently."""
-        return next((store.fault for store in self._stores.values() if store.fault), "")
-
-    def close(self) -> None:
-        """End the watches. The owner closes the connections."""
-        for store in self._stores.values():
-            store.close()
-
-    def _follow_if_possible(self) -> bool:
-        if time.monotonic() < self._absent_until:
-            return False
-        try:
-            self.follow()
-        except BackendError as error:
-            log.info("devices and claims cannot be listed: %s", error)
-            if isinstance(error, ApiError) and error.status in (NOT_FOUND, FORBIDDEN):
-                self._absent_until = time.monotonic() + _ABSENCE_VALID_SECONDS
-            return False
-        return True
-
-    def _make_stores(self) -> dict[ObjectKind, ObjectStore]:
-        served = {one["version"] for one in self._api.get(f"/apis/{GROUP}")["versions"]}
+    def places(self) -> Mapping[ObjectKind, str]:
+        """In the best version that the server has."""
+        served = {one["version"] for one in self.api.get(f"/apis/{GROUP}")["versions"]}
         version = next((one for one in _VERSIONS if one in served), "")
         if not version:
             raise ApiError(NOT_FOUND, "", f"the server has none of {', '.join(_VERSIONS)} of {GROUP}")
         self.path = f"/apis/{GROUP}/{version}"
-        of_pods = "" if self._layout.per_tenant else f"/namespaces/{self._layout.base}"
+        of_pods = "" if self.layout.per_tenant else f"/namespaces/{self.layout.base}"
         places = {
             ObjectKind.RESOURCE_SLICE: "/resourceslices",
             ObjectKind.DEVICE_CLASS: "/deviceclasses",
             ObjectKind.RESOURCE_CLAIM: "/resourceclaims",
             ObjectKind.RESOURCE_CLAIM_TEMPLATE: f"{of_pods}/resourceclaimtemplates",
         }
-        return {kind: ObjectStore(self._api, self.path + place, self._wake) for kind, place in places.items()}
+        return {kind: self.path + place for kind, place in places.items()}
 
-    def _read_all(self, scopes: Scopes) -> Iterator[ObjectFacts]:
-        known, self._facts = self._facts, {}
-        for kind, store in self._stores.items():
-            objects = store.all()
-            if len(objects) > MAX_OBJECTS:
-                log.warning("the cluster has %d objects of the kind %s; %d count", len(objects), kind, MAX_OBJECTS)
-            for one in objects[:MAX_OBJECTS]:
-                key = kind, scopes.get(one.name[0], "-"), "/".join(one.name), one.version
-                self._facts[key] = found = known[key] if key in known else _facts(kind, one, scopes)
-                if found is not None:
-                    yield found
-
-
-def _facts(kind: ObjectKind, stored: StoredObject, scopes: Scopes) -> ObjectFacts | None:
-    """What is reported of an object; None if it is not valid, or does not matter."""
-    (namespace, name), _version, body = stored
-    try:
+    def facts(self, kind: ObjectKind, stored: StoredObject, scopes: Scopes) -> ObjectFacts | None:
+        """Claims of others only if they are allocated."""
+        (namespace, name), _version, body = stored
         if kind not in (ObjectKind.RESOURCE_CLAIM, ObjectKind.RESOURCE_CLAIM_TEMPLATE):
             reported: dict[str, Any] = {"metadata": {"name": name}, "spec": body["spec"]}
         elif namespace in scopes:
@@ -130,9 +59,11 @@ def _facts(kind: ObjectKind, stored: StoredObject, scopes: Scopes) -> ObjectFact
             device_objects.devices({field: [reported]})
         meta = reported["metadata"]
         return ObjectFacts.of(kind, "/".join(filter(None, (meta.get("namespace"), meta["name"]))), reported)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        log.warning("%s %s/%s is left out: %s", kind, namespace, name, error)
-        return None
+
+    def claim_for(self, namespace: str, pod_uid: str, name: str) -> Json | None:
+        """The claim that was made from a template for this pod, which calls it `name`."""
+        of_pod = (one.body for one in self[ObjectKind.RESOURCE_CLAIM].all() if one.name[0] == namespace)
+        return next((body for body in of_pod if _maker(body)[1:] == (pod_uid, name)), None)
 
 
 def _claim(kind: ObjectKind, body: Json, scope: str) -> dict[str, Any]:

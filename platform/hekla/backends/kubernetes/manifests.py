@@ -107,7 +107,7 @@ class Manifests:
             yield POLICIES, self.policy(order)
         if order.has_peers:
             yield SERVICES, self.service(order.key.job)
-        for claim in volumes.claims(self._cluster, order):
+        for claim in volumes.claims(self._cluster, order, binds_later=self._config.storage):
             yield CLAIMS, claim
 
     def service(self, job: str) -> Json:

@@ -22,6 +22,8 @@ TASK_LABEL = f"{_PREFIX}label-"
 CLOSED = f"{_PREFIX}closed"
 """On pods that accept connections only from their job: other network policies of the namespace must exclude them."""
 
+_CLAIM = re.compile(r"job-(?P<job>[0-9a-f]{32})-(?P<volume>.+)")
+
 
 def labels(cluster: str, key: PodKey) -> dict[str, str]:
     """The labels of a pod and its objects."""
@@ -77,6 +79,12 @@ def host_of(address: str) -> str:
 def claim_of(job: str, volume: str) -> str:
     """The name of the claim that we create for this volume of a job."""
     return f"{service_of(job)}-{volume}"
+
+
+def volume_of(claim: str) -> tuple[str, str] | None:
+    """The job and its volume for which we create a claim of this name; None if we create none of such a name."""
+    found = _CLAIM.fullmatch(claim)
+    return (found["job"], found["volume"]) if found else None
 
 
 def ingress_of(job: str, port: str) -> str:

@@ -20,10 +20,12 @@ from hekla.backends.kubernetes.pod_metrics import PodMetricsPoller
 from hekla.backends.kubernetes.priority_classes import PodPriorityClasses
 from hekla.backends.kubernetes.prometheus import Prometheus
 from hekla.backends.kubernetes.spool import Spool
+from hekla.backends.kubernetes.storage_store import StorageStore
 from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces
+from hekla.backends.kubernetes.volume_binding import VolumeBinding
 from hekla.lib.once_property import once_property
 
-_WATCHES = ("cache", "numa_topologies", "devices")
+_WATCHES = ("cache", "numa_topologies", "devices", "storage")
 
 
 class KubernetesParts:
@@ -74,6 +76,14 @@ class KubernetesParts:
         return DeviceStore(self.api, self.layout, self.cache.wake)
 
     @once_property
+    def storage(self) -> StorageStore:
+        return StorageStore(self.api, self.layout, self.cache.wake)
+
+    @once_property
+    def volume_binding(self) -> VolumeBinding:
+        return VolumeBinding(self.client, self.storage, enabled=self.config.storage)
+
+    @once_property
     def claim_allocation(self) -> ClaimAllocation:
         return ClaimAllocation(self.client, self.devices, self.layout)
 
@@ -96,6 +106,7 @@ class KubernetesParts:
             PodPriorityClasses(self.client, self.cluster, is_on=self.config.priority_classes),
             Ingresses(self.client, self.cluster, self.config.ingress),
             self.claim_allocation,
+            self.volume_binding,
             lambda order: self.spool.has(order.key),
         )
 

@@ -1,9 +1,9 @@
 """The permissions that Hekla needs in a cluster. Files in `deploy/kubernetes` grant them.
 
 `rights.yaml`: always. In addition `rights-tenants.yaml` if each tenant has its own namespace, `rights-priorities.yaml`
-if pods have priority classes, `rights-devices.yaml` if jobs claim devices, `rights-ports.yaml` if ports of jobs are
-exposed, and `rights-volcano.yaml` if Volcano schedules. `rights-connections.yaml` is never required: the console runs
-no commands in pods.
+if pods have priority classes, `rights-devices.yaml` if jobs claim devices, `rights-storage.yaml` if volumes count for
+scheduling, `rights-ports.yaml` if ports of jobs are exposed, and `rights-volcano.yaml` if Volcano schedules.
+`rights-connections.yaml` is never required: the console runs no commands in pods.
 """
 
 from collections.abc import Iterable, Iterator
@@ -131,6 +131,23 @@ _FOR_CLAIMS = tuple(
     ClusterPermission("patch", resource, group=_DEVICES) for resource in ("resourceclaims", "resourceclaims/status")
 )
 
+_STORAGE = "storage.k8s.io"
+_FOR_STORAGE = (
+    *(
+        ClusterPermission(verb, resource, everywhere=True, group=group)
+        for resource, group in (
+            (CLAIMS, ""),
+            ("persistentvolumes", ""),
+            ("storageclasses", _STORAGE),
+            ("csinodes", _STORAGE),
+            ("volumeattachments", _STORAGE),
+        )
+        for verb in ("list", "watch")
+    ),
+    ClusterPermission("patch", "persistentvolumes", everywhere=True),
+)
+_FOR_VOLUME_CLAIMS = (ClusterPermission("patch", CLAIMS),)
+
 
 def permissions_for_external_pods(namespace: str, *, has_groups: bool) -> list[ClusterPermission]:
     """To place external pods in this namespace, as `deploy/kubernetes/rights-adopted.yaml` grants it.
@@ -152,7 +169,8 @@ def required_permissions(config: KubernetesConfig) -> tuple[ClusterPermission, .
     more = () if config.namespaces == "shared" else _for_tenants(config.tenant_role)
     priorities = _FOR_PRIORITIES if config.priority_classes else ()
     devices = (*DEVICES, *(_FOR_CLAIMS if config.namespaces == "shared" else ())) if config.devices else ()
-    return (*REQUIRED, *more, *priorities, *devices, *(_FOR_PORTS if config.ingress else ()))
+    storage = (*_FOR_STORAGE, *(_FOR_VOLUME_CLAIMS if config.namespaces == "shared" else ())) if config.storage else ()
+    return (*REQUIRED, *more, *priorities, *devices, *storage, *(_FOR_PORTS if config.ingress else ()))
 
 
 def _for_tenants(role: str) -> Iterator[ClusterPermission]:

@@ -1,4 +1,4 @@
-"""Start a pod: create it, then its objects, allocate its claims, then bind it. An interrupted start is continued."""
+"""Start a pod: create it, then its objects, prepare its claims, then bind it. An interrupted start is continued."""
 
 import asyncio
 from collections import defaultdict
@@ -17,6 +17,7 @@ from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.kubernetes.priority_classes import PodPriorityClasses
 from hekla.backends.kubernetes.resource_paths import CLAIMS, resource_path
 from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces, is_over_quota
+from hekla.backends.kubernetes.volume_binding import VolumeBinding
 
 
 class PodCreation:
@@ -32,18 +33,19 @@ class PodCreation:
         priority_classes: PodPriorityClasses,
         ingresses: Ingresses,
         claims: ClaimAllocation,
+        volume_binding: VolumeBinding,
         has_run: Callable[[PodOrder], bool],
     ) -> None:
         self._client, self._cache, self._manifests, self._locator = client, cache, manifests, locator
         self._namespaces, self._priority_classes, self._ingresses = namespaces, priority_classes, ingresses
-        self._claims, self._has_run = claims, has_run
+        self._claims, self._volume_binding, self._has_run = claims, volume_binding, has_run
         self._created: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._locks: dict[tuple[str, str, str], asyncio.Lock] = {}
 
     async def start(self, order: PodOrder) -> None:
         """Create the pod and its objects, allocate its claims, and bind it. Steps that are done already are skipped.
 
-        Raises StartRefused, StartDelayed, BackendError.
+        Raises StartRefused, StartDelayed, NodeUnsuitable, BackendError.
         """
         if self._has_run(order):
             return
@@ -58,6 +60,7 @@ class PodCreation:
         if order.settings.resource_claims:
             await self._claims.allocate(order, pod)
             pod = await self._read_pod(order.key) or pod  # its status names its claims now
+        await self._volume_binding.bind(order, pod.namespace)
         await self._client.checkpoint()  # the pod may have ended and been deleted before we created it again
         await self._bind(pod, order)
 
@@ -70,7 +73,7 @@ class PodCreation:
         """Create the pod unless it exists. None if it is gone. Raises StartRefused if the server rejects such a pod."""
         priority_class = await self._priority_classes.class_for(order.priority)
         manifest = self._manifests.pod(order, priority_class=priority_class)
-        for claim in volumes.existing_claims(order):
+        for claim in () if self._volume_binding.enabled else volumes.existing_claims(order):
             await self._require_claim(order.key, claim)
         if (missing := await self._claims.missing(order)) and not await self._read_pod(order.key):
             raise StartRefused(missing)

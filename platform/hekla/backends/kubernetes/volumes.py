@@ -1,8 +1,8 @@
 """Volumes of a job: existing claims, claims created for the job, and empty directories.
 
-A claim of the job is created before the first pod that mounts it. It names the node of that pod, like the cluster's own
-scheduler does. So its volume is provisioned where that node can reach it, also if its storage class waits for the first
-consumer.
+A claim of the job is created before the first pod that mounts it. If Hekla does not bind the claims of the cluster, it
+names the node of that pod, like the cluster's own scheduler does. So its volume is provisioned where that node can
+reach it, also if its storage class waits for the first consumer.
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,7 @@ from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.domain.formats import volumes as written
-
-_SELECTED_NODE = "volume.kubernetes.io/selected-node"
+from hekla.engine.storage_objects import SELECTED_NODE
 
 
 def volumes(order: PodOrder) -> list[Json]:
@@ -28,15 +27,24 @@ def mounts(order: PodOrder) -> list[Json]:
     return [{**one, "name": _name(numbers[one["name"]])} for one in written.dump_mounts(order.volume_mounts)]
 
 
-def claims(cluster: str, order: PodOrder) -> Iterator[Json]:
-    """The claims of the pod's job that the pod mounts, to be created."""
+def claims(cluster: str, order: PodOrder, *, binds_later: bool) -> Iterator[Json]:
+    """The claims of the pod's job that the pod mounts, to be created. Not `binds_later`: they name its node."""
     labels = names.job_labels(cluster, order.key.job)
     for volume in order.volumes:
         if volume.volume_claim:
             name = names.claim_of(order.key.job, volume.name)
-            meta = {"name": name, "labels": labels, "annotations": {_SELECTED_NODE: order.node}}
+            meta: Json = {"name": name, "labels": labels}
+            if not binds_later:
+                meta["annotations"] = {SELECTED_NODE: order.node}
             spec = written.claim_spec(volume.volume_claim)
             yield {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+
+
+def claim_names(order: PodOrder) -> Iterator[str]:
+    """Names of all claims that the pod mounts."""
+    for volume in order.volumes:
+        if volume.empty_dir is None:
+            yield volume.volume_claim_name or names.claim_of(order.key.job, volume.name)
 
 
 def existing_claims(order: PodOrder) -> Iterator[str]:

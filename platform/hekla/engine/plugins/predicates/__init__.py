@@ -3,8 +3,7 @@
 Each filter except the first and the pod count can be switched off by `predicate.<name>Enable: false`. With
 `compatibility: volcano`, the filter of claimed devices is off unless it is switched on
 (`predicate.DynamicResourceAllocationEnable: true`). Free resources are not checked
-here: they change with every placement, and the session checks them. Limits on the volumes that a node can attach are
-not checked, because the state does not contain them.
+here: they change with every placement, and the session checks them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +16,15 @@ from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_fit import Refusal
-from hekla.engine.plugins.predicates import devices, node_filters, pod_affinity, pod_filters, spread, volumes
+from hekla.engine.plugins.predicates import (
+    attach_limits,
+    devices,
+    node_filters,
+    pod_affinity,
+    pod_filters,
+    spread,
+    volumes,
+)
 from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.session import Session
 
@@ -77,7 +84,7 @@ NEEDS = (
         Input.STORAGE,
         Lack.PART,
         gettext_noop("Places of persistent volumes are not checked."),
-        lambda option, _policy: _is_any_on(option, "VolumeBinding", "VolumeZone"),
+        lambda option, _policy: _is_any_on(option, "VolumeBinding", "VolumeZone", "NodeVolumeLimits"),
     ),
     Need(
         Input.DEVICES,
@@ -94,7 +101,8 @@ def open_session(session: Session, option: PluginOption) -> None:
     def enabled(filters: Iterable[tuple[str, _Filter]]) -> list[_Filter]:
         return [f for name, f in filters if not name or _is_any_on(option, name)]
 
-    fixed, changing = enabled(_FIXED), enabled(_CHANGING)
+    limits: tuple[tuple[str, Changing], ...] = (("NodeVolumeLimits", attach_limits.AttachLimits(session).predicate),)
+    fixed, changing = enabled(_FIXED), enabled((*_CHANGING, *limits))
     wide = enabled(_wide(session))
     if _checks_claims(option, session.policy):
         wide.append(devices.AssumedDevices(session).predicate)

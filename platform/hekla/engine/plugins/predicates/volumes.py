@@ -5,7 +5,8 @@ should be bound and is not (its class binds immediately, or it has none) makes e
 placement of this session would use are assumed for it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from hekla.engine.constraints import Requirement
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_fit import Refusal
 from hekla.engine.session import Session
-from hekla.engine.storage import NO_PROVISIONER, PersistentVolume, PersistentVolumeClaim
+from hekla.engine.storage import PersistentVolume, PersistentVolumeClaim
 
 Pick = tuple[str, str, Mask]
 """A claim, a volume that it could take, and the rows on which it would."""
@@ -22,11 +23,14 @@ Pick = tuple[str, str, Mask]
 
 def volume_binding(session: Session, pod: PodInfo) -> Iterator[Refusal]:
     """VolumeBinding: refuse nodes out of reach of bound volumes; every node if a claim should be bound."""
-    volumes = {volume.name: volume for volume in session.storage.volumes}
-    for name in pod.spec.constraints.volume_claims:
+    names = pod.spec.constraints.volume_claims
+    volumes = {volume.name: volume for volume in session.storage.volumes} if names else {}
+    for name in names:
         claim = session.storage.claims.get(name)
         if claim is None:
             yield _everywhere(session, "volume claim not found")
+        elif claim.is_ending:
+            yield _everywhere(session, "volume claim is being deleted")
         elif claim.volume in volumes:
             yield Refusal(~session.node_index.matching_any(volumes[claim.volume].node_terms), "volume out of reach")
         elif claim.volume:
@@ -45,11 +49,19 @@ def _waits(session: Session, claim: PersistentVolumeClaim) -> bool:
 
 
 class AssumedVolumes:
-    """The volumes that claims have, or would get from placements of this session."""
+    """The volumes that claims have, or would get for pods on nodes: those of this session, and those that start.
+
+    They are computed when the first pod with claims is considered.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._claim_of = {volume.name: volume.claim for volume in session.storage.volumes if volume.claim}
+        self._reported = {volume.name: volume.claim for volume in session.storage.volumes if volume.claim}
+        self._claim_of = dict(self._reported)
+        self._provisioned: dict[str, int] = {}
+        """The rows on which claims would get new volumes."""
+        self._users: Counter[str] = Counter()
+        self._is_loaded = False
         if session.storage.claims:
             session.on_change.append(self._update)
 
@@ -58,11 +70,20 @@ class AssumedVolumes:
         claims = self._waiting(pod)
         if not claims:
             return None
+        if not self._is_loaded:
+            self._load()
 
         def refuse() -> Iterator[Refusal]:
             yield Refusal(~self._find(claims)[0], "no volume to bind")
 
         return refuse
+
+    def _load(self) -> None:
+        self._is_loaded = True
+        for row, residents in enumerate(self._session.node_pods):
+            for pod in residents.values():
+                if pod.spec.constraints.volume_claims:
+                    self._count(pod, row, 1)
 
     def _waiting(self, pod: PodInfo) -> list[str]:
         """The claims that wait for a consumer, the smallest first."""
@@ -71,11 +92,37 @@ class AssumedVolumes:
         return sorted((name for name in names if _waits(self._session, known[name])), key=lambda name: known[name].size)
 
     def _update(self, pod: PodInfo, row: int, sign: int) -> None:
-        claims = self._waiting(pod)
+        """Count a change. Pods on nodes contain a new one already when they are loaded, and an evicted one still."""
+        if not pod.spec.constraints.volume_claims:
+            return
+        is_counted = not self._is_loaded
+        if is_counted:
+            self._load()
+        if not is_counted or (sign < 0 and pod.spec.uid in self._session.node_pods[row]):
+            self._count(pod, row, sign)
+
+    def _count(self, pod: PodInfo, row: int, sign: int) -> None:
+        names = self._waiting(pod)
+        news = [name for name in names if not self._users[name]]
+        self._users.update(dict.fromkeys(names, sign))
         if sign > 0:
-            self._claim_of.update({volume: claim for claim, volume, rows in self._find(claims)[1] if rows[row]})
+            self._assume(news, row)
         else:
-            self._claim_of = {volume: claim for volume, claim in self._claim_of.items() if claim not in claims}
+            self._release({name for name in names if not self._users[name]})
+
+    def _assume(self, claims: Sequence[str], row: int) -> None:
+        picked = {claim: volume for claim, volume, rows in self._find(claims)[1] if rows[row]}
+        self._claim_of.update({volume: claim for claim, volume in picked.items()})
+        self._provisioned.update({claim: row for claim in claims if claim not in picked})
+
+    def _release(self, claims: Iterable[str]) -> None:
+        self._claim_of = {
+            volume: claim
+            for volume, claim in self._claim_of.items()
+            if claim not in claims or self._reported.get(volume) == claim
+        }
+        for claim in claims:
+            self._provisioned.pop(claim, None)
 
     def _find(self, claims: Sequence[str]) -> tuple[Mask, list[Pick]]:
         """The rows where every claim gets a volume, and which: the smallest free one, or else a new one."""
@@ -84,36 +131,48 @@ class AssumedVolumes:
         free: dict[str, Mask] = {}
         picks: list[Pick] = []
         for name in claims:
-            found = np.zeros_like(everywhere)
+            found, claim = np.zeros_like(everywhere), session.storage.claims[name]
+            if (place := self._place(name, claim)) is not None:
+                found[place] = True
+                everywhere = everywhere & found & self._can_provision(claim)
+                continue
             for volume in self._candidates(name):
                 reach = free.setdefault(volume.name, session.node_index.matching_any(volume.node_terms))
                 pick = reach & ~found
                 free[volume.name], found = reach & ~pick, found | pick
                 picks.append((name, volume.name, pick))
-            everywhere = everywhere & (found | self._can_provision(session.storage.claims[name]))
+            everywhere = everywhere & (found | self._can_provision(claim))
         return everywhere, picks
+
+    def _place(self, name: str, claim: PersistentVolumeClaim) -> list[int] | None:
+        """The rows, at most one, where the claim's new volume is provisioned; None if it may be any, or none is.
+
+        A gang would not start if all of its pods had to be there, so pods may be elsewhere if the claim can be shared
+        by nodes. They start if its volume can be reached. With `compatibility: volcano` they may not.
+        """
+        if claim.can_be_shared and not self._session.policy.follows_volcano:
+            return None
+        if claim.selected_node:
+            row = self._session.table.row_of.get(claim.selected_node)
+            return [] if row is None else [row]
+        return [self._provisioned[name]] if name in self._provisioned else None
 
     def _candidates(self, name: str) -> list[PersistentVolume]:
         claim, assumed = self._session.storage.claims[name], {v for v, c in self._claim_of.items() if c == name}
         fitting = [
-            v for v in self._session.storage.volumes if v.name in assumed or (self._is_free(v) and _fits(claim, v))
+            v for v in self._session.storage.volumes if v.name in assumed or (self._is_free(v) and v.fits(claim))
         ]
         chosen = [volume for volume in fitting if volume.name in assumed] or fitting
-        return sorted(chosen, key=lambda volume: (volume.size, volume.name))
+        return sorted(chosen, key=lambda volume: volume.rank)
 
     def _is_free(self, volume: PersistentVolume) -> bool:
-        return volume.name not in self._claim_of
+        return volume.is_available and volume.name not in self._claim_of
 
     def _can_provision(self, claim: PersistentVolumeClaim) -> Mask:
         storage_class = self._session.storage.classes[claim.storage_class]
-        if storage_class.provisioner in ("", NO_PROVISIONER):
+        if not storage_class.provisions:
             return np.zeros(len(self._session.table), dtype=bool)
         return self._session.node_index.matching_any(storage_class.topologies)
-
-
-def _fits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    same_class = claim.storage_class == volume.storage_class
-    return same_class and claim.size <= volume.size and claim.access_modes <= volume.access_modes
 
 
 _ZONES = (
