@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from tests.controller import conftest
 from tests.controller.conftest import World
+from tests.controller.fleet import are_all_over
 from tests.controller.test_external_pods import (  # noqa: F401 - fixtures
+    create_pod_group,
     delete_pod,
     external_namespace,
     pod_groups,
@@ -22,12 +24,13 @@ from tests.kubernetes.proxy import Proxy
 from tests.spark import recording
 from tests.spark.client import PodPrograms, Spark
 
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job
 from hekla.controller import audit
 from hekla.controller.controllers import controllers
 from hekla.domain.phases import JobPhase
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.thorough, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.thorough]
 END_SECONDS = 600.0
 
 
@@ -87,25 +90,12 @@ def test_application_of_the_help_runs(
     pod_programs: PodPrograms,
     proxy: Proxy,
 ) -> None:
-    arguments = [one.replace(recording.SERVER, proxy.url) for one in recording.arguments()]
-    client = pod_programs.spark.submit(arguments, pod_programs.spark.folder / "kubeconfig")
-
-    def is_over() -> bool:
-        pod_programs.follow()
-        return Job.objects.filter(phase=JobPhase.COMPLETED).exists() and client.poll() is not None
-
-    try:
-        shared.reconcile_until(is_over)
-    except AssertionError as failure:
-        raise AssertionError(f"{failure}\n{pod_programs.spark.logs()}") from None
-    finally:
-        client.kill()
-        client.wait()
+    _submit(shared, pod_programs, recording.arguments())
     (driver,) = _pods(small_cluster, external_namespace)  # which has deleted its executors
     assert "Pi is roughly 3.1" in pod_programs.spark.log(driver)
-    assert (client.returncode, "Container final statuses" in pod_programs.spark.log("spark-submit")) == (0, True)
+    assert "termination reason: Completed" in pod_programs.spark.log("spark-submit")
     job = Job.objects.get()
-    assert (job.name, job.queue, audit.findings()) == ("pi", shared.queue, [])
+    assert (job.name, job.queue, job.phase, audit.findings()) == ("pi", shared.queue, JobPhase.COMPLETED, [])
     assert sorted((pod.task, bool(pod.started_at), bool(pod.node)) for pod in job.pods.all()) == [
         ("driver", True, True),
         ("executor", True, True),
@@ -117,6 +107,50 @@ def test_application_of_the_help_runs(
     small_cluster.wait_until(lambda: not small_cluster.request("GET", groups)["items"], 60.0)
     controllers.reconcile(shared.cluster)
     assert Job.objects.get().phase == JobPhase.COMPLETED
+
+
+def test_executors_of_a_client_run_as_a_gang(
+    shared: World,  # noqa: F811
+    small_cluster: ControlPlane,
+    external_namespace: str,  # noqa: F811
+    pod_programs: PodPrograms,
+) -> None:
+    """In the client mode, the executors name a PodGroup that the user has created."""
+    create_pod_group(small_cluster, external_namespace, "notebook", 2, queue="default")
+    settings = pod_programs.spark.folder / "hekla.conf"
+    lines = settings.read_text().splitlines()
+    own = [line for line in lines if "featureSteps" not in line and "podGroupTemplateFile" not in line]
+    own.append("spark.kubernetes.executor.annotation.scheduling.k8s.io/group-name notebook")
+    settings.write_text("\n".join(own))
+    *options, program = recording.arguments()
+    options[options.index("cluster")] = "client"
+    _submit(shared, pod_programs, [*options, program.replace("local:///opt/spark", str(pod_programs.spark.home))])
+    assert "Pi is roughly 3.1" in pod_programs.spark.log("spark-submit")
+    assert _pods(small_cluster, external_namespace) == []
+    job = Job.objects.get()
+    assert (job.queue, job.spec["min_available"], audit.findings()) == (shared.queue, 2, [])
+    starts = LoggedEvent.objects.filter(kind="PodBound").values_list("payload__task", "at")
+    assert [task for task, _at in starts] == ["executor", "executor"]
+    assert len({at for _task, at in starts}) == 1, "the gang is bound in one decision"
+
+
+def _submit(world: World, programs: PodPrograms, arguments: list[str]) -> None:
+    """Submit an application, and run it until the client has ended without an error and the job is over."""
+    own = [one.replace(recording.SERVER, programs.server) for one in arguments]
+    client = programs.spark.submit(own, programs.spark.folder / "kubeconfig")
+
+    def is_over() -> bool:
+        programs.follow()
+        return client.poll() is not None and Job.objects.exists() and are_all_over()
+
+    try:
+        world.reconcile_until(is_over)
+    except AssertionError as failure:
+        raise AssertionError(f"{failure}\n{programs.spark.logs()}") from None
+    finally:
+        client.kill()
+        client.wait()
+    assert client.returncode == 0, programs.spark.logs()
 
 
 def _pods(plane: ControlPlane, namespace: str) -> list[str]:

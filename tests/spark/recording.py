@@ -54,10 +54,8 @@ def recorded() -> Object:
 
 def document(objects: Iterable[Object], namespace: str) -> Object:
     """The recording of these objects: the example, and the objects in the order of their names."""
-    found = [
-        _without_environment(one) for one in sorted(objects, key=lambda one: (one["kind"], one["metadata"]["name"]))
-    ]
-    text = json.dumps(found).replace(namespace, NAMESPACE)
+    in_order = sorted(objects, key=lambda one: (one["kind"], one["metadata"]["name"]))
+    text = json.dumps([_without_environment(one) for one in in_order]).replace(namespace, NAMESPACE)
     for pattern, replacement in _PATTERNS:
         text = pattern.sub(replacement, text)
     return {"files": files(), "arguments": arguments(), "objects": json.loads(text)}
