@@ -200,6 +200,22 @@ def test_deleted_external_pod_terminates_its_job(shared, small_cluster, external
     assert audit.findings() == []
 
 
+def test_pod_that_its_deletion_makes_fail_has_not_failed(shared, small_cluster, external_namespace) -> None:
+    one, path = pod("killed"), f"/api/v1/namespaces/{external_namespace}/pods/killed"
+    one["metadata"]["finalizers"] = ["hekla.dev/test"]  # it stays for a while
+    create_pod(small_cluster, external_namespace, one)
+    shared.reconcile_until(lambda: phase_of("killed") == JobPhase.RUNNING)
+    small_cluster.request("DELETE", path)
+    small_cluster.wait_until(lambda: small_cluster.request("GET", path)["status"]["phase"] == "Failed", 120.0)
+    controllers.reset()  # the next one lists the pods anew
+    controllers.reconcile(shared.cluster)
+    assert phase_of("killed") == JobPhase.RUNNING
+    change = {"metadata": {"finalizers": None}}
+    small_cluster.request("PATCH", path, change, content_type="application/merge-patch+json")
+    shared.reconcile_until(lambda: phase_of("killed") == JobPhase.TERMINATED)
+    assert Pod.objects.get().phase == PodPhase.LOST
+
+
 @pytest.mark.parametrize(("code", "end"), [("0", JobPhase.COMPLETED), ("3", JobPhase.FAILED)])
 def test_pod_deleted_after_its_end_keeps_its_result(shared, small_cluster, external_namespace, code, end) -> None:
     create_pod(small_cluster, external_namespace, pod("short", seconds="2", exit_code=code))

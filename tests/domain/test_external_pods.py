@@ -46,9 +46,9 @@ def facts(phase: PodPhase, index: int = 0, attempt: int = 1, *, stopping: bool =
 
 
 def test_names_are_converted() -> None:
-    assert job_name(replace(GROUP, name="My.Train_1")) == "my-train-1"
-    assert len(job_name(replace(GROUP, name="x" * 200), distinct="abcdef12")) <= 36
-    assert job_name(replace(GROUP, name="…")) == "pods"
+    assert job_name("My.Train_1") == "my-train-1"
+    assert len(job_name("x" * 200, distinct="abcdef12")) <= 36
+    assert job_name("…") == "pods"
     assert (role_name("Worker"), role_name("--")) == ("worker", "pod")
 
 
@@ -125,6 +125,20 @@ def test_job_phase_follows_its_pods(phases: list[PodPhase], expected: JobPhase) 
     pods = [facts(phase, index) for index, phase in enumerate(phases)]
     steps = phase_changes(JobFacts(spec()), pods, has_started=False)
     assert steps[-1].phase is expected
+
+
+@pytest.mark.parametrize(
+    ("driver", "executor", "expected"),
+    [
+        (PodPhase.SUCCEEDED, PodPhase.FAILED, JobPhase.COMPLETED),
+        (PodPhase.FAILED, PodPhase.SUCCEEDED, JobPhase.FAILED),
+        (PodPhase.LOST, PodPhase.SUCCEEDED, JobPhase.TERMINATED),
+        (PodPhase.SUCCEEDED, PodPhase.RUNNING, JobPhase.RUNNING),
+    ],
+)
+def test_driver_of_spark_decides(driver: PodPhase, executor: PodPhase, expected: JobPhase) -> None:
+    pods = [replace(facts(driver), task="driver"), replace(facts(executor), task="executor")]
+    assert phase_changes(JobFacts(spec()), pods, has_started=False)[-1].phase is expected
 
 
 def test_evicted_pod_has_not_failed() -> None:

@@ -36,6 +36,8 @@ _STATUS = {
     RequestFate.CONFLICT: ("Conflict", 409),
     RequestFate.BROKEN: ("InternalError", 500),
 }
+_NO_UPGRADE = ("ServiceUnavailable", 503)
+"""For clients that watch through a WebSocket. They watch without one then."""
 
 
 @dataclass
@@ -126,10 +128,15 @@ class Proxy:
             self._server.shutdown()
             self._server.server_close()  # running handlers keep their own connections, which must not be closed here
 
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"https://127.0.0.1:{self._server.server_port}"
+
     def kubeconfig(self, token: str) -> dict[str, Any]:
         """The control plane's kubeconfig with the address of the proxy."""
         document = self._plane.kubeconfig(token)
-        document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{self._server.server_port}"
+        document["clusters"][0]["cluster"]["server"] = self.url
         return document
 
     def catch(self, which: Callable[[ProxiedRequest], bool], *, answered: bool) -> HeldRequest:
@@ -202,7 +209,9 @@ def _handler_of(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             request = ProxiedRequest(self.command, self.path, _document(content), self.client_address[1])
             fate = proxy.note(request)
-            if fate in _STATUS:
+            if "Upgrade" in self.headers:
+                self._refuse(*_NO_UPGRADE)
+            elif fate in _STATUS:
                 self._refuse(*_STATUS[fate])
             elif fate is RequestFate.CUT_BEFORE:
                 self.close_connection = True

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -17,6 +17,7 @@ from hekla.domain.task_spec import MAX_REPLICAS, MAX_TASKS
 _MAX_NAME, _MAX_ROLE = 36, 18
 _ODD = re.compile(r"[^a-z0-9]+")
 _AS_ITS_POD_SAYS = "as-its-pod-says"
+_DRIVER = "driver"
 _OF_PODS = ("resources", "node_selector", "tolerations", "affinity", "host_ports", "annotations")
 """The fields of a task that equal pods share."""
 
@@ -58,7 +59,7 @@ class ExternalPod:
 
     `phase`: pending until it has a node. `obstacle`: why we can never place it. `reported_reason`: why it is pending,
     from its condition. `is_ending`: it is being deleted. `placement`: tolerations, affinity, host ports and
-    annotations for the scheduler, as fields of a task.
+    annotations for the scheduler, as fields of a task. `application`: the name that people gave to what it is part of.
     """
 
     uid: str
@@ -69,6 +70,7 @@ class ExternalPod:
     phase: PodPhase
     at: datetime
     role: str = "pod"
+    application: str = ""
     maker: str = ""
     image: str = ""
     request: Mapping[str, str] = field(default_factory=dict)
@@ -121,9 +123,9 @@ class RecordedPod:
     phase: PodPhase
 
 
-def job_name(group: GroupRef, *, distinct: str = "") -> str:
-    """The job name of a group; `distinct`: a suffix if that name is in use."""
-    name = _label(group.name, _MAX_NAME - len(distinct) - 1 if distinct else _MAX_NAME) or "pods"
+def job_name(text: str, *, distinct: str = "") -> str:
+    """A valid job name for a group or an application; `distinct`: a suffix if that name is in use."""
+    name = _label(text, _MAX_NAME - len(distinct) - 1 if distinct else _MAX_NAME) or "pods"
     return f"{name}-{distinct}" if distinct else name
 
 
@@ -239,9 +241,9 @@ def build_spec(
 
 def phase_changes(job: JobFacts, pods: Iterable[PodFacts], *, has_started: bool) -> tuple[PhaseChange, ...]:
     """The phase changes that lead to the phase of the job's pods. `has_started`: its pods ran before."""
-    last = {pod.slot: pod for pod in sorted(pods, key=lambda pod: pod.ref)}
-    now = Counter(PodPhase.LOST if pod.stopping and not pod.is_alive else pod.phase for pod in last.values())
-    wanted = _wanted(job, now)
+    last = {pod.slot: pod for pod in sorted(pods, key=lambda pod: pod.ref)}.values()
+    now = _count(last)
+    wanted = _wanted(job, now) if any(pod.is_alive for pod in last) else _end(last)
     if wanted is job.phase:
         return ()
     passed: list[PhaseChange] = []
@@ -256,17 +258,23 @@ def phase_changes(job: JobFacts, pods: Iterable[PodFacts], *, has_started: bool)
     return tuple(passed)
 
 
+def _count(pods: Iterable[PodFacts]) -> Counter[PodPhase]:
+    return Counter(PodPhase.LOST if pod.stopping and not pod.is_alive else pod.phase for pod in pods)
+
+
 def _wanted(job: JobFacts, now: Counter[PodPhase]) -> JobPhase:
-    alive = sum(count for phase, count in now.items() if not phase.is_final)
-    if not alive:
-        return _end(now)
     at_work = now[PodPhase.RUNNING] + now[PodPhase.SUCCEEDED]
     is_enough = at_work >= job.spec.gang_minimum or (job.phase is JobPhase.RUNNING and now[PodPhase.RUNNING] > 0)
     return JobPhase.RUNNING if is_enough else JobPhase.PENDING
 
 
-def _end(now: Counter[PodPhase]) -> JobPhase:
-    """Deleted and evicted pods have neither succeeded nor failed."""
+def _end(pods: Collection[PodFacts]) -> JobPhase:
+    """Deleted and evicted pods have neither succeeded nor failed.
+
+    The driver of Spark alone decides: it deletes its executors, or they fail because it has ended.
+    """
+    drivers = [pod for pod in pods if _base(pod.task) == _DRIVER]
+    now = _count(drivers or pods)
     if now[PodPhase.FAILED]:
         return JobPhase.FAILED
     return JobPhase.COMPLETED if now[PodPhase.SUCCEEDED] else JobPhase.TERMINATED

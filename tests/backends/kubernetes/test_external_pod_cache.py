@@ -72,6 +72,22 @@ def test_pod_that_failed_after_its_deletion_is_not_reported(cache) -> None:
     assert phases(cache) == {"c": PodPhase.SUCCEEDED}
 
 
+def test_failure_by_a_deletion_does_not_count_while_the_pod_exists(cache, server) -> None:
+    server.items = [pod("listed", "Failed", is_ending=True), pod("failed", "Failed")]
+    cache.all(fresh=True)
+    for uid, before in (("a", "Pending"), ("b", "Running"), ("c", "Failed")):
+        cache._reflector.handle("MODIFIED", pod(uid, before))
+    for uid in ("a", "b", "c", "failed"):
+        cache._reflector.handle("MODIFIED", pod(uid, "Failed", is_ending=True))
+    assert phases(cache) == {
+        "listed": PodPhase.RUNNING,
+        "failed": PodPhase.FAILED,
+        "a": PodPhase.PREPARING,
+        "b": PodPhase.RUNNING,
+        "c": PodPhase.FAILED,
+    }
+
+
 def test_known_end_is_reported_even_if_the_watch_missed_the_deletion(cache, server) -> None:
     cache.all(fresh=True)
     cache._reflector.handle("MODIFIED", pod("a", "Succeeded"))

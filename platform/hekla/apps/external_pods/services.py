@@ -68,6 +68,12 @@ class ObservedGroup:
         return makers.pop() if len(makers) == 1 else ""
 
     @property
+    def title(self) -> str:
+        """The name of the application that its first pod names, else its own."""
+        first = min(self.pods, key=lambda pod: (pod.made_at, pod.name), default=None)
+        return (first.application if first else "") or self.ref.name
+
+    @property
     def never_preempts(self) -> bool:
         """Whether no pods may be evicted for this group."""
         return bool(self.pods) and all(pod.never_preempts for pod in self.pods)
@@ -164,7 +170,7 @@ def _joined(
     with_task = [(pod, task) for pod in _fresh(group, mine) if (task := roles.task_of(pod))]
     places = external_pods.assign_refs(with_task, held)
     refs = [*(one.ref for one in held), *(ref for _pod, ref in places)]
-    name = spec.name if spec else _free_name(group.ref, at.tenant)
+    name = spec.name if spec else _free_name(group, at.tenant)
     priority = max((pod.priority for pod in group.pods), default=0)
     queue = job.queue.name if job else at.queue.name
     minimum = group.minimum or (spec.gang_minimum if spec else 1)
@@ -180,12 +186,12 @@ def _joined(
     return job
 
 
-def _free_name(ref: GroupRef, tenant: Tenant) -> str:
-    name = external_pods.job_name(ref)
+def _free_name(group: ObservedGroup, tenant: Tenant) -> str:
+    name = external_pods.job_name(group.title)
     if not Job.objects.filter(tenant=tenant, name=name, deleted_at=None).exists():
         return name
-    seed = f"{ref.key} {Job.objects.filter(tenant=tenant).count()}"
-    return external_pods.job_name(ref, distinct=hashlib.sha256(seed.encode()).hexdigest()[:8])
+    seed = f"{group.ref.key} {Job.objects.filter(tenant=tenant).count()}"
+    return external_pods.job_name(group.title, distinct=hashlib.sha256(seed.encode()).hexdigest()[:8])
 
 
 def _submitted(cluster: Cluster, group: ObservedGroup, at: GroupOwner, spec: JobSpec, now: datetime) -> Job:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import Api, Json
@@ -69,7 +70,7 @@ class ExternalPodCache:
         was_restored: bool,  # noqa: ARG002
     ) -> None:
         """Replace all entries by those of a list."""
-        last, self._pods = self._pods, {pod.uid: pod for pod in found}
+        last, self._pods = self._pods, {pod.uid: self._without_forced_end(pod) for pod in found}
         for pod in last.values():
             if pod.uid not in self._pods:
                 self._keep_end(pod)
@@ -82,10 +83,17 @@ class ExternalPodCache:
             self._pods.pop(found.uid, None)
             self._keep_end(found)
         else:
-            self._pods[found.uid] = found
+            self._pods[found.uid] = self._without_forced_end(found)
             if _ended_by_itself(found):
                 self._ended.add(found.uid)
         self._wake()
+
+    def _without_forced_end(self, found: ExternalPod) -> ExternalPod:
+        """The pod. If its deletion makes it fail, it keeps its last phase until it is gone: it has not failed."""
+        if found.phase is not PodPhase.FAILED or not found.is_ending or found.uid in self._ended:
+            return found
+        last = self._pods.get(found.uid)
+        return replace(last, is_ending=True) if last else replace(found, phase=PodPhase.RUNNING)
 
     def _keep_end(self, last: ExternalPod) -> None:
         """Keep the end of a deleted pod to report it. A failure caused by the deletion itself does not count."""

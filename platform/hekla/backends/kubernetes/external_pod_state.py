@@ -20,6 +20,8 @@ from hekla.domain.task_spec import TaskSpec
 _GROUP = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 _GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 _JOB_NAME = "training.kubeflow.org/job-name"
+_SPARK_APPLICATION = "spark-app-selector"
+_SPARK_NAME = "spark-app-name"
 _QUEUE = "scheduling.volcano.sh/queue-name"
 _ROLES = (
     "volcano.sh/task-spec",
@@ -52,6 +54,7 @@ def parse_external_pod(pod: Json) -> ExternalPod:
         group=_group(meta, maker),
         made_at=_instant(meta["creationTimestamp"]),
         role=role_name(next(_annotations_or_labels(meta, _ROLES), "pod")),
+        application=str((meta.get("labels") or {}).get(_SPARK_NAME, "")),
         maker=maker.get("uid", ""),
         image=str(spec["containers"][0].get("image", "")),
         request=request,
@@ -91,6 +94,8 @@ def _group(meta: Json, maker: Json) -> GroupRef:
         return GroupRef(namespace, GroupKind.POD_GROUP, name[:_MOST_NAME])
     if name := labels.get(_JOB_NAME, ""):
         return GroupRef(namespace, GroupKind.JOB_NAME, name, maker.get("uid", ""))
+    if name := labels.get(_SPARK_APPLICATION, ""):  # unique; its executors belong to the driver, which has no owner
+        return GroupRef(namespace, GroupKind.JOB_NAME, name)
     if maker:
         return GroupRef(namespace, GroupKind.OWNER, maker["name"], maker["uid"])
     return GroupRef(namespace, GroupKind.POD, meta["name"], meta["uid"])
