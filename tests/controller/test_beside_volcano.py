@@ -42,11 +42,10 @@ _JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
 _PODS = "/api/v1/namespaces/{}/pods"
 _CLAIMS_API = "/apis/resource.k8s.io/v1"
 _VOLUMES, _STORAGE_API = "/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1"
-_CLASSES = {"waits": "WaitForFirstConsumer", "at-once": "Immediate"}
 _SETTLED_SECONDS = 4.0
 """Volcano decides five times a second; what did not change for so long is its decision."""
 _NOTICED_SECONDS = 15.0
-_USUAL = ("spread over zones", "CPUs of one cell", "a claim that pods share", "a local volume")
+_USUAL = ("spread over zones", "CPUs of one cell", "a claim that pods share")
 """Those that run by default."""
 
 
@@ -69,9 +68,9 @@ class Stage:
             )
         for name, claim in scenario.claims.items():
             self._post_device_object(self._own("resourceclaims"), "ResourceClaim", name, {"devices": claim})
-        for name, mode in _CLASSES.items() if scenario.uses_storage else ():
-            body = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": mode}
-            self._post_whole(f"{_STORAGE_API}/storageclasses", self._class(name), body)
+        if scenario.volume_claims:
+            body = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "Immediate"}
+            self._post_whole(f"{_STORAGE_API}/storageclasses", self._class, body)
         self._volumes: list[str] = []
         self._rounds = 0
         self.add_volumes()
@@ -84,12 +83,11 @@ class Stage:
         self._rounds += 1
         self._volumes = [self._add_volume(number, volume) for number, volume in enumerate(self.scenario.volumes)]
         self.plane.wait_until(lambda: not self.plane.request("GET", self._claims)["items"])
-        for name, kind in self.scenario.volume_claims.items():
+        for name in self.scenario.volume_claims:
             resources = {"requests": {"storage": "1Gi"}}
-            spec = {"storageClassName": self._class(kind), "accessModes": ["ReadWriteOnce"], "resources": resources}
+            spec = {"storageClassName": self._class, "accessModes": ["ReadWriteOnce"], "resources": resources}
             self._post_whole(self._claims, name, {"spec": spec})
-        bound = sum(volume.storage_class == "at-once" for volume in self.scenario.volumes)
-        self.plane.wait_until(lambda: self._bound() == bound)
+        self.plane.wait_until(lambda: self._bound() == len(self.scenario.volumes))
 
     def _add_volume(self, number: int, volume: Volume) -> str:
         name = f"{self.namespace}-{self._rounds}-{number}"
@@ -99,7 +97,7 @@ class Stage:
         spec = {
             "capacity": {"storage": "1Gi"},
             "accessModes": ["ReadWriteOnce"],
-            "storageClassName": self._class(volume.storage_class),
+            "storageClassName": self._class,
             **reach,
             **(driven if volume.csi else {"hostPath": {"path": "/mnt"}}),
         }
@@ -118,8 +116,9 @@ class Stage:
     def _claims(self) -> str:
         return f"/api/v1/{self._own('persistentvolumeclaims')}"
 
-    def _class(self, kind: str) -> str:
-        return f"{self.namespace}-{kind}"
+    @property
+    def _class(self) -> str:
+        return f"{self.namespace}-at-once"
 
     def _post_whole(self, place: str, name: str, body: Object, labels: Mapping[str, str] | None = None) -> None:
         self.plane.request("POST", place, {"metadata": {"name": name, "labels": dict(labels or {})}, **body})
@@ -140,8 +139,8 @@ class Stage:
         for name in self.scenario.racks:
             self.plane.request("DELETE", f"{HYPERNODES}/{name}")
         self._remove_volumes()
-        for name in _CLASSES if self.scenario.uses_storage else ():
-            self.plane.request("DELETE", f"{_STORAGE_API}/storageclasses/{self._class(name)}")
+        if self.scenario.volume_claims:
+            self.plane.request("DELETE", f"{_STORAGE_API}/storageclasses/{self._class}")
         for name, machine in zip(self.names, self.scenario.machines, strict=True):
             if machine.attaches is not None:
                 self.plane.request("DELETE", f"{_STORAGE_API}/csinodes/{name}")
@@ -309,7 +308,7 @@ def test_both_place_the_jobs_alike(
 ) -> None:
     stage = stage_of(SCENARIOS[name])
     by_volcano = decided_by_volcano(volcano, stage)
-    if stage.scenario.uses_storage:
+    if stage.scenario.volume_claims:
         stage.add_volumes()
     settings.HEKLA_HOME = tmp_path
     controllers.reset()

@@ -67,7 +67,6 @@ class Machine:
 class Volume:
     """A volume of a gibibyte. `on`: labels of the nodes that reach it. `csi`: the driver `disk.test` attaches it."""
 
-    storage_class: str = "waits"
     on: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     csi: bool = False
@@ -86,16 +85,12 @@ class Scenario:
     """ResourceClaims, by name, and what they ask for."""
     templates: Mapping[str, Object] = field(default_factory=dict)
     volumes: Sequence[Volume] = ()
-    volume_claims: Mapping[str, str] = field(default_factory=dict)
-    """Their classes, by name: `waits` for the first consumer or binds `at-once`; both only bind existing volumes."""
+    volume_claims: Sequence[str] = ()
+    """Their names. Their class binds them to the volumes at once."""
 
     @property
     def uses_devices(self) -> bool:
         return any(machine.devices for machine in self.machines)
-
-    @property
-    def uses_storage(self) -> bool:
-        return bool(self.volume_claims)
 
 
 def job(name: str, replicas: int = 1, *, least: int | None = None, cpu: str = "1", **more: Any) -> Object:
@@ -407,36 +402,24 @@ SCENARIOS: dict[str, Scenario] = {
         [Machine("with", labels={"disk": "a"}), Machine("without")],
         [[job("one", cpu="3", **mounting("data"))], [job("two", cpu="3")], [job("three", **mounting("data"))]],
         volumes=[Volume(on={"disk": "a"})],
-        volume_claims={"data": "waits"},
-    ),
-    "the second claim finds no volume": Scenario(
-        [Machine("with", labels={"disk": "a"}), Machine("without")],
-        [[job("one", **mounting("first"))], [job("two", **mounting("second"))], [job("three", cpu="4")]],
-        volumes=[Volume(on={"disk": "a"})],
-        volume_claims={"first": "waits", "second": "waits"},
-    ),
-    "a gang shares a volume of a node that has room for a part of it": Scenario(
-        [Machine("with", labels={"disk": "a"}), Machine("without")],
-        [[job("three", 3, cpu="2", **mounting("data"))], [job("two", 2, cpu="2", **mounting("data"))]],
-        volumes=[Volume(on={"disk": "a"})],
-        volume_claims={"data": "waits"},
+        volume_claims=["data"],
     ),
     "a claim without a volume, and one that does not exist": Scenario(
         [Machine("plain")],
         [[job("one", **mounting("data"))], [job("two", **mounting("none"))]],
-        volume_claims={"data": "at-once"},
+        volume_claims=["data"],
     ),
     "a bound volume of a zone": Scenario(
         zoned("a", "b"),
         [[job("one", 2, least=1, cpu="3", **mounting("data"))]],
-        volumes=[Volume("at-once", labels={ZONE: "b"})],
-        volume_claims={"data": "at-once"},
+        volumes=[Volume(labels={ZONE: "b"})],
+        volume_claims=["data"],
     ),
     "a node attaches a limited number of volumes": Scenario(
         [Machine("few", attaches=1), Machine("more", cpu="1", attaches=3)],
         [[job("one", **mounting("first"))], [job("two", **mounting("second"))], [job("three", **mounting("third"))]],
-        volumes=[Volume("at-once", csi=True)] * 3,
-        volume_claims=dict.fromkeys(("first", "second", "third"), "at-once"),
+        volumes=[Volume(csi=True)] * 3,
+        volume_claims=["first", "second", "third"],
     ),
     "no such device": Scenario(
         [Machine("cards", devices=[device("d-0", "small")])],
