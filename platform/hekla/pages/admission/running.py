@@ -38,7 +38,7 @@ class _Lane:
     `others_run`: whether requests whose turn comes first run now. `emptied`: called when the last request has left.
     """
 
-    def __init__(self, others_run: Callable[[], bool], emptied: Callable[[], None]) -> None:
+    def __init__(self, others_run: Callable[[], bool], emptied: Callable[[], object]) -> None:
         self._running = 0
         self._began = 0.0  # the newest one, by the loop's clock
         self._queue: deque[asyncio.Future[None]] = deque()
