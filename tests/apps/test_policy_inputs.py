@@ -33,7 +33,7 @@ __all__ = ["ada"]
 POLICY = "actions: allocate, shuffle\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n- plugins: [%s]\n"
 EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extender.predicateVerb: filter}}"
 REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
-WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
+WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota")
 MOST_QUERIES = 10
 FOUR_CPUS, NO_CPU = Resources.parse({"cpu": 4}), Resources.parse({"cpu": 0})
 TEMPLATE = {"metadata": {"namespace": "", "name": "one/"}, "spec": {"devices": {"requests": [{"name": "card"}]}}}
@@ -299,6 +299,8 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
     NodeUsageRow.objects.create(node=Node.objects.get(), **usage)
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
     ClusterObject.objects.create(cluster=people.cluster, kind="ResourceClaimTemplate", name="one", body=TEMPLATE)
+    budget = {"metadata": {"namespace": "", "name": "b"}, "spec": {"selector": {}, "minAvailable": 1}}
+    ClusterObject.objects.create(cluster=people.cluster, kind="PodDisruptionBudget", name="b", digest="b", body=budget)
     Queue.objects.update(required_node_groups=["a100"], hierarchy="root/vision")
     state = read_snapshot(people.cluster, now=clock.now()).state
     (group,), (node,) = state.jobs, state.nodes
@@ -323,6 +325,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.DEVICES: state.devices.claims[placed.constraints.device_claims[0]].requests[0].name == "card",
         Input.POD_LIMITS: placed.limits == placed.request,
         Input.NUMA_CELLS: node.numa == Numa("restricted", "static", (NumaCell(FOUR_CPUS, NO_CPU),)),
+        Input.BUDGETS: [one.pods for one in state.budgets] == [{placed.uid}],
         Input.NODE_LABELS: node.labels == {"zone": "a"},
         Input.NODE_TAINTS: [one.key for one in node.taints] == ["gpu"],
         Input.NODE_ANNOTATIONS: node.annotations == {"hekla.io/cached-datasets": "faces"},

@@ -1,6 +1,7 @@
-"""Record the devices of a cluster, and claims to them, as its backend reports them.
+"""Record the runtime classes and the devices of a cluster, and claims to them, as its backend reports them.
 
-A cluster is asked once a job claims devices, or its policy switches on the check of claims. Others cost nothing.
+A cluster is asked for devices once a job claims some, or its policy switches on the check of claims. Others cost
+nothing.
 """
 
 from datetime import datetime
@@ -8,7 +9,7 @@ from datetime import datetime
 from hekla.apps.clusters import services
 from hekla.apps.clusters.models import Cluster
 from hekla.controller.lease_context import LeaseContext
-from hekla.domain.cluster_objects import DEVICE_KINDS
+from hekla.domain.cluster_objects import DEVICE_KINDS, RUNTIME_KINDS
 from hekla.engine.plugins.predicates import CLAIMS_SWITCH
 from hekla.scheduling import policies
 from hekla.scheduling.cache import ClusterCache
@@ -29,3 +30,12 @@ def refresh(cluster: Cluster, lease: LeaseContext, cache: ClusterCache, *, now: 
     if found is not state.objects:
         services.observe_objects(cluster, DEVICE_KINDS, found, epoch=lease.epoch, now=now)
         state.objects = found
+
+
+def refresh_runtime_classes(cluster: Cluster, lease: LeaseContext, *, now: datetime) -> None:
+    """Record the runtime classes; only differences are written. Raises LeaseLost."""
+    facet, state = lease.backend.runtime_classes, lease.state
+    found = facet.list_runtime_classes() if facet else ()
+    if found is not state.runtime_classes:
+        services.observe_objects(cluster, RUNTIME_KINDS, found, epoch=lease.epoch, now=now)
+        state.runtime_classes = found

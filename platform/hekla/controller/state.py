@@ -83,6 +83,8 @@ class ReconcilerState:
       `has_removed_others`: objects of tenants without jobs were removed.
     - `usage`: by name, the mean usage of nodes, and what was last stored of it.
     - `objects`: the devices and claims last recorded; `needs_devices`: whether the policy needs them.
+    - `budgets`: the disruption budgets last recorded; `needs_budgets`: whether the policy reads them.
+    - `runtime_classes`: those last recorded.
     - `start_delays`: by row, jobs with pods that the cluster refused at their last start.
     """
 
@@ -98,6 +100,9 @@ class ReconcilerState:
     has_removed_others: bool = False
     objects: object = None
     needs_devices: bool = False
+    budgets: object = None
+    needs_budgets: bool = False
+    runtime_classes: object = None
     start_delays: dict[int, StartDelay] = field(default_factory=dict)
     displayed_queues: DisplayedQueueState = field(default_factory=DisplayedQueueState)
     usage: dict[str, UsageMean] = field(default_factory=dict)

@@ -1,7 +1,9 @@
-"""Objects of a cluster that the engine reads as they are: devices, and claims to them.
+"""Objects of a cluster that the engine reads as they are: devices, claims to them, disruption
+budgets, and runtime classes.
 
 A cluster stores each of them, cut down to what the engine reads, in the form of a Kubernetes object. The namespace in
-its metadata is the short name of the tenant to whose pods it belongs; empty if it belongs to all tenants.
+its metadata is the short name of the tenant to whose pods it belongs; empty if it belongs to all tenants. For external
+pods it is `external_scope`.
 """
 
 import hashlib
@@ -25,6 +27,8 @@ class ObjectKind(StrEnum):
     DEVICE_CLASS = "DeviceClass"
     RESOURCE_CLAIM = "ResourceClaim"
     RESOURCE_CLAIM_TEMPLATE = "ResourceClaimTemplate"
+    DISRUPTION_BUDGET = "PodDisruptionBudget"
+    RUNTIME_CLASS = "RuntimeClass"
 
 
 DEVICE_KINDS = (
@@ -33,6 +37,8 @@ DEVICE_KINDS = (
     ObjectKind.RESOURCE_CLAIM,
     ObjectKind.RESOURCE_CLAIM_TEMPLATE,
 )
+BUDGET_KINDS = (ObjectKind.DISRUPTION_BUDGET,)
+RUNTIME_KINDS = (ObjectKind.RUNTIME_CLASS,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,11 @@ class ObjectFacts:
         if len(text) > MAX_BODY_BYTES or len(name) > MAX_NAME or "\\u0000" in text:
             raise ValueError("it is too large, or contains a zero byte")
         return cls(kind, name, body, hashlib.sha256(text.encode()).hexdigest()[:32])
+
+
+def external_scope(namespace: str) -> str:
+    """The namespace, in the metadata, of objects for the external pods of a namespace of the cluster."""
+    return f"external:{namespace}"
 
 
 def template_name(namespace: str, name: str) -> str:

@@ -16,6 +16,7 @@ from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.event_log import selectors as event_log
+from hekla.apps.external_pods import selectors as external_pods
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_fault, spec_of
 from hekla.apps.jobs.models import Job, Pod
@@ -26,8 +27,10 @@ from hekla.engine import model
 from hekla.engine.devices import Devices
 from hekla.scheduling import snapshot, topology
 from hekla.scheduling.devices import NO_DEVICES, DeviceCache, with_own_claims
+from hekla.scheduling.disruption_budgets import BudgetCache
 from hekla.scheduling.job_faults import SPEC, JobFaults
 from hekla.scheduling.node_usage import UsageCache
+from hekla.scheduling.runtime_classes import RuntimeClassCache
 from hekla.scheduling.snapshot import Snapshot
 
 _ALL_EVERY = timedelta(minutes=5)
@@ -80,6 +83,11 @@ class ClusterCache:
     _last_devices: Devices = NO_DEVICES
     _claiming: set[int] = field(default_factory=set)
     """The jobs whose pods claim devices."""
+    _budgets: BudgetCache = field(default_factory=BudgetCache)
+    _has_old_budgets: bool = True
+    """Whether the budgets must be read again."""
+    _runtimes: RuntimeClassCache = field(default_factory=RuntimeClassCache)
+    _has_old_runtimes: bool = True
     _cluster: Cluster | None = None
     _invalid: set[int] = field(default_factory=set)
     _dirty: set[int] = field(default_factory=set)
@@ -97,11 +105,13 @@ class ClusterCache:
         number, self._cluster = event_log.last_number(), cluster
         self._invalid.update(self.faults.release_due(now))
         uids = None if self._is_old(now) else self._changed(cluster, number)
+        self._refresh_runtimes(cluster, is_everything_read=uids is None)
         if uids is None:
             found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
             self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
             self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
             self._snapshot = self._nodes_snapshot = self._devices_snapshot = None
+            self._has_old_budgets = True
             self._claiming &= self._entries.keys()
             self.usage.invalidate()
             self._read(found, nominated, now)
@@ -170,7 +180,16 @@ class ClusterCache:
             return None
         if f"cluster:{cluster.pk}" in subjects:
             self._nodes_snapshot = self._devices_snapshot = None
+            self._has_old_budgets = self._has_old_runtimes = True
         return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
+
+    def _refresh_runtimes(self, cluster: Cluster, *, is_everything_read: bool) -> None:
+        """Read the runtime classes if they may have changed; then the jobs that name one are read again."""
+        if not (self._has_old_runtimes or is_everything_read):
+            return
+        self._has_old_runtimes = False
+        if self._runtimes.read(cluster.pk):
+            self._invalid.update(pk for pk, entry in self._entries.items() if _names_runtime_class(entry.job))
 
     def _with_other_nodes(self, nominated: Mapping[str, str]) -> set[str]:
         """The uids of the jobs whose nominated nodes changed."""
@@ -199,6 +218,8 @@ class ClusterCache:
         pods: dict[int, list[Pod]] = {job.pk: [] for job in found}
         for pod in jobs.pods_of(list(pods)) if pods else ():
             pods[pod.job_id].append(pod)
+        if external := [job for job in found if job.is_external]:
+            external_pods.attach_objects(external, [pod for job in external for pod in pods[job.pk]])
         for job in found:
             self._dirty.add(job.pk)
             own = [pod for pod in pods[job.pk] if not (job.is_final and pod.is_final)]
@@ -220,7 +241,7 @@ class ClusterCache:
             self._devices_snapshot = None
         before, job_info = self._entries.get(job.pk), self._job_info(job, pods, nominated, now)
         is_held = job_info is None
-        job_info = job_info or snapshot.held_job(job, pods)
+        job_info = job_info or snapshot.held_job(job, pods, self._runtimes.by_name)
         job_info = before.job_info if before is not None and before.job_info == job_info else job_info
         by_attempt = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
         is_ordered = any(pod.stopping or pod.phase == PodPhase.BOUND for pod in pods)
@@ -237,7 +258,8 @@ class ClusterCache:
         if fault := spec_fault(job):
             self.faults.add(job, SPEC, fault, now)
             return None
-        return self.faults.attempt(job, "snapshot", lambda: snapshot.job(job, pods, nominated), now)
+        runtimes = self._runtimes.by_name
+        return self.faults.attempt(job, "snapshot", lambda: snapshot.job(job, pods, nominated, runtimes), now)
 
     def snapshot(self, cluster: Cluster) -> Snapshot:
         """The engine's input; the very same object as before if nothing changed."""
@@ -248,7 +270,8 @@ class ClusterCache:
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
         bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
         devices = self._devices_of(cluster)
-        around = (nodes, hypernodes, known, bounds, devices)
+        budgets = self._budgets_of(cluster)
+        around = (nodes, hypernodes, known, bounds, devices, budgets)
         if self._snapshot is None or _around(self._snapshot.state) != around:
             job_info = tuple(entry.job_info for entry in self._entries.values())
             self._snapshot = Snapshot(
@@ -260,6 +283,7 @@ class ClusterCache:
                     jobs=job_info,
                     last_shuffle_at=_last_shuffle_at(cluster),
                     tenant_quotas=bounds,
+                    budgets=budgets,
                 ),
                 {
                     str(pk): entry.job
@@ -267,6 +291,7 @@ class ClusterCache:
                     if not (entry.job.is_final or entry.is_held)
                 },
                 [entry.pods for entry in self._entries.values()],
+                self._runtimes.by_name,
             )
         return self._snapshot
 
@@ -279,6 +304,13 @@ class ClusterCache:
             found = with_own_claims(self._devices.reported, jobs_with_pods)
             self._devices_snapshot = self._last_devices = found if found != self._last_devices else self._last_devices
         return self._devices_snapshot
+
+    def _budgets_of(self, cluster: Cluster) -> tuple[model.DisruptionBudget, ...]:
+        if self._has_old_budgets:
+            self._budgets.read(cluster)
+            self._has_old_budgets = False
+        jobs_with_pods = ((entry.job, entry.pods) for entry in self._entries.values() if not entry.is_held)
+        return self._budgets.budgets(cluster, jobs_with_pods)
 
     def _hypernodes_of(self, cluster: Cluster, nodes: tuple[model.NodeSpec, ...]) -> tuple[model.HyperNode, ...]:
         """The hypernodes; the very same object as before if they are unchanged."""
@@ -333,7 +365,11 @@ def _last_shuffle_at(cluster: Cluster) -> float | None:
 
 def _around(state: model.ClusterState) -> tuple[object, ...]:
     """Everything in the state but the jobs."""
-    return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas, state.devices
+    return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas, state.devices, state.budgets
+
+
+def _names_runtime_class(job: Job) -> bool:
+    return not spec_fault(job) and any(task.runtime_class for task in spec_of(job).tasks)
 
 
 def _is_due(job: Job, now: datetime) -> bool:

@@ -16,6 +16,7 @@ from hekla.backends.base import PodKey
 from hekla.domain.cluster_objects import DEVICE_KINDS, ObjectKind, claim_name, template_name
 from hekla.engine import device_objects
 from hekla.engine.devices import DeviceClaim, Devices
+from hekla.scheduling import external_pods
 
 Object = Mapping[str, Any]
 _CLAIM = ObjectKind.RESOURCE_CLAIM
@@ -67,8 +68,9 @@ def own_claims(job: Job, pod: Pod) -> Iterator[tuple[str, str]]:
     for one in spec_of(job).task(pod.task).resource_claims:
         if one.resource_claim_template_name:
             key = PodKey(job.uid.hex, pod.task, pod.index, pod.attempt)
+            name = pod.external.name if job.is_external else key.name
             namespace = _namespace(job)
-            yield claim_name(namespace, key.name, one.name), template_name(namespace, one.resource_claim_template_name)
+            yield claim_name(namespace, name, one.name), template_name(namespace, one.resource_claim_template_name)
 
 
 def with_own_claims(reported: Devices, jobs: Iterable[tuple[Job, Iterable[Pod]]]) -> Devices:
@@ -83,4 +85,6 @@ def with_own_claims(reported: Devices, jobs: Iterable[tuple[Job, Iterable[Pod]]]
 
 
 def _namespace(job: Job) -> str:
+    if job.is_external:
+        return external_pods.object_scope(job)
     return job.tenant.slug if job.cluster.separates_tenants else ""

@@ -50,6 +50,7 @@ FROM_BACKENDS = frozenset(
         Input.HYPERNODES,
         Input.NUMA_CELLS,
         Input.DEVICES,
+        Input.BUDGETS,
     }
 )
 """What the snapshot passes on from the reports of backends."""

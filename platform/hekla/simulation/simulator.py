@@ -198,7 +198,7 @@ class Simulator:
         """A job with these pods, whose claims exist from now on."""
         if spec_of(row).claims_devices:
             self._devices = with_own_claims(self._devices, [(row, pods)])
-        return snapshot.job(row, pods, {})
+        return snapshot.job(row, pods, {}, self._initial.runtimes)
 
     def _pods(self, row: Job) -> list[Pod]:
         """The pods that the controller would create."""

@@ -89,6 +89,7 @@ def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPl
     cluster.start(order, at=cluster.reopen())
     backend.logs(order.key, offset=0, limit=100)
     backend.budgets.protected([order.key], heartbeat=lambda: None)
+    backend.budgets.list_budgets({"lab"})
     cluster.stop(other.key, reason="Enough")
     cluster.ended(other.key)
     backend.forget([other.key])

@@ -5,14 +5,22 @@ Claims are reported under the tenant that may use them. Claims of others count t
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, Api, ApiError, Json
-from hekla.backends.kubernetes.layout import NamespaceLayout
+from hekla.backends.kubernetes.layout import NamespaceLayout, Scopes
 from hekla.backends.kubernetes.object_store import ObjectStore, StoredObject
-from hekla.domain.cluster_objects import MAX_OBJECTS, ObjectFacts, ObjectKind, claim_name, foreign_name, template_name
+from hekla.domain.cluster_objects import (
+    MAX_OBJECTS,
+    ObjectFacts,
+    ObjectKind,
+    claim_name,
+    external_scope,
+    foreign_name,
+    template_name,
+)
 from hekla.engine import device_objects
 
 log = logging.getLogger(__name__)
@@ -22,15 +30,16 @@ _VERSIONS = ("v1", "v1beta2", "v1beta1")
 _ABSENCE_VALID_SECONDS = 60.0
 _MADE_FOR = "resource.kubernetes.io/pod-claim-name"
 """The annotation of a claim that was made from a template: the name that the pod gives it."""
-Scopes = Mapping[str, str]
-"""The short name of the tenant of each namespace of ours; empty for one that all tenants share."""
 
 
 class DeviceStore:
     """The objects of one cluster. Implements `base.ClusterObjects`."""
 
-    def __init__(self, api: Api, layout: NamespaceLayout, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, api: Api, layout: NamespaceLayout, wake: Callable[[], None], external: Collection[str] = ()
+    ) -> None:
         self._api, self._layout, self._wake = api, layout, wake
+        self._external = {name: external_scope(name) for name in external}
         self._stores: dict[ObjectKind, ObjectStore] = {}
         self._absent_until = float("-inf")
         self._facts: dict[tuple[ObjectKind, str, str, int], ObjectFacts | None] = {}
@@ -42,7 +51,7 @@ class DeviceStore:
         """From the watches; none in a cluster without such objects, or without the right to read them."""
         if not self._follow_if_possible():
             return ()
-        scopes = {self._layout.namespace_of(slug): slug if self._layout.per_tenant else "" for slug in tenants}
+        scopes = self._layout.scopes(tenants) | self._external
         basis = [(kind, store, store.changes) for kind, store in self._stores.items()], scopes
         if basis != self._listed[0]:
             self._listed = basis, tuple(self._read_all(scopes))
