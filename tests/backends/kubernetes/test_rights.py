@@ -70,7 +70,7 @@ def add_device(plane: ControlPlane, namespace: str) -> None:
 
 @pytest.mark.kubernetes
 def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPlane, topology_kinds: None) -> None:
-    cluster = make_cluster("kubernetes-tenants", {"devices": True})
+    cluster = make_cluster("kubernetes-tenants", {"devices": True, "runtime_classes": ["any"]})
     space, backend = namespace_of(cluster, "lab"), cluster.backend
     apply(cluster, "lab", cpu="4")
     apply(cluster, "lab", cpu="3")
@@ -90,6 +90,7 @@ def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPl
     backend.logs(order.key, offset=0, limit=100)
     backend.budgets.protected([order.key], heartbeat=lambda: None)
     backend.budgets.list_budgets({"lab"})
+    backend.runtime_classes.list_runtime_classes()
     cluster.stop(other.key, reason="Enough")
     cluster.ended(other.key)
     backend.forget([other.key])

@@ -75,7 +75,7 @@ REQUIRED = (
     *(ClusterPermission(verb, "pods") for verb in _ON_PODS),
     ClusterPermission("create", "pods/binding"),
     ClusterPermission("create", "pods/eviction"),
-    ClusterPermission("list", "poddisruptionbudgets", group="policy"),
+    *(ClusterPermission(verb, "poddisruptionbudgets", group="policy") for verb in ("list", "watch")),
     ClusterPermission("get", "pods/log"),
     *(
         ClusterPermission(verb, kind, group=api_group(kind))
@@ -119,8 +119,6 @@ _FOR_PRIORITIES = tuple(
     ClusterPermission(verb, "priorityclasses", everywhere=True, group="scheduling.k8s.io") for verb in ("create", "get")
 )
 
-_WATCH_BUDGETS = ClusterPermission("watch", "poddisruptionbudgets", group="policy")
-
 _FOR_PORTS = (ClusterPermission("create", INGRESSES, group=api_group(INGRESSES)),)
 
 
@@ -161,7 +159,7 @@ def required_permissions(config: KubernetesConfig) -> tuple[ClusterPermission, .
     """All permissions for a cluster with this configuration, except those that Hekla grants to itself."""
     if config.scheduler == "volcano":
         return REQUIRED_WITH_VOLCANO
-    more = (_WATCH_BUDGETS,) if config.namespaces == "shared" else _for_tenants(config.tenant_role)
+    more = () if config.namespaces == "shared" else _for_tenants(config.tenant_role)
     priorities = _FOR_PRIORITIES if config.priority_classes else ()
     devices = (*DEVICES, *(_FOR_CLAIMS if config.namespaces == "shared" else ())) if config.devices else ()
     return (*REQUIRED, *more, *priorities, *devices, *(_FOR_PORTS if config.ingress else ()))

@@ -63,7 +63,7 @@ class NodeChanged(Event):
 
 
 class ClusterObjectsChanged(Event):
-    """Objects of a cluster that the scheduler reads were added, changed or removed: devices, claims, budgets."""
+    """Objects of a cluster that the scheduler reads were added, changed or removed: devices, claims, and so on."""
 
     kinds: Annotated[tuple[Name, ...], Field(max_length=16)]
 
