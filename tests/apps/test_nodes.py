@@ -70,6 +70,17 @@ def test_row_of_an_earlier_version_has_no_taints(people: People) -> None:
     assert Node.objects.get(name="old").facts == NodeFacts("old", {}, {})
 
 
+@pytest.mark.parametrize("prefix", ["topology", "failure-domain.beta"])
+def test_page_and_rest_show_zone_and_region(tainted: People, as_, prefix: str) -> None:
+    found = {f"{prefix}.kubernetes.io/zone": "north-1", f"{prefix}.kubernetes.io/region": "north"}
+    observe(tainted, replace(BEFORE, labels=found))
+    page = as_(tainted.ada).get(reverse("clusters:nodes")).content.decode()
+    assert "zone north-1" in page
+    assert "region north" in page
+    (node,) = as_(tainted.ada).get(reverse("api:v1:nodes")).json()
+    assert (node["zone"], node["region"]) == ("north-1", "north")
+
+
 def test_page_shows_taints(tainted: People, as_) -> None:
     page = as_(tainted.ada).get(reverse("clusters:nodes")).content.decode()
     assert "<code>gpu=yes:NoSchedule</code>" in page

@@ -33,7 +33,7 @@ __all__ = ["ada"]
 POLICY = "actions: allocate, shuffle\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n- plugins: [%s]\n"
 EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extender.predicateVerb: filter}}"
 REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
-WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
+WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota")
 MOST_QUERIES = 10
 FOUR_CPUS, NO_CPU = Resources.parse({"cpu": 4}), Resources.parse({"cpu": 0})
 VOLUME_CLAIM = {"metadata": {"namespace": "", "name": "data"}, "spec": {"storageClassName": "local"}}
@@ -305,10 +305,12 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
     usage = {"at": NOON, "cpu": 20, "memory": 30, "whole_cpu": 8000, "whole_memory": 2**34}
     NodeUsageRow.objects.create(node=Node.objects.get(), **usage)
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
+    budget = {"metadata": {"namespace": "", "name": "b"}, "spec": {"selector": {}, "minAvailable": 1}}
     for kind, digest, body in (
         ("ResourceClaimTemplate", "1", TEMPLATE),
         ("PersistentVolumeClaim", "2", VOLUME_CLAIM),
         ("StorageClass", "3", {"metadata": {"name": "disks"}, "provisioner": "disks.test"}),
+        ("PodDisruptionBudget", "4", budget),
     ):
         ClusterObject.objects.create(cluster=people.cluster, kind=kind, name=kind, digest=digest, body=body)
     Queue.objects.update(required_node_groups=["a100"], hierarchy="root/vision")
@@ -337,6 +339,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         == ["local", "disks/"],
         Input.POD_LIMITS: placed.limits == placed.request,
         Input.NUMA_CELLS: node.numa == Numa("restricted", "static", (NumaCell(FOUR_CPUS, NO_CPU),)),
+        Input.BUDGETS: [one.pods for one in state.budgets] == [{placed.uid}],
         Input.NODE_LABELS: node.labels == {"zone": "a"},
         Input.NODE_TAINTS: [one.key for one in node.taints] == ["gpu"],
         Input.NODE_ANNOTATIONS: node.annotations == {"hekla.io/cached-datasets": "faces"},

@@ -78,7 +78,7 @@ def test_class_that_never_preempts(people: People) -> None:
     create_class("patient", 100, never_preempts=True)
     job = people.submit(priority_class="patient")
     pod = Pod(pk=1, job=job, task="main", index=0, attempt=1, version=1, created_at=clock.now())
-    job_info = snapshot.job(job, [pod], {})
+    job_info = snapshot.job(job, [pod], {}, {})
     assert (job_info.priority, job_info.pods[0].never_preempts) == (100, True)
     assert not people.submit("plain").never_preempts
 

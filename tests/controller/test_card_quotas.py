@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 from tests.controller.conftest import World, operated
 from tests.controller.test_queue_settings import edit, running, use
 
+from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
@@ -43,12 +44,22 @@ def two_models(transactional_db: None, settings, tmp_path) -> Iterator[World]:
         yield world
 
 
-def submit(world: World, name: str, queue: str = "default", pods: int = 1, models: str = "") -> Job:
+def submit(
+    world: World,
+    name: str,
+    queue: str = "default",
+    pods: int = 1,
+    models: str = "",
+    *,
+    priority: int = 0,
+    least: int | None = None,
+) -> Job:
     """A job with one GPU for each pod."""
     resources = {"cpu": "1", "nvidia.com/gpu": "1"}
     task = {"name": "main", "command": ["x"], "resources": resources, "env": {"HEKLA_SIM_SECONDS": "1e7"}}
     notes = {"volcano.sh/card.name": models} if models else {}
     fields = {"name": name, "queue": queue, "tasks": [task | {"replicas": pods}], "annotations": notes}
+    fields |= {"priority": priority, "min_available": least or pods}
     spec = JobSpec.parse(fields)
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
@@ -83,6 +94,23 @@ def test_queue_holds_its_cards_of_each_model_and_the_job_page_says_why(two_model
     edit(two_models, "default", card_quota={"NVIDIA-A100": 4, "NVIDIA-H100": 1})
     two_models.reconcile_until(lambda: running().total() == 5)
     assert on_nodes() == {"node-a": 4, "node-h": 1}
+
+
+def test_preemption_frees_the_limit_of_the_queue(two_models: World) -> None:
+    """Cards are idle on the node; the limit of the queue is not."""
+    policy = """\
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: capacity-card}]
+"""
+    clusters.set_policy(two_models.cluster, policy, note="", by=None, actor=PLATFORM, now=clock.now())
+    edit(two_models, "default", card_quota={"NVIDIA-A100": 2})
+    submit(two_models, "low", pods=2, least=1)
+    two_models.reconcile_until(lambda: on_nodes() == {"node-a": 2})
+    high = submit(two_models, "high", priority=9)
+    two_models.reconcile_until(lambda: Pod.objects.filter(job=high, phase="running").exists())
+    assert on_nodes() == {"node-a": 2}
 
 
 def test_queue_of_a_manifest(two_models: World) -> None:

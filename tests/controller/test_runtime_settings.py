@@ -22,6 +22,7 @@ from hekla.controller.controllers import controllers
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
+from hekla.pages.jobs import pod_context
 from hekla.scheduling.cache import read_snapshot
 
 __all__ = ["found"]
@@ -209,3 +210,53 @@ def test_local_cluster_refuses_by_name_what_it_cannot_do(world: World, fields: d
     assert pod.reason == "StartRefused"
     assert message in pod.message
     controllers.reconcile(world.cluster)
+
+
+@pytest.mark.kubernetes
+@pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
+def test_overhead_and_nodes_of_a_runtime_class_count(
+    world: World, alice: APIClient, small_cluster: ControlPlane
+) -> None:
+    """On four CPUs there is room for one pod of one CPU and an overhead of two; its node needs the label."""
+    heavy = "hekla-test-heavy"
+    config = world.cluster.config
+    own_labels = config["node_labels"]
+    body = {"metadata": {"name": heavy}, "handler": "runc", "overhead": {"podFixed": {"cpu": "2"}}}
+    small_cluster.request("POST", RUNTIME_CLASSES, body | {"scheduling": {"nodeSelector": own_labels}})
+    try:
+        clusters.change(
+            world.cluster, {"config": {**config, "runtime_classes": [heavy]}}, actor=PLATFORM, now=clock.now()
+        )
+        one, two = (submit(world, spec(name, cpu="1", runtime_class=heavy)) for name in ("one", "two"))
+        world.reconcile_until(lambda: Pod.objects.filter(phase="running").exists())
+        world.reconcile_until(lambda: bool(Job.objects.filter(waiting__0__nodes__has_key="insufficient cpu")))
+        (waits,) = Job.objects.exclude(waiting=[])
+        assert waits.waiting[0]["need"]["cpu"] == "3"
+        running = Pod.objects.get(phase="running")
+        assert running.job_id in (one.pk, two.pk)
+        (node,) = alice.get("/api/v1/nodes").json()
+        assert node["used"]["cpu"] == "3"
+        made = small_cluster.request("GET", f"/api/v1/namespaces/{config['namespace']}/pods")["items"]
+        assert [pod["spec"]["overhead"] for pod in made] == [{"cpu": "2"}]
+        assert pod_context.page(running, now=clock.now())["overhead"] == "2 CPU"
+    finally:
+        small_cluster.request("DELETE", f"{RUNTIME_CLASSES}/{heavy}")
+
+
+def test_changed_overhead_of_a_simulated_runtime_class_counts(found: WorldFactory) -> None:
+    world = found({"cpu": "4"})
+    one = submit(world, spec("one", cpu="1", runtime_class="kata"))
+    settle(world)
+    (group,) = read_snapshot(world.cluster, now=clock.now()).state.jobs
+    assert group.pods[0].request["cpu"] == 1000
+    config = {**world.cluster.config, "runtime_classes": {"kata": {"cpu": "2"}}}
+    clusters.change(world.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
+    world.cluster.refresh_from_db()
+    settle(world)
+    two = submit(world, spec("two", cpu="2"))
+    settle(world)
+    assert (len(nodes(one)), nodes(two)) == (1, [])
+    assert Job.objects.get(pk=two.pk).waiting
+    clusters.change(world.cluster, {"config": {**config, "runtime_classes": {}}}, actor=PLATFORM, now=clock.now())
+    settle(world)
+    assert len(nodes(two)) == 1

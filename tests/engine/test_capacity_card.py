@@ -134,3 +134,47 @@ def test_job_takes_its_next_model_when_the_first_is_at_the_limit() -> None:
 
 def test_pods_without_cards_are_not_limited() -> None:
     assert len(decide(NODES, [job("plain", 3)], [queue("{}")], POLICY).binds) == 3
+
+
+PREEMPTING = parse(
+    "actions: 'enqueue, allocate, preempt, reclaim'\n"
+    "tiers: [{plugins: [{name: priority}, {name: gang}]}, {plugins: [{name: predicates}, {name: capacity-card}]}]"
+)
+
+
+def low(name: str, at: str, queue_name: str = "q", resource: str = GPU) -> PodGroupSpec:
+    """A running job of one pod that may be evicted."""
+    return replace(asking(running(name, 1, at, minimum=0), resource), queue=queue_name)
+
+
+@pytest.mark.parametrize("compatibility", ["hekla", "volcano"])
+def test_preemption_frees_the_cards_of_a_limit(compatibility: str) -> None:
+    """Cards are idle on both nodes; the limit of the queue is used up on the first."""
+    policy = replace(PREEMPTING, compatibility=compatibility)
+    jobs = [low("old", "a"), asking(job("new", priority=9))]
+    decisions = decide(NODES, jobs, [queue('{"NVIDIA-A100": 1}')], policy)
+    assert [eviction.pod for eviction in decisions.evictions] == ["old/0"]
+    assert decisions.nominated == {"new/0": "a"}
+
+
+@pytest.mark.parametrize(
+    ("old", "quota"),
+    [
+        (low("old", "a"), '{"NVIDIA-H100": 0}'),  # no limit allows the pod
+        (low("old", "a", "other"), '{"NVIDIA-A100": 0}'),
+        (low("old", "a", "other"), '{"NVIDIA-A100": 1}'),  # the limit is not used up
+        (low("old", "cpu", resource="cpu"), '{"NVIDIA-A100": 0}'),
+    ],
+)
+def test_no_pod_is_evicted_if_that_frees_no_card_of_the_limit(old: PodGroupSpec, quota: str) -> None:
+    jobs = [old, asking(job("new", priority=9))]
+    decisions = decide(NODES, jobs, [queue(quota), QueueSpec("other")], PREEMPTING)
+    assert not decisions.evictions
+
+
+def test_limit_of_a_parent_is_freed_by_its_own_queue_only() -> None:
+    """Evictions by reclaim in other queues help no limit of the own queue."""
+    queues = [queue('{"NVIDIA-A100": 1}'), QueueSpec("other")]
+    held = [low("mine", "a"), low("theirs", "a", "other")]
+    decisions = decide(NODES, [*held, asking(job("new"))], queues, PREEMPTING)
+    assert not decisions.evictions

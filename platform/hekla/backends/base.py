@@ -319,6 +319,14 @@ class NodeMeter(Protocol):
 class DisruptionBudgets(Protocol):
     """Limits how many pods may be disrupted at once."""
 
+    def list_budgets(self, tenants: Collection[str]) -> Sequence[ObjectFacts]:
+        """All budgets for pods of these tenants, named by their short names; the very same object as before if none has
+        changed.
+
+        The spec has a selector. Either the status says how many disruptions are allowed, or the spec has
+        `minAvailable` or `maxUnavailable`.
+        """
+
     def protected(self, keys: Sequence[PodKey], *, heartbeat: Callable[[], None]) -> Mapping[PodKey, str]:
         """The pods among these that a budget protects now, with the server's message.
 
@@ -333,6 +341,13 @@ class ClusterObjects(Protocol):
         """All of them that matter to jobs of these tenants, named by their short names; the very same object as before
         if none has changed.
         """
+
+
+class RuntimeClasses(Protocol):
+    """Runtime classes that jobs may name."""
+
+    def list_runtime_classes(self) -> Sequence[ObjectFacts]:
+        """All of them, as `domain.runtime_classes` reads them; the very same object as before if none has changed."""
 
 
 class Backend(ABC):
@@ -389,6 +404,11 @@ class Backend(ABC):
     @property
     def storage(self) -> ClusterObjects | None:
         """Volumes of the cluster, and claims to them. It is asked once a job mounts a claim."""
+        return None
+
+    @property
+    def runtime_classes(self) -> RuntimeClasses | None:
+        """Runtime classes that jobs may name."""
         return None
 
     @property

@@ -14,7 +14,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_nodes(choice: ServerOptions, as_json: bool) -> None:
-    """List the nodes with their capacity, allocation, measured usage and taints."""
+    """List the nodes with their zone, capacity, allocation, measured usage and taints."""
     found = client_of(choice).nodes()
     if as_json:
         output.as_json(found)
@@ -23,6 +23,7 @@ def list_nodes(choice: ServerOptions, as_json: bool) -> None:
         (
             node["name"],
             f"{node['cluster']} (simulated)" if node["is_simulated"] else node["cluster"],
+            strip_control_codes(node.get("zone", "")),
             _state(node["is_ready"], node["is_cordoned"]),
             output.amounts(node["allocatable"]),
             output.amounts(node["used"]),
@@ -33,7 +34,9 @@ def list_nodes(choice: ServerOptions, as_json: bool) -> None:
         for node in found
     ]
     output.table(
-        ("NAME", "CLUSTER", "STATE", "CAPACITY", "ALLOCATED", "MEASURED", "TAINTS", "MESSAGE"), rows, "No nodes."
+        ("NAME", "CLUSTER", "ZONE", "STATE", "CAPACITY", "ALLOCATED", "MEASURED", "TAINTS", "MESSAGE"),
+        rows,
+        "No nodes.",
     )
 
 

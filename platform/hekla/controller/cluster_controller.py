@@ -179,6 +179,7 @@ class ClusterController:
         if self._nodes.is_due(now) or self._nodes_of is not lease.backend:
             nodes.refresh(cluster, epoch, lease.backend, self.state.nodes, now=now)
             self.state.needs_devices = cluster_objects.policy_needs_devices(cluster)
+            self.state.needs_budgets = disruption_budgets.policy_reads_budgets(cluster)
             self._nodes.done_at, self._nodes_of = now, lease.backend
         self._measure_nodes(lease, now)
         # 3. If the cluster has its own scheduler, follow its jobs: there is nothing to decide.
@@ -188,9 +189,11 @@ class ClusterController:
             self._measure(lease, partial(jobs.unfinished_pods, cluster.pk), partial(jobs.unfinished, cluster.pk), now)
             self._collect_garbage(lease, now)
             return
+        cluster_objects.refresh_runtime_classes(cluster, lease, now=now)
         # 4. Read the rows. A new leader places pending pods before it observes a hundred thousand pods.
         self.cache.refresh(cluster, self.state.nominated, now=now)
         cluster_objects.refresh(cluster, lease, self.cache, now=now)
+        disruption_budgets.refresh(cluster, lease, self.cache, now=now)
         if self.state.cursor is None:
             self._schedule(cluster, lease, has_observed=False)
         # 5. Observe our pods, and measure their usage.

@@ -9,19 +9,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Pod
 from hekla.controller import external_pods
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.observations import key_of
 from hekla.controller.state import ProtectedPod, ReconcilerState
+from hekla.domain.cluster_objects import BUDGET_KINDS
 from hekla.engine import model
 from hekla.engine.decisions import Decisions
+from hekla.engine.plugins import pdb
+from hekla.scheduling import policies
+from hekla.scheduling.cache import ClusterCache
 from hekla.scheduling.snapshot import Snapshot
 
 SPARED_SECONDS = 60.0
 _REPORTED_FOR_SECONDS = 3600.0
 """After this time, the event log reports a protected pod again."""
+
+
+def policy_reads_budgets(cluster: Cluster) -> bool:
+    """Whether the policy chooses victims by budgets. Without that, they are only checked before evictions."""
+    return any(option.name == pdb.NAME for tier in policies.in_force(cluster).tiers for option in tier)
+
+
+def refresh(cluster: Cluster, lease: LeaseContext, cache: ClusterCache, *, now: datetime) -> None:
+    """Record the budgets if the policy reads them; only differences are written. Raises LeaseLost."""
+    facet, state = lease.backend.budgets, lease.state
+    if facet is None or not state.needs_budgets:
+        return
+    found = facet.list_budgets(frozenset(cache.tenants().values()))
+    if found is not state.budgets:
+        clusters.observe_objects(cluster, BUDGET_KINDS, found, epoch=lease.epoch, now=now)
+        state.budgets = found
 
 
 def protects_victims(lease: LeaseContext, snapshot: Snapshot, decisions: Decisions, *, now: datetime) -> bool:

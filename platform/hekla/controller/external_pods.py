@@ -151,13 +151,28 @@ def _gathered(ref: GroupRef, look: ExternalObservation) -> ObservedGroup:
     pods = tuple(look.pods.get(ref, ()))
     queue = next((pod.queue for pod in pods if pod.queue), "")
     if (new := look.new.get(ref)) and not pods:
-        return ObservedGroup(ref, (), minimum=new.minimum, queue=new.queue, request=new.request, expects_pods=True)
+        return ObservedGroup(
+            ref,
+            (),
+            minimum=new.minimum,
+            queue=new.queue,
+            request=new.request,
+            expects_pods=True,
+            policy=new.policy,
+        )
     if ref.kind is not GroupKind.POD_GROUP or look.groups is None:
         return ObservedGroup(ref, pods, queue=queue)
     group = look.groups.get(ref.namespace, {}).get(ref.name)
     if group is None:
         return ObservedGroup(ref, pods, minimum=0, queue=queue)
-    return ObservedGroup(ref, pods, minimum=group.minimum, queue=group.queue or queue, request=group.request)
+    return ObservedGroup(
+        ref,
+        pods,
+        minimum=group.minimum,
+        queue=group.queue or queue,
+        request=group.request,
+        policy=group.policy,
+    )
 
 
 # Apply the rows

@@ -93,6 +93,8 @@ class ReconcilerState:
     - `usage`: by name, the mean usage of nodes, and what was last stored of it.
     - `devices`, `storage`: the devices and the volumes, with their claims, last recorded. `needs_devices`: whether the
       policy needs devices.
+    - `budgets`: the disruption budgets last recorded; `needs_budgets`: whether the policy reads them.
+    - `runtime_classes`: those last recorded.
     - `start_delays`: by row, jobs with pods that the cluster refused at their last start.
     """
 
@@ -109,6 +111,9 @@ class ReconcilerState:
     devices: object = None
     storage: object = None
     needs_devices: bool = False
+    budgets: object = None
+    needs_budgets: bool = False
+    runtime_classes: object = None
     start_delays: dict[int, StartDelay] = field(default_factory=dict)
     displayed_queues: DisplayedQueueState = field(default_factory=DisplayedQueueState)
     nodes: dict[str, RecordedNode] = field(default_factory=dict)

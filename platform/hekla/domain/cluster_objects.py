@@ -1,7 +1,9 @@
-"""Objects of a cluster that the engine reads as they are: devices and volumes, and claims to them.
+"""Objects of a cluster that the engine reads as they are: devices and volumes, claims to them, disruption budgets, and
+runtime classes.
 
 A cluster stores each of them, cut down to what the engine reads, in the form of a Kubernetes object. The namespace in
-its metadata is the short name of the tenant to whose pods it belongs; empty if it belongs to all tenants.
+its metadata is the short name of the tenant to whose pods it belongs; empty if it belongs to all tenants. For external
+pods it is `external_scope`.
 """
 
 import hashlib
@@ -30,6 +32,8 @@ class ObjectKind(StrEnum):
     STORAGE_CLASS = "StorageClass"
     CSI_NODE = "CSINode"
     VOLUME_ATTACHMENT = "VolumeAttachment"
+    DISRUPTION_BUDGET = "PodDisruptionBudget"
+    RUNTIME_CLASS = "RuntimeClass"
 
 
 DEVICE_KINDS = (
@@ -45,6 +49,8 @@ STORAGE_KINDS = (
     ObjectKind.CSI_NODE,
     ObjectKind.VOLUME_ATTACHMENT,
 )
+BUDGET_KINDS = (ObjectKind.DISRUPTION_BUDGET,)
+RUNTIME_KINDS = (ObjectKind.RUNTIME_CLASS,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,11 @@ class ObjectFacts:
         if len(text) > MAX_BODY_BYTES or len(name) > MAX_NAME or "\\u0000" in text:
             raise ValueError("it is too large, or contains a zero byte")
         return cls(kind, name, body, hashlib.sha256(text.encode()).hexdigest()[:32])
+
+
+def external_scope(namespace: str) -> str:
+    """The namespace, in the metadata, of objects for the external pods of a namespace of the cluster."""
+    return f"external:{namespace}"
 
 
 def template_name(namespace: str, name: str) -> str:

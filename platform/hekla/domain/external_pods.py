@@ -12,13 +12,14 @@ from hekla.domain.jobspec import EXTERNAL, MAX_PRIORITY, JobSpec
 from hekla.domain.lifecycle import FactMessage, JobFacts, PhaseChange, PodFacts, PodRef, fact
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.resources import Resources
+from hekla.domain.runtime_settings import ResourceClaim
 from hekla.domain.task_spec import MAX_REPLICAS, MAX_TASKS
 
 _MAX_NAME, _MAX_ROLE = 36, 18
 _ODD = re.compile(r"[^a-z0-9]+")
 _AS_ITS_POD_SAYS = "as-its-pod-says"
 _DRIVER = "driver"
-_OF_PODS = ("resources", "node_selector", "tolerations", "affinity", "host_ports", "annotations")
+_OF_PODS = ("resources", "node_selector", "tolerations", "affinity", "host_ports", "annotations", "resource_claims")
 """The fields of a task that equal pods share."""
 
 
@@ -58,8 +59,9 @@ class ExternalPod:
     """A pod as the cluster reports it. `uid`: its own; `maker`: the uid of its owner object, if it has one.
 
     `phase`: pending until it has a node. `obstacle`: why we can never place it. `reported_reason`: why it is pending,
-    from its condition. `is_ending`: it is being deleted. `placement`: tolerations, affinity, host ports and
-    annotations for the scheduler, as fields of a task. `application`: the name that people gave to what it is part of.
+    from its condition. `is_ending`: it is being deleted. `placement`: tolerations, affinity, host ports, claims to
+    devices and annotations for the scheduler, as fields of a task. `labels`: the first of them by name.
+    `application`: the name that people gave to what it is part of.
     """
 
     uid: str
@@ -76,6 +78,7 @@ class ExternalPod:
     request: Mapping[str, str] = field(default_factory=dict)
     node_selector: Mapping[str, str] = field(default_factory=dict)
     placement: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0
     never_preempts: bool = False
     queue: str = ""
@@ -86,6 +89,27 @@ class ExternalPod:
     is_ending: bool = False
     obstacle: str = ""
     reported_reason: str = ""
+
+    @property
+    def claims(self) -> list[ResourceClaim]:
+        """Its claims to devices."""
+        return [ResourceClaim.model_validate(one) for one in self.placement.get("resource_claims", ())]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPolicy:
+    """How the pods of a group are placed together, beside their minimum.
+
+    `roles`: the minimum of each role (minTaskMember). `topology`: as a `NetworkTopologySpec`; empty for none.
+    `sub_groups`: the subGroupPolicy, as in the PodGroup.
+    """
+
+    roles: Mapping[str, int] = field(default_factory=dict)
+    topology: Mapping[str, Any] = field(default_factory=dict)
+    sub_groups: Sequence[Mapping[str, Any]] = ()
+
+
+NO_POLICY = GroupPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +122,7 @@ class PodGroup:
     queue: str = ""
     phase: str = ""
     request: Mapping[str, str] = field(default_factory=dict)
+    policy: GroupPolicy = NO_POLICY
 
     @property
     def is_new(self) -> bool:
@@ -146,7 +171,7 @@ class ExternalTasks:
         fields = {"resources": dict(pod.request), "node_selector": dict(pod.node_selector), **pod.placement}
         wanted = {name: value for name, value in fields.items() if value}
         for name, task in self._tasks.items():
-            if _base(name) == pod.role and {key: task[key] for key in _OF_PODS if task.get(key)} == wanted:
+            if base_role(name) == pod.role and {key: task[key] for key in _OF_PODS if task.get(key)} == wanted:
                 return name
         if len(self._tasks) >= MAX_TASKS:
             return None
@@ -168,14 +193,14 @@ class ExternalTasks:
         return [{**task, "replicas": counts[name], "min_available": 0} for name, task in self._tasks.items()]
 
     def _free_name(self, role: str) -> str:
-        same_role = [name for name in self._tasks if _base(name) == role]
+        same_role = [name for name in self._tasks if base_role(name) == role]
         return f"{role}{_AGAIN}{len(same_role) + 1}" if same_role else role
 
 
 _AGAIN = "-v"
 
 
-def _base(name: str) -> str:
+def base_role(name: str) -> str:
     """The role in a task's name: `worker` for `worker-v2`."""
     role, mark, number = name.rpartition(_AGAIN)
     return role if mark and number.isdigit() else name
@@ -218,8 +243,10 @@ def build_spec(
     priority: int,
     minimum: int,
     request: Mapping[str, str],
+    topology: Mapping[str, Any],
 ) -> JobSpec:
     """The job spec of these replicas. `request`: what must be free before the group is admitted; empty: its minimum.
+    `topology`: empty for none.
 
     Raises Invalid if they exceed the limits of a job.
     """
@@ -234,6 +261,7 @@ def build_spec(
         "priority": max(-MAX_PRIORITY, min(MAX_PRIORITY, priority)),
         "min_available": max(1, min(minimum, MAX_REPLICAS)),
         "min_resources": dict(request),
+        "network_topology": dict(topology) or None,
         "tasks": roles.documents(replicas, minimum),
     }
     return JobSpec.parse(document)
@@ -273,7 +301,7 @@ def _end(pods: Collection[PodFacts]) -> JobPhase:
 
     The driver of Spark alone decides: it deletes its executors, or they fail because it has ended.
     """
-    drivers = [pod for pod in pods if _base(pod.task) == _DRIVER]
+    drivers = [pod for pod in pods if base_role(pod.task) == _DRIVER]
     now = _count(drivers or pods)
     if now[PodPhase.FAILED]:
         return JobPhase.FAILED

@@ -265,11 +265,14 @@ class TenantQuota:
 
 @dataclass(frozen=True, slots=True)
 class DisruptionBudget:
-    """How many more of the selected pods may be evicted now."""
+    """How many more of its pods may be evicted now: of those in the namespace that the selector selects, or of `pods`,
+    named by uid.
+    """
 
     namespace: str
     selector: Selector
     allowed: int
+    pods: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,12 +39,14 @@ _NO_SCORES: Vector = np.zeros(0)
 class Refusal(NamedTuple):
     """Refused rows and the reason. `is_unresolvable`: evictions cannot help (UnschedulableAndUnresolvable).
     `is_lasting`: False for a state of the node that passes without a change of the pod or the node's labels.
+    `needs_own_queue`: only evictions of pods of the same queue can help.
     """
 
     mask: Mask
     reason: str
     is_unresolvable: bool = True
     is_lasting: bool = True
+    needs_own_queue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +204,10 @@ class NodeFit:
             *(r for v in self._cluster_predicates for r in v()),
         ]
 
-    def resolvable(self) -> Mask:
-        """Rows without an unresolvable refusal: evictions may help there."""
-        return ~_refused_rows((refusal for refusal in self.refusals() if refusal.is_unresolvable), len(self._table))
+    def resolvable(self, *, in_own_queue: bool) -> Mask:
+        """Rows without an unresolvable refusal: evictions may help there. `in_own_queue`: of pods of the same queue."""
+        hopeless = (one for one in self.refusals() if one.is_unresolvable or (one.needs_own_queue and not in_own_queue))
+        return ~_refused_rows(hopeless, len(self._table))
 
     def fit_error(self, dimensions: Dimensions) -> FitError:
         """Why no node fits; cached until the next change."""

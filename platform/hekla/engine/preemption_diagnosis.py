@@ -122,7 +122,8 @@ class VictimSearch:
         """Counts the victims on the nodes where evictions might make room for the pod."""
         node_fit = session.node_fit(pod)
         node_fit.refresh()
-        curable, listed = node_fit.resolvable(), session.table.state_order
+        curable = node_fit.resolvable(in_own_queue=self.point is ExtensionPoint.PREEMPTABLE)
+        listed = session.table.state_order
         rows, tally = listed[curable[listed]].tolist(), _Tally()
         for row in rows[:MAX_NODES]:
             self._count(session, victim_index, pod, row, tally)

@@ -208,11 +208,12 @@ def _job(key: str, group: Object, priority: int, tasks: Sequence[PodSpec]) -> Po
         pods=tuple(tasks),
         annotations=metadata.get("annotations", {}),
         topology=_topology(spec),
-        sub_groups=tuple(_sub_group(policy) for policy in spec.get("subGroupPolicy", ())),
+        sub_groups=tuple(map(sub_group_policy, spec.get("subGroupPolicy", ()))),
     )
 
 
-def _sub_group(policy: Object) -> SubGroupPolicy:
+def sub_group_policy(policy: Object) -> SubGroupPolicy:
+    """A sub-group policy of a PodGroup."""
     return SubGroupPolicy(
         name=policy["name"],
         keys=tuple(policy.get("matchLabelKeys", ())),

@@ -13,6 +13,7 @@ from itertools import pairwise
 from hekla.apps.clusters import leases
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log import selectors as event_log
+from hekla.apps.external_pods import selectors as external_pods
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_fault, spec_of
 from hekla.apps.jobs.models import Job, Pod
@@ -25,9 +26,11 @@ from hekla.engine.storage import Storage
 from hekla.scheduling import snapshot
 from hekla.scheduling.cluster_objects import ObjectCache
 from hekla.scheduling.devices import NO_DEVICES, device_cache, with_own_claims
+from hekla.scheduling.disruption_budgets import BudgetCache
 from hekla.scheduling.job_faults import SPEC, JobFaults
 from hekla.scheduling.node_cache import NodeCache
 from hekla.scheduling.node_usage import UsageCache
+from hekla.scheduling.runtime_classes import RuntimeClassCache
 from hekla.scheduling.snapshot import Snapshot
 from hekla.scheduling.storage import NO_STORAGE, mounts_claims, storage_cache, with_new_claims
 
@@ -78,6 +81,11 @@ class ClusterCache:
     _last_storage: Storage = NO_STORAGE
     _mounting: set[int] = field(default_factory=set)
     """The jobs that mount claims to volumes."""
+    _budgets: BudgetCache = field(default_factory=BudgetCache)
+    _has_old_budgets: bool = True
+    """Whether the budgets must be read again."""
+    _runtimes: RuntimeClassCache = field(default_factory=RuntimeClassCache)
+    _has_old_runtimes: bool = True
     _cluster: Cluster | None = None
     _invalid: set[int] = field(default_factory=set)
     _dirty: set[int] = field(default_factory=set)
@@ -101,11 +109,13 @@ class ClusterCache:
         number, self._cluster = event_log.last_number(), cluster
         self._invalid.update(self.faults.release_due(now))
         uids = None if is_old else self._changed(cluster, number)
+        self._refresh_runtimes(cluster, is_everything_read=uids is None)
         if uids is None:
             found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
             self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
             self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
             self._snapshot = self._devices_snapshot = self._storage_snapshot = None
+            self._has_old_budgets = True
             self.nodes.invalidate_all()
             self._claiming &= self._entries.keys()
             self._mounting &= self._entries.keys()
@@ -181,8 +191,17 @@ class ClusterCache:
             return None
         if f"cluster:{cluster.pk}" in subjects:
             self._devices_snapshot = self._storage_snapshot = None
+            self._has_old_budgets = self._has_old_runtimes = True
             self.nodes.invalidate()
         return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
+
+    def _refresh_runtimes(self, cluster: Cluster, *, is_everything_read: bool) -> None:
+        """Read the runtime classes if they may have changed; then the jobs that name one are read again."""
+        if not (self._has_old_runtimes or is_everything_read):
+            return
+        self._has_old_runtimes = False
+        if self._runtimes.read(cluster.pk):
+            self._invalid.update(pk for pk, entry in self._entries.items() if _names_runtime_class(entry.job))
 
     def _with_other_nodes(self, nominated: Mapping[str, str]) -> set[str]:
         """The uids of the jobs whose nominated nodes changed."""
@@ -211,6 +230,8 @@ class ClusterCache:
         pods: dict[int, list[Pod]] = {job.pk: [] for job in found}
         for pod in jobs.pods_of(list(pods)) if pods else ():
             pods[pod.job_id].append(pod)
+        if external := [job for job in found if job.is_external]:
+            external_pods.attach_objects(external, [pod for job in external for pod in pods[job.pk]])
         for job in found:
             self._dirty.add(job.pk)
             own = [pod for pod in pods[job.pk] if not (job.is_final and pod.is_final)]
@@ -230,7 +251,7 @@ class ClusterCache:
             self._note_claims(job)
         before, job_info = self._entries.get(job.pk), self._job_info(job, pods, nominated, now)
         is_held = job_info is None
-        job_info = job_info or snapshot.held_job(job, pods)
+        job_info = job_info or snapshot.held_job(job, pods, self._runtimes.by_name)
         job_info = before.job_info if before is not None and before.job_info == job_info else job_info
         by_attempt = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
         is_ordered = any(pod.stopping or pod.phase == PodPhase.BOUND for pod in pods)
@@ -260,7 +281,8 @@ class ClusterCache:
         if fault := spec_fault(job):
             self.faults.add(job, SPEC, fault, now)
             return None
-        return self.faults.attempt(job, "snapshot", lambda: snapshot.job(job, pods, nominated), now)
+        runtimes = self._runtimes.by_name
+        return self.faults.attempt(job, "snapshot", lambda: snapshot.job(job, pods, nominated, runtimes), now)
 
     def snapshot(self, cluster: Cluster) -> Snapshot:
         """The engine's input; the very same object as before if nothing changed."""
@@ -269,7 +291,8 @@ class ClusterCache:
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
         bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
         devices, storage = self._devices_of(cluster), self._storage_of(cluster)
-        around = (nodes, hypernodes, known, bounds, devices, storage)
+        budgets = self._budgets_of(cluster)
+        around = (nodes, hypernodes, known, bounds, devices, storage, budgets)
         if self._snapshot is None or _around(self._snapshot.state) != around:
             job_info = tuple(entry.job_info for entry in self._entries.values())
             self._snapshot = Snapshot(
@@ -282,6 +305,7 @@ class ClusterCache:
                     jobs=job_info,
                     last_shuffle_at=_last_shuffle_at(cluster),
                     tenant_quotas=bounds,
+                    budgets=budgets,
                 ),
                 {
                     str(pk): entry.job
@@ -289,6 +313,7 @@ class ClusterCache:
                     if not (entry.job.is_final or entry.is_held)
                 },
                 [entry.pods for entry in self._entries.values()],
+                self._runtimes.by_name,
             )
         return self._snapshot
 
@@ -312,6 +337,13 @@ class ClusterCache:
             self._storage_snapshot = self._last_storage = found if found != self._last_storage else self._last_storage
         return self._storage_snapshot
 
+    def _budgets_of(self, cluster: Cluster) -> tuple[model.DisruptionBudget, ...]:
+        if self._has_old_budgets:
+            self._budgets.read(cluster)
+            self._has_old_budgets = False
+        jobs_with_pods = ((entry.job, entry.pods) for entry in self._entries.values() if not entry.is_held)
+        return self._budgets.budgets(cluster, jobs_with_pods)
+
 
 def read_snapshot(cluster: Cluster, *, now: datetime) -> Snapshot:
     """A fresh snapshot of the cluster from the database, without the nominated nodes that the controller knows."""
@@ -328,12 +360,17 @@ def _last_shuffle_at(cluster: Cluster) -> float | None:
 
 def _around(state: model.ClusterState) -> tuple[object, ...]:
     """Everything in the state but the jobs."""
-    return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas, state.devices, state.storage
+    around = state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas
+    return (*around, state.devices, state.storage, state.budgets)
 
 
 def _counts_storage(before: Cluster, after: Cluster) -> bool:
     """Whether the configuration changed in what jobs need for the engine."""
     return bool(before.config.get("storage")) != bool(after.config.get("storage"))
+
+
+def _names_runtime_class(job: Job) -> bool:
+    return not spec_fault(job) and any(task.runtime_class for task in spec_of(job).tasks)
 
 
 def _is_due(job: Job, now: datetime) -> bool:

@@ -8,6 +8,7 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.models import Job
 from hekla.domain.cluster_objects import ObjectKind
+from hekla.scheduling import external_pods
 
 Object = Mapping[str, Any]
 Parsed = TypeVar("Parsed")
@@ -50,4 +51,6 @@ class ObjectCache(Generic[Parsed]):
 
 def claim_namespace(job: Job) -> str:
     """The namespace of the claims of a job, as the engine names them."""
+    if job.is_external:
+        return external_pods.object_scope(job)
     return job.tenant.slug if job.cluster.separates_tenants else ""

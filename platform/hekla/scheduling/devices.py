@@ -36,8 +36,9 @@ def own_claims(job: Job, pod: Pod) -> Iterator[tuple[str, str]]:
     for one in spec_of(job).task(pod.task).resource_claims:
         if one.resource_claim_template_name:
             key = PodKey(job.uid.hex, pod.task, pod.index, pod.attempt)
+            name = pod.external.name if job.is_external else key.name
             namespace = claim_namespace(job)
-            yield claim_name(namespace, key.name, one.name), template_name(namespace, one.resource_claim_template_name)
+            yield claim_name(namespace, name, one.name), template_name(namespace, one.resource_claim_template_name)
 
 
 def with_own_claims(reported: Devices, jobs: Iterable[tuple[Job, Iterable[Pod]]]) -> Devices:

@@ -12,6 +12,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.quotas.models import Quota
 from hekla.domain import pod_annotations, queue_settings
+from hekla.domain.external_pods import base_role
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import GangStage, stage_of
 from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
@@ -19,12 +20,14 @@ from hekla.domain.numa import TopologyPolicy
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.placement import pod_fields
 from hekla.domain.resources import Resources, parse_quantity
+from hekla.domain.runtime_classes import NO_RUNTIME_CLASS
 from hekla.domain.taints import Taint
 from hekla.domain.task_spec import TaskSpec
 from hekla.engine import model
 from hekla.engine.constraints import ANY_ADDRESS, NO_CONSTRAINTS, HostPort, PodConstraints, Requirement
 from hekla.engine.pod_objects import pod_constraints, pod_tolerations
-from hekla.scheduling import devices, storage
+from hekla.scheduling import devices, external_pods, storage
+from hekla.scheduling.runtime_classes import RuntimeClassesByName
 
 _STATUS = {
     PodPhase.PENDING: model.PodStatus.PENDING,
@@ -42,11 +45,15 @@ _TASK, _PARTITION = "volcano.sh/task-spec", "volcano.sh/partition-id"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The engine's input, and the rows behind it. Uids in the engine are the row ids of jobs and pods as text."""
+    """The engine's input, and the rows behind it. Uids in the engine are the row ids of jobs and pods as text.
+
+    `runtimes`: the runtime classes of the cluster, for pods that are added.
+    """
 
     state: model.ClusterState
     jobs: dict[str, Job]
     pods_by_job: Collection[Sequence[Pod]]
+    runtimes: RuntimeClassesByName
 
     @cached_property
     def pods(self) -> dict[str, Pod]:
@@ -127,8 +134,11 @@ def bound(quota: Quota) -> model.TenantQuota:
     return model.TenantQuota(str(quota.tenant_id), most, owner)
 
 
-def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.PodGroupSpec:
+def job(
+    job: Job, pods: Iterable[Pod], nominated: Mapping[str, str], runtimes: RuntimeClassesByName
+) -> model.PodGroupSpec:
     """A job with these pods for the engine. `nominated`: the nodes where other pods were evicted for some of them.
+    `runtimes`: the runtime classes of the cluster.
 
     Its gang consists of the pods that no dependency holds back; admission to the queue needs the minimum of the whole
     job.
@@ -136,8 +146,8 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
     spec, pods = spec_of(job), list(pods)
     stage = stage_of(job_facts(job), all_pod_facts(pods) if spec.has_dependencies else ())
     carried = pod_annotations.select(spec.annotations)
-    roles = {task.name: _role(task, job, carried, spec.priority_class) for task in spec.tasks}
-    parts = {task.name: _role_parts(task, roles[task.name]) for task in spec.tasks if task.has_gangs_of_partitions}
+    roles = {task.name: _role(task, job, carried, spec.priority_class, runtimes) for task in spec.tasks}
+    of_pod = _labelled_roles(job, roles) if job.is_external else _partitioned_roles(spec, roles)
     latest = _latest([pod for pod in pods if pod.version == job.version or not pod.is_final])
     least, least_of_each = _minimums(spec, stage, latest)
     return model.PodGroupSpec(
@@ -147,19 +157,18 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
         queue=job.queue.name,
         priority=job.priority,
         min_available=least,
-        min_task_member=least_of_each,
+        min_task_member=external_pods.minimums(job) if job.is_external else least_of_each,
         min_resources=_admission(spec),
         phase=GangPhase(job.gang_phase),
         created_at=job.submitted_at.timestamp(),
         preemptable=pod_annotations.is_preemptable(spec.annotations, default="false"),
         annotations=spec.annotations,
         topology=_topology(spec.network_topology),
-        sub_groups=tuple(_sub_groups(spec, least_of_each, latest)),
+        sub_groups=external_pods.sub_groups(job)
+        if job.is_external
+        else tuple(_sub_groups(spec, least_of_each, latest)),
         owner=str(job.owner_id),
-        pods=tuple(
-            _task(pod, job, parts[pod.task](pod.index) if pod.task in parts else roles[pod.task], nominated)
-            for pod in latest
-        ),
+        pods=tuple(_task(pod, job, of_pod(pod), nominated) for pod in latest),
     )
 
 
@@ -201,13 +210,13 @@ def _image_only(image: str) -> PodConstraints:
     return PodConstraints(images=(image,)) if image else NO_CONSTRAINTS
 
 
-def held_job(job: Job, pods: Iterable[Pod]) -> model.PodGroupSpec:
+def held_job(job: Job, pods: Iterable[Pod], runtimes: RuntimeClassesByName) -> model.PodGroupSpec:
     """A job of which nothing can be decided: only its pods on nodes, which use resources and cannot be evicted.
 
     Its labels still count for the affinity of other pods, and its ports of nodes stay in use.
     """
     roles = {
-        task.name: _Role(task.request + _ONE_POD, {}, {}, task.labels, constraints=_ports_only(task))
+        task.name: _Role(_request(task, runtimes), {}, {}, task.labels, constraints=_ports_only(task))
         for task in spec_of(job).tasks
     }
     unknown = _Role(_ONE_POD, {}, {}, {})
@@ -234,7 +243,14 @@ def _ports_only(task: TaskSpec) -> PodConstraints:
     return PodConstraints(host_ports=tuple(ports)) if task.host_ports else NO_CONSTRAINTS
 
 
-def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_class: str) -> _Role:
+def _request(task: TaskSpec, runtimes: RuntimeClassesByName) -> Resources:
+    """What a pod needs on its node, with the overhead of its runtime class, as Kubernetes counts it."""
+    return task.request + runtimes.get(task.runtime_class, NO_RUNTIME_CLASS).overhead + _ONE_POD
+
+
+def _role(
+    task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_class: str, runtimes: RuntimeClassesByName
+) -> _Role:
     """What the pods of a task share. The namespace of their affinity is the tenant."""
     if task.annotations:
         annotations = {**annotations, **task.annotations}
@@ -249,13 +265,15 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_cla
         constraints = replace(constraints, volume_claims=claims)
     if task.resource_claims:
         constraints = replace(constraints, device_claims=devices.named_claims(job, task.name))
+    runtime = runtimes.get(task.runtime_class, NO_RUNTIME_CLASS)
+    tolerations = [*fields.get("tolerations", ()), *runtime.tolerations]
     return _Role(
-        task.request + _ONE_POD,
-        task.node_selector,
+        _request(task, runtimes),
+        {**task.node_selector, **runtime.node_selector} if runtime.node_selector else task.node_selector,
         annotations,
         task.labels,
         priority_class,
-        tolerations=pod_tolerations(fields),
+        tolerations=pod_tolerations({"tolerations": tolerations}),
         constraints=constraints,
         has_own_claims=any(one.resource_claim_template_name for one in task.resource_claims),
     )
@@ -264,6 +282,26 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_cla
 def _with_own_claims(constraints: PodConstraints, job: Job, pod: Pod) -> PodConstraints:
     own = (name for name, _template in devices.own_claims(job, pod))
     return replace(constraints, device_claims=(*constraints.device_claims, *own))
+
+
+def _partitioned_roles(spec: JobSpec, roles: Mapping[str, _Role]) -> Callable[[Pod], _Role]:
+    parts = {task.name: _role_parts(task, roles[task.name]) for task in spec.tasks if task.has_gangs_of_partitions}
+    return lambda pod: parts[pod.task](pod.index) if pod.task in parts else roles[pod.task]
+
+
+def _labelled_roles(job: Job, roles: Mapping[str, _Role]) -> Callable[[Pod], _Role]:
+    """The role of an external pod: equal for equal labels."""
+    names = external_pods.label_names(job)
+    known: dict[object, _Role] = {}
+
+    def of_pod(pod: Pod) -> _Role:
+        labels = external_pods.labels(pod, names) if names else {}
+        key = pod.task, tuple(sorted(labels.items()))
+        if key not in known:
+            known[key] = replace(roles[pod.task], labels={**roles[pod.task].labels, **labels})
+        return known[key]
+
+    return of_pod
 
 
 def _role_parts(task: TaskSpec, role: _Role) -> Callable[[int], _Role]:
@@ -302,7 +340,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
     return model.PodSpec(
         uid=str(pod.pk),
         name=f"{job.name}-{pod.task}-{pod.index}",
-        role=pod.task,
+        role=base_role(pod.task) if job.is_external else pod.task,
         request=role.request,
         status=model.PodStatus.RELEASING if ending else _STATUS[PodPhase(pod.phase)],
         node=pod.node,

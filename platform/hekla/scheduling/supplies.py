@@ -51,6 +51,7 @@ FROM_BACKENDS = frozenset(
         Input.NUMA_CELLS,
         Input.DEVICES,
         Input.STORAGE,
+        Input.BUDGETS,
     }
 )
 """What the snapshot passes on from the reports of backends."""

@@ -205,12 +205,13 @@ class Simulator:
         """A job with these pods, whose claims exist from now on."""
         if spec_of(row).claims_devices:
             self._devices = with_own_claims(self._devices, [(row, pods)])
+        job = snapshot.job(row, pods, {}, self._initial.runtimes)
         if not storage.mounts_claims(row):
-            return snapshot.job(row, pods, {})
+            return job
         if self._initial.state.storage == storage.NO_STORAGE:
-            return storage.without_claims(snapshot.job(row, pods, {}))
+            return storage.without_claims(job)
         self._storage = storage.with_new_claims(self._storage, [row])
-        return snapshot.job(row, pods, {})
+        return job
 
     def _pods(self, row: Job) -> list[Pod]:
         """The pods that the controller would create."""

@@ -93,7 +93,7 @@ class Outlook:
 
     def empty(self) -> Simulator:
         """A simulation of the same nodes and queues without jobs."""
-        alone = Snapshot(replace(self.snapshot.state, jobs=()), {}, ())
+        alone = Snapshot(replace(self.snapshot.state, jobs=()), {}, (), self.snapshot.runtimes)
         return Simulator(alone, self.policy, self._entry.empty, self.now)
 
     def _settled(self) -> Simulator:

@@ -56,7 +56,7 @@ class BudgetServer:
 
     def protected(self, *keys: PodKey) -> set[int]:
         server: Any = self
-        found = KubernetesBudgets(server, server, server, "c1").protected(keys, heartbeat=lambda: None)
+        found = KubernetesBudgets(server, server, server, "c1", server).protected(keys, heartbeat=lambda: None)
         return {key.index for key in found}
 
 

@@ -121,7 +121,7 @@ def test_permissions_for_external_pods_are_those_of_their_file() -> None:
                 for one in rule["resources"]
                 for verb in rule["verbs"]
             }
-    assert granted == set(permissions_for_external_pods("team-a", has_groups=True))
+    assert granted == set(permissions_for_external_pods("team-a", has_groups=True, claims_devices=True))
 
 
 def test_permissions_to_show_queues_are_those_of_their_file() -> None:

@@ -107,7 +107,8 @@ def add_device(plane: ControlPlane, namespace: str) -> None:
 
 @pytest.mark.kubernetes
 def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPlane, topology_kinds: None) -> None:
-    cluster = make_cluster("kubernetes-tenants", {"devices": True, "storage": True})
+    config = {"devices": True, "storage": True, "runtime_classes": ["any"]}
+    cluster = make_cluster("kubernetes-tenants", config)
     space, backend = namespace_of(cluster, "lab"), cluster.backend
     apply(cluster, "lab", cpu="4")
     apply(cluster, "lab", cpu="3")
@@ -128,6 +129,8 @@ def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPl
     cluster.start(order, at=cluster.reopen())
     backend.logs(order.key, offset=0, limit=100)
     backend.budgets.protected([order.key], heartbeat=lambda: None)
+    backend.budgets.list_budgets({"lab"})
+    backend.runtime_classes.list_runtime_classes()
     cluster.stop(other.key, reason="Enough")
     cluster.ended(other.key)
     backend.forget([other.key])

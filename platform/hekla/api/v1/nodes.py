@@ -38,7 +38,7 @@ def _with_use() -> list[dict[str, Any]]:
     nodes = [node for node, _allocatable in whole.nodes]
     cards, usage = clusters.node_cards(nodes), clusters.fresh_usage(nodes, now=clock.now())
     facts = ["name", "cluster", "is_ready", "is_cordoned", "message", "allocatable", "labels", "taints"]
-    facts += ["hypernodes", "numa"]
+    facts += ["hypernodes", "numa", "zone", "region"]
     return [
         {name: getattr(node, name) for name in facts}
         | {

@@ -133,6 +133,8 @@ class NodeSerializer(serializers.ModelSerializer[Any]):
     allocatable = serializers.DictField(child=serializers.CharField())
     used = serializers.DictField(child=serializers.CharField(), help_text="allocated to pods")
     labels = serializers.DictField(child=serializers.CharField())
+    zone = serializers.CharField(help_text="from its labels; empty if it has none")
+    region = serializers.CharField(help_text="from its labels; empty if it has none")
     taints = serializers.ListField(child=serializers.CharField(), help_text="as `key=value:Effect`")
     cards = NodeCardSerializer(many=True)
     hypernodes = HyperNodeLevelSerializer(many=True)
@@ -142,7 +144,7 @@ class NodeSerializer(serializers.ModelSerializer[Any]):
     class Meta:
         model = Node
         fields = ["name", "cluster", "is_simulated", "is_ready", "is_cordoned", "message", "allocatable", "used"]
-        fields += ["labels", "taints", "cards", "hypernodes", "numa", "usage"]
+        fields += ["labels", "zone", "region", "taints", "cards", "hypernodes", "numa", "usage"]
 
 
 class EnvironmentSerializer(serializers.ModelSerializer[Environment]):

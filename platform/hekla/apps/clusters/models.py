@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from hekla.domain import zones
 from hekla.domain.cluster_objects import MAX_NAME
 
 
@@ -149,6 +150,16 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def zone(self) -> str:
+        """The zone in its labels; empty if there is none."""
+        return zones.zone(self.labels)
+
+    @property
+    def region(self) -> str:
+        """The region in its labels; empty if there is none."""
+        return zones.region(self.labels)
 
     @property
     def facts(self) -> NodeFacts:

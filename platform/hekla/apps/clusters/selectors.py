@@ -27,6 +27,7 @@ from hekla.domain.cluster_objects import ObjectKind
 from hekla.domain.errors import NotFound
 from hekla.domain.node_usage import MAX_AGE
 from hekla.domain.resources import Resources
+from hekla.domain.runtime_classes import RuntimeClassFacts
 from hekla.lib.encryption import DecryptionError
 
 _MANY_NAMES = 2000
@@ -181,6 +182,15 @@ def object_bodies(cluster: Cluster, digests: Collection[str]) -> dict[str, Mappi
     return dict(
         ClusterObject.objects.filter(cluster=cluster, digest__in=digests).values_list("digest", "body").iterator()
     )
+
+
+def runtime_classes(cluster_ids: Collection[int]) -> dict[int, dict[str, RuntimeClassFacts]]:
+    """The runtime classes that these clusters report, by cluster and name."""
+    found: dict[int, dict[str, RuntimeClassFacts]] = {}
+    objects = ClusterObject.objects.filter(cluster_id__in=cluster_ids, kind=ObjectKind.RUNTIME_CLASS)
+    for cluster_id, name, body in objects.values_list("cluster_id", "name", "body"):
+        found.setdefault(cluster_id, {})[name] = RuntimeClassFacts.read(body)
+    return found
 
 
 def has_objects(cluster: Cluster, kind: ObjectKind) -> bool:

@@ -53,7 +53,7 @@ KINDS = {
     "ClusterKeyRemoved": _("Cluster credentials removed"),
     "ClusterHealthChanged": _("Cluster health changed"),
     "NodeChanged": _("Node changed"),
-    "ClusterObjectsChanged": _("Devices, volumes or claims changed"),
+    "ClusterObjectsChanged": _("Objects that the scheduler reads changed"),
     "PolicyChanged": _("Policy changed"),
     "EnvironmentCreated": _("Environment created"),
     "EnvironmentChanged": _("Environment changed"),

@@ -8,6 +8,7 @@ from hekla.apps.jobs.models import Job, Pod
 
 class ExternalGroup(models.Model):
     """The job of a group of external pods. `key`: of the group; `maker`: the uid of the owner object of all its pods.
+    `roles`, `sub_groups`: as in `domain.external_pods.GroupPolicy`.
 
     A group has several jobs, one after the other, if it was created again under the same name.
     """
@@ -16,6 +17,8 @@ class ExternalGroup(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=600)
     maker = models.CharField(max_length=64, blank=True)
+    roles = models.JSONField(default=dict, db_default={})
+    sub_groups = models.JSONField(default=list, db_default=[])
 
     class Meta:
         indexes = [models.Index(fields=["cluster", "key"], name="external_group_by_key")]
@@ -25,13 +28,17 @@ class ExternalGroup(models.Model):
 
 
 class ExternalPodRow(models.Model):
-    """The object of an external pod in the cluster. `uid`: assigned by the API server, never reused."""
+    """The object of an external pod in the cluster. `uid`: assigned by the API server, never reused.
+
+    `labels`: those when it was recorded.
+    """
 
     pod = models.OneToOneField(Pod, on_delete=models.CASCADE, primary_key=True, related_name="external")
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
     uid = models.CharField(max_length=64)
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
+    labels = models.JSONField(default=dict, db_default={})
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_row_of_an_object")]

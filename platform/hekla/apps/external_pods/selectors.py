@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Sequence
 
+from django.db.models import prefetch_related_objects
+
 from hekla.apps.external_pods.models import ExternalGroup, ExternalPodRow
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase
 
 _OVER_PODS, _OVER_JOBS = sorted(FINAL_POD_PHASES), sorted(FINAL_JOB_PHASES)
@@ -27,6 +29,12 @@ def job_uids(cluster_id: int, uids: Collection[str]) -> dict[str, str | None]:
 def objects_of(pod_ids: Sequence[int]) -> dict[int, ExternalPodRow]:
     """The object in the cluster, by row id of the pod."""
     return ExternalPodRow.objects.in_bulk(pod_ids) if pod_ids else {}
+
+
+def attach_objects(jobs: Sequence[Job], pods: Sequence[Pod]) -> None:
+    """Read the groups of these external jobs, and the objects of their pods, at once: as `external` of each."""
+    prefetch_related_objects(jobs, "external")
+    prefetch_related_objects(pods, "external")
 
 
 def open_groups(cluster_id: int) -> set[str]:

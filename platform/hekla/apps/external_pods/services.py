@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -27,7 +28,15 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events, external_pods
 from hekla.domain.addresses import Replica
 from hekla.domain.errors import Refused
-from hekla.domain.external_pods import ExternalPod, ExternalPodRules, ExternalTasks, GroupRef, RecordedPod
+from hekla.domain.external_pods import (
+    NO_POLICY,
+    ExternalPod,
+    ExternalPodRules,
+    ExternalTasks,
+    GroupPolicy,
+    GroupRef,
+    RecordedPod,
+)
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import PodRef, delegated
 from hekla.domain.phases import GangPhase, PodPhase
@@ -51,7 +60,7 @@ class ObservedGroup:
 
     `minimum`: how many pods are scheduled together; 0: unknown, because its PodGroup is missing. `queue`: the requested
     queue. `request`: what must be free before it is admitted, also for pods that do not exist yet (minResources).
-    `expects_pods`: its pods are created after it is admitted.
+    `expects_pods`: its pods are created after it is admitted. `policy`: how they are placed together.
     """
 
     ref: GroupRef
@@ -60,6 +69,7 @@ class ObservedGroup:
     queue: str = ""
     request: Mapping[str, str] = field(default_factory=dict)
     expects_pods: bool = False
+    policy: GroupPolicy = NO_POLICY
 
     @property
     def maker(self) -> str:
@@ -175,15 +185,34 @@ def _joined(
     queue = job.queue.name if job else at.queue.name
     minimum = group.minimum or (spec.gang_minimum if spec else 1)
     request = group.request if group.minimum or spec is None else spec.min_resources
+    topology = _topology(group, spec)
     new = external_pods.build_spec(
-        group.ref, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum, request=request
+        group.ref,
+        roles,
+        refs,
+        name=name,
+        queue=queue,
+        priority=priority,
+        minimum=minimum,
+        request=request,
+        topology=topology,
     )
     job = _resized(job, new, now) if job else _submitted(cluster, group, at, new, now)
+    if group.minimum:
+        policy = {"roles": dict(group.policy.roles), "sub_groups": list(group.policy.sub_groups)}
+        ExternalGroup.objects.filter(job=job).update(**policy)
     if job.never_preempts != group.never_preempts:  # unknown while a group has no pods yet
         job.never_preempts = group.never_preempts
         job.save(update_fields=["never_preempts"])
     _make_rows(cluster, job, pods, places, now)
     return job
+
+
+def _topology(group: ObservedGroup, known: JobSpec | None) -> Mapping[str, Any]:
+    """The network topology of the group; the known one if its PodGroup is missing."""
+    if group.minimum or known is None or known.network_topology is None:
+        return group.policy.topology
+    return known.network_topology.model_dump(mode="json", exclude_defaults=True)
 
 
 def _free_name(group: ObservedGroup, tenant: Tenant) -> str:
@@ -248,7 +277,14 @@ def _make_rows(
     )
     rows = {_ref(pod): pod for pod in pods}
     ExternalPodRow.objects.bulk_create(
-        ExternalPodRow(pod=rows[ref], cluster=cluster, uid=pod.uid, namespace=pod.namespace, name=pod.name)
+        ExternalPodRow(
+            pod=rows[ref],
+            cluster=cluster,
+            uid=pod.uid,
+            namespace=pod.namespace,
+            name=pod.name,
+            labels=dict(pod.labels),
+        )
         for pod, ref in places
     )
 

@@ -18,6 +18,7 @@ from hekla.backends.kubernetes.device_store import DeviceStore
 from hekla.backends.kubernetes.displayed_queues import KubernetesQueues
 from hekla.backends.kubernetes.external_pods import KubernetesExternalPods
 from hekla.backends.kubernetes.parts import KubernetesParts
+from hekla.backends.kubernetes.runtime_classes import RuntimeClassStore
 from hekla.backends.kubernetes.storage_store import StorageStore
 from hekla.domain.addresses import Replica
 from hekla.lib.once_property import once_property
@@ -36,7 +37,7 @@ class KubernetesBackend(KubernetesCluster):
     @once_property
     def budgets(self) -> KubernetesBudgets:
         parts = self.parts
-        return KubernetesBudgets(parts.client, parts.cache, parts.locator, parts.cluster)
+        return KubernetesBudgets(parts.client, parts.cache, parts.locator, parts.cluster, parts.budgets)
 
     @property
     def objects(self) -> DeviceStore | None:
@@ -46,12 +47,17 @@ class KubernetesBackend(KubernetesCluster):
     def storage(self) -> StorageStore | None:
         return self.parts.storage if self.parts.config.storage else None
 
+    @property
+    def runtime_classes(self) -> RuntimeClassStore | None:
+        return self.parts.runtime_classes if self.parts.config.runtime_classes else None
+
     @once_property
     def external_pods(self) -> KubernetesExternalPods | None:
         config, parts = self.parts.config.external_pods, self.parts
         if config is None:
             return None
-        return KubernetesExternalPods(config, parts.api, parts.client, parts.context.clock, parts.cache.wake)
+        claims = parts.claim_allocation if parts.config.devices else None
+        return KubernetesExternalPods(config, parts.api, parts.client, parts.context.clock, parts.cache.wake, claims)
 
     @once_property
     def displayed_queues(self) -> KubernetesQueues | None:

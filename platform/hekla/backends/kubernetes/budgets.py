@@ -7,16 +7,18 @@ with pods that are stopping. Budgets select by labels; only labels that Hekla se
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.backends.base import PodKey
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
+from hekla.backends.kubernetes.budget_store import BudgetStore
 from hekla.backends.kubernetes.layout import PodLocator
 from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.backends.kubernetes.pod_state import PodState
+from hekla.domain.cluster_objects import ObjectFacts
 from hekla.domain.phases import PodPhase
 
 log = logging.getLogger(__name__)
@@ -74,8 +76,15 @@ class _Budget:
 class KubernetesBudgets:
     """Implements `base.DisruptionBudgets`."""
 
-    def __init__(self, client: AsyncClient, cache: PodCache, locator: PodLocator, cluster: str) -> None:
+    def __init__(
+        self, client: AsyncClient, cache: PodCache, locator: PodLocator, cluster: str, store: BudgetStore
+    ) -> None:
         self._client, self._cache, self._locator, self._cluster = client, cache, locator, cluster
+        self._store = store
+
+    def list_budgets(self, tenants: Collection[str]) -> Sequence[ObjectFacts]:
+        """From the watch, as the server counts them."""
+        return self._store.list_budgets(tenants)
 
     def protected(self, keys: Sequence[PodKey], *, heartbeat: Callable[[], None]) -> Mapping[PodKey, str]:
         """By the server's present answer. If it does not answer, a pod is not protected."""

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 from hekla.backends.base import BackendError, PodOrder, StartDelayed
@@ -16,7 +17,6 @@ from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.device_store import DeviceStore
 from hekla.backends.kubernetes.layout import NamespaceLayout
 from hekla.backends.kubernetes.node_labels import labels_of
-from hekla.backends.kubernetes.pod_state import PodState
 from hekla.domain.cluster_objects import ObjectKind
 from hekla.domain.runtime_settings import ResourceClaim
 from hekla.engine import device_objects
@@ -31,6 +31,17 @@ MAX_USERS = 256
 _MADE_WITHIN_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
 _TRIES = 20
+
+
+class ClaimUser(Protocol):
+    """A pod that claims devices."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
 
 
 class ClaimAllocation:
@@ -57,15 +68,17 @@ class ClaimAllocation:
                 return f"There is no {kind} “{name}” in the namespace {namespace}."
         return ""
 
-    async def allocate(self, order: PodOrder, pod: PodState) -> None:
-        """Allocate the claims of a created pod, and reserve them for it. Raises StartDelayed, BackendError."""
+    async def allocate(self, wanted: Sequence[ResourceClaim], node: str, pod: ClaimUser) -> None:
+        """Allocate the claims of a created pod for this node, and reserve them for it. Raises StartDelayed,
+        BackendError.
+        """
         await asyncio.to_thread(self._store.follow)
-        names = [await self._name(pod, claim) for claim in order.settings.resource_claims]
+        names = [await self._name(pod, claim) for claim in wanted]
         async with contextlib.AsyncExitStack() as stack:
             for name in sorted(set(names)):
                 await stack.enter_async_context(self._locks.setdefault((pod.namespace, name), asyncio.Lock()))
             claims = [self._claim(pod.namespace, name) for name in dict.fromkeys(names)]
-            chosen = self._choose(claims, order.node, await self._labels(order.node))
+            chosen = self._choose(claims, node, await self._labels(node))
             held = [one.device.key for found in chosen.values() for one in found]
             self._in_flight.update(held)
             try:
@@ -74,7 +87,7 @@ class ClaimAllocation:
             finally:
                 self._in_flight.difference_update(held)
 
-    async def _name(self, pod: PodState, claim: ResourceClaim) -> str:
+    async def _name(self, pod: ClaimUser, claim: ResourceClaim) -> str:
         """The name of a claim of the pod; one from a template appears soon after the pod."""
         if claim.resource_claim_name:
             return claim.resource_claim_name
@@ -129,7 +142,7 @@ class ClaimAllocation:
             self._devices = basis, device_objects.devices(objects)
         return self._devices[1]
 
-    async def _write(self, claim: Json, devices: Sequence[AllocatedDevice] | None, pod: PodState) -> None:
+    async def _write(self, claim: Json, devices: Sequence[AllocatedDevice] | None, pod: ClaimUser) -> None:
         """Write the allocation and the reservation; again after another change of the claim. Raises BackendError."""
         meta = claim["metadata"]
         path = f"{self._store.path}/namespaces/{meta['namespace']}/resourceclaims/{meta['name']}"
@@ -196,7 +209,7 @@ def _is_reachable(device: Device, node: str, labels: Mapping[str, str]) -> bool:
     return device.node_terms is None or any(term.matches(node, labels) for term in device.node_terms)
 
 
-def _user(pod: PodState) -> Json:
+def _user(pod: ClaimUser) -> Json:
     return {"resource": "pods", "name": pod.name, "uid": pod.uid}
 
 

@@ -7,21 +7,25 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, Api, ApiError
-from hekla.backends.kubernetes.layout import NamespaceLayout
+from hekla.backends.kubernetes.layout import NamespaceLayout, Scopes
 from hekla.backends.kubernetes.object_store import ObjectStore, StoredObject
-from hekla.domain.cluster_objects import MAX_OBJECTS, ObjectFacts, ObjectKind
+from hekla.domain.cluster_objects import MAX_OBJECTS, ObjectFacts, ObjectKind, external_scope
 
 log = logging.getLogger(__name__)
 _ABSENCE_VALID_SECONDS = 60.0
-Scopes = Mapping[str, str]
-"""The short name of the tenant of each namespace of ours; empty for one that all tenants share."""
 
 
 class ClusterStore(ABC):
-    """Objects of some kinds in one cluster. Implements `base.ClusterObjects`. `wake`: called after each change."""
+    """Objects of some kinds in one cluster. Implements `base.ClusterObjects`. `wake`: called after each change.
 
-    def __init__(self, api: Api, layout: NamespaceLayout, wake: Callable[[], None]) -> None:
+    `external`: the namespaces of external pods.
+    """
+
+    def __init__(
+        self, api: Api, layout: NamespaceLayout, wake: Callable[[], None], external: Collection[str] = ()
+    ) -> None:
         self.api, self.layout, self._wake = api, layout, wake
+        self._external = {name: external_scope(name) for name in external}
         self._stores: dict[ObjectKind, ObjectStore] = {}
         self._absent_until = float("-inf")
         self._facts: dict[tuple[ObjectKind, str, str, int], ObjectFacts | None] = {}
@@ -46,8 +50,7 @@ class ClusterStore(ABC):
         """From the watches; none in a cluster without such objects, or without the right to read them."""
         if not self._follow_if_possible():
             return ()
-        layout = self.layout
-        scopes = {layout.namespace_of(slug): slug if layout.per_tenant else "" for slug in tenants}
+        scopes = self.layout.scopes(tenants) | self._external
         basis = [(kind, store, store.changes) for kind, store in self._stores.items()], scopes
         if basis != self._listed[0]:
             self._listed = basis, tuple(self._read_all(scopes))

@@ -3,12 +3,12 @@
 Claims are reported under the tenant that may use them. Claims of others count too, because their devices are in use.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from hekla.backends.kubernetes.api import NOT_FOUND, Api, ApiError, Json
-from hekla.backends.kubernetes.cluster_store import ClusterStore, Scopes
-from hekla.backends.kubernetes.layout import NamespaceLayout
+from hekla.backends.kubernetes.cluster_store import ClusterStore
+from hekla.backends.kubernetes.layout import NamespaceLayout, Scopes
 from hekla.backends.kubernetes.object_store import StoredObject
 from hekla.domain.cluster_objects import ObjectFacts, ObjectKind, claim_name, foreign_name, template_name
 from hekla.engine import device_objects
@@ -23,8 +23,10 @@ _MADE_FOR = "resource.kubernetes.io/pod-claim-name"
 class DeviceStore(ClusterStore):
     """The devices of one cluster, and claims to them."""
 
-    def __init__(self, api: Api, layout: NamespaceLayout, wake: Callable[[], None]) -> None:
-        super().__init__(api, layout, wake)
+    def __init__(
+        self, api: Api, layout: NamespaceLayout, wake: Callable[[], None], external: Collection[str] = ()
+    ) -> None:
+        super().__init__(api, layout, wake, external)
         self.path = ""
         """The path of the API's version; empty before it is known."""
 

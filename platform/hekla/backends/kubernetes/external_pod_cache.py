@@ -23,12 +23,14 @@ _MAX_ENDS = 10_000
 class ExternalPodCache:
     """Watches the server from the first read on. Implements `ReflectorStore`.
 
-    `wake` is called after each change.
+    `wake` is called after each change. `may_claim`: whether Hekla allocates devices.
     """
 
-    def __init__(self, api: Api, namespace: str, scheduler_name: str, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, api: Api, namespace: str, scheduler_name: str, wake: Callable[[], None], *, may_claim: bool = False
+    ) -> None:
         query = {"labelSelector": f"!{names.CLUSTER}", "fieldSelector": f"spec.schedulerName={scheduler_name}"}
-        self._wake = wake
+        self._wake, self._may_claim = wake, may_claim
         self._lock = threading.Condition()
         self._pods: dict[str, ExternalPod] = {}
         self._ended: set[str] = set()
@@ -56,7 +58,7 @@ class ExternalPodCache:
 
     def read(self, pod: Json) -> ExternalPod:
         """The state of the pod."""
-        return parse_external_pod(pod)
+        return parse_external_pod(pod, may_claim=self._may_claim)
 
     def known(self) -> Sequence[ExternalPod]:
         """Nothing: a list replaces everything, so `replace` needs no earlier entries."""

@@ -10,10 +10,11 @@ from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.nodes import parse_amounts, requested_resources
 from hekla.domain import pod_annotations
 from hekla.domain.errors import Invalid
-from hekla.domain.external_pods import ExternalPod, GroupKind, GroupRef, PodGroup, role_name
+from hekla.domain.external_pods import ExternalPod, GroupKind, GroupPolicy, GroupRef, PodGroup, role_name
 from hekla.domain.formats import placement
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.runtime_settings import HOST_PORT
+from hekla.domain.network_topology import MAX_TIER, TopologyMode
 from hekla.domain.phases import PodPhase
 from hekla.domain.task_spec import TaskSpec
 
@@ -35,13 +36,16 @@ _CONDITION, _WAITS = "PodScheduled", "Unschedulable"
 MAX_MESSAGE = 500
 _TOLERATED_BY_ALL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 """Taints that the API server makes every pod tolerate for a while. Hekla places no pods on such nodes anyway."""
-_CONSTRAINTS = {"tolerations", "affinity", "host_ports"}
+_CONSTRAINTS = {"tolerations", "affinity", "host_ports", "resource_claims"}
+_CLAIM = {"resourceClaimName": "resource_claim_name", "resourceClaimTemplateName": "resource_claim_template_name"}
+MAX_LABELS = 64
+MAX_SUB_GROUPS = 100
 _MOST_NAME = 253
 """The limit for names of objects; annotations may be longer."""
 
 
-def parse_external_pod(pod: Json) -> ExternalPod:
-    """The state of an external pod."""
+def parse_external_pod(pod: Json, *, may_claim: bool = False) -> ExternalPod:
+    """The state of an external pod. `may_claim`: whether Hekla allocates devices in this cluster."""
     meta, spec = pod["metadata"], pod["spec"]
     request = {name: text for name, text in requested_resources(spec).quantities().items() if name != "pods"}
     constraints, obstacle = _placement(spec)
@@ -60,12 +64,13 @@ def parse_external_pod(pod: Json) -> ExternalPod:
         request=request,
         node_selector=spec.get("nodeSelector") or {},
         placement={**constraints, **({"annotations": annotations} if annotations else {})},
+        labels=dict(sorted((meta.get("labels") or {}).items())[:MAX_LABELS]),
         priority=int(spec.get("priority") or 0),
         never_preempts=spec.get("preemptionPolicy") == "Never",
         queue=next(_annotations_or_labels(meta, (_QUEUE,)), ""),
         node=spec.get("nodeName", ""),
         is_ending="deletionTimestamp" in meta,
-        obstacle=_obstacle(spec) or obstacle,
+        obstacle=_obstacle(spec, may_claim=may_claim) or obstacle,
         reported_reason=_waiting_reason(pod.get("status") or {}),
         **_phase_facts(pod),
     )
@@ -101,7 +106,7 @@ def _group(meta: Json, maker: Json) -> GroupRef:
     return GroupRef(namespace, GroupKind.POD, meta["name"], meta["uid"])
 
 
-def _obstacle(spec: Json) -> str:
+def _obstacle(spec: Json, *, may_claim: bool) -> str:
     """A message about requirements that the engine does not support; empty if none. Ignoring them would place the pod
     on a wrong node.
     """
@@ -114,15 +119,16 @@ def _obstacle(spec: Json) -> str:
         "a strict topology spread": any(
             one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spec.get("topologySpreadConstraints") or ()
         ),
-        "resource claims": spec.get("resourceClaims"),
+        "resource claims, because the cluster's configuration does not set “devices”,": not may_claim
+        and spec.get("resourceClaims"),
     }
     found = [name for name, is_required in unsupported.items() if is_required]
     return f"Hekla does not place pods with {' or '.join(found)}." if found else ""
 
 
 def _placement(spec: Json) -> tuple[Json, str]:
-    """The tolerations, the node affinity and the ports of the node as fields of a task, and a message if a task cannot
-    have them.
+    """The tolerations, the node affinity, the ports of the node and the claims as fields of a task, and a message if a
+    task cannot have them.
     """
     tolerations = [one for one in spec.get("tolerations") or () if one.get("key") not in _TOLERATED_BY_ALL]
     nodes = (spec.get("affinity") or {}).get("nodeAffinity")
@@ -132,15 +138,19 @@ def _placement(spec: Json) -> tuple[Json, str]:
         for port in container.get("ports") or ()
         if port.get("hostPort")
     ]
-    if not tolerations and not nodes and not ports:
+    claims = [
+        {"name": one["name"], **{ours: one[theirs] for theirs, ours in _CLAIM.items() if one.get(theirs)}}
+        for one in spec.get("resourceClaims") or ()
+    ]
+    if not (tolerations or nodes or ports or claims):
         return {}, ""
     findings = Findings()
     fields = Fields({"tolerations": tolerations, "affinity": {"nodeAffinity": nodes}}, "", findings)
     try:
-        task = TaskSpec(name="pod", image="pod", host_ports=ports, **placement.read(fields, ""))
+        task = TaskSpec(name="pod", image="pod", host_ports=ports, resource_claims=claims, **placement.read(fields, ""))
         findings.raise_any()
     except (ValidationError, Invalid):
-        return {}, "Hekla does not place pods with such tolerations, node affinity or ports of the node."
+        return {}, "Hekla does not place pods with such tolerations, node affinity, claims or ports of the node."
     if findings.ignored:
         return {}, f"Hekla does not place pods with this field: {findings.ignored[0]}"
     return task.model_dump(mode="json", include=_CONSTRAINTS, exclude_defaults=True), ""
@@ -211,7 +221,34 @@ def parse_pod_group(group: Json) -> PodGroup:
         queue=str(spec.get("queue") or ""),
         phase=str((group.get("status") or {}).get("phase") or ""),
         request=_of_nodes(spec.get("minResources") or {}),
+        policy=_policy(spec),
     )
+
+
+def _policy(spec: Json) -> GroupPolicy:
+    members = spec.get("minTaskMember") or {}
+    sub_groups = spec.get("subGroupPolicy") or ()
+    return GroupPolicy(
+        roles={role_name(name): int(least) for name, least in members.items() if int(least) > 0},
+        topology=_topology(spec.get("networkTopology")),
+        sub_groups=tuple(_sub_group(one) for one in sub_groups[:MAX_SUB_GROUPS]),
+    )
+
+
+def _topology(topology: Json | None) -> Json:
+    """As a NetworkTopologySpec; empty for none. A number of a tier counts before its name."""
+    if topology is None:
+        return {}
+    found: Json = {"mode": TopologyMode.SOFT if topology.get("mode") == TopologyMode.SOFT else TopologyMode.HARD}
+    if (tier := topology.get("highestTierAllowed")) is not None:
+        return found | {"highest_tier_allowed": min(int(tier), MAX_TIER)}
+    return found | ({"highest_tier_name": name} if (name := str(topology.get("highestTierName") or "")) else {})
+
+
+def _sub_group(policy: Json) -> Json:
+    """The fields of a sub-group policy that the engine reads."""
+    fields = ("name", "labelSelector", "matchLabelKeys", "subGroupSize", "minSubGroups", "networkTopology")
+    return {field: policy[field] for field in fields if policy.get(field) is not None}
 
 
 def _of_nodes(amounts: Mapping[str, str]) -> Mapping[str, str]:

@@ -17,6 +17,7 @@ from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Js
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.bindings import binding
 from hekla.backends.kubernetes.budgets import eviction, is_protected
+from hekla.backends.kubernetes.claim_allocation import ClaimAllocation
 from hekla.backends.kubernetes.config import ExternalPodsSettings
 from hekla.backends.kubernetes.external_pod_cache import ExternalPodCache
 from hekla.domain.external_pods import ExternalPod, ExternalPodRules, PodGroup
@@ -30,7 +31,9 @@ _ABSENCE_VALID_SECONDS = 60.0
 
 
 class KubernetesExternalPods:
-    """Implements `external_pods.ExternalPods` for the namespaces that a configuration names."""
+    """Implements `external_pods.ExternalPods` for the namespaces that a configuration names. Without `claims`, pods
+    that claim devices are not placed.
+    """
 
     def __init__(
         self,
@@ -39,11 +42,15 @@ class KubernetesExternalPods:
         client: AsyncClient,
         clock: Clock,
         wake: Callable[[], None],
+        claims: ClaimAllocation | None = None,
     ) -> None:
         self.rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
         self.recorded: frozenset[str] = frozenset()
         self._api, self._client, self._clock = api, client, clock
-        self._caches = {name: ExternalPodCache(api, name, config.scheduler_name, wake) for name in config.namespaces}
+        self._claims, scheduler, may_claim = claims, config.scheduler_name, claims is not None
+        self._caches = {
+            name: ExternalPodCache(api, name, scheduler, wake, may_claim=may_claim) for name in config.namespaces
+        }
         self._groups: dict[str, tuple[float, Mapping[str, PodGroup]]] = {}
         self._admits_groups = config.admits_groups
         self._has_none_until = float("-inf")
@@ -100,7 +107,9 @@ class KubernetesExternalPods:
     def bind_many(
         self, binds: Iterable[ExternalBind], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[ExternalBind, BackendError | None]]:
-        """Bind many pods concurrently. Each binding has the uid of the pod, so it cannot bind a later one."""
+        """Bind many pods concurrently, after their claims are allocated. Each binding has the uid of the pod, so it
+        cannot bind a later one.
+        """
         return self._client.run_each(self._bind, binds, heartbeat)
 
     def protected(self, pods: Sequence[ExternalPod], *, heartbeat: Callable[[], None]) -> Mapping[str, str]:
@@ -138,6 +147,8 @@ class KubernetesExternalPods:
 
     async def _bind(self, bind: ExternalBind) -> None:
         body = binding(bind.pod.name, bind.pod.uid, bind.node, bind.annotations)
+        if self._claims and (wanted := bind.pod.claims):
+            await self._claims.allocate(wanted, bind.node, bind.pod)
         await self._client.checkpoint()
         await self._ignore_deleted(self._client.create(f"{_path_of(bind.pod)}/binding", body))
 

@@ -116,8 +116,10 @@ class _Look:
         if self._config.external_pods is None:
             return
         has_groups = "scheduling.volcano.sh" in self._groups
+        claims = self._config.devices and "resource.k8s.io" in self._groups
         for namespace in self._config.external_pods.namespaces:
-            yield from self._missing(namespace, permissions_for_external_pods(namespace, has_groups=has_groups))
+            needed = permissions_for_external_pods(namespace, has_groups=has_groups, claims_devices=claims)
+            yield from self._missing(namespace, needed)
         if self._config.external_pods.shows_queues and has_groups:
             yield from self._missing(self._config.namespace, REQUIRED_FOR_QUEUES)
 

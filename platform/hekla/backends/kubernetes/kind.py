@@ -20,6 +20,7 @@ KIND = BackendKind(
         Input.NUMA_CELLS: gettext_noop("Numatopology objects of the cluster"),
         Input.DEVICES: gettext_noop("ResourceSlices, DeviceClasses and ResourceClaims of the cluster"),
         Input.STORAGE: gettext_noop("PersistentVolumes, claims, StorageClasses and CSINodes of the cluster"),
+        Input.BUDGETS: gettext_noop("PodDisruptionBudgets of the cluster"),
         Input.HYPERNODES: gettext_noop("HyperNode objects of the cluster"),
     },
 )

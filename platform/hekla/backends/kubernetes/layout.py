@@ -1,6 +1,6 @@
 """The namespaces of our objects: one for all, or one for each tenant."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hekla.backends.base import PodKey
@@ -12,6 +12,10 @@ from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.backends.kubernetes.pod_state import PodState, parse_pod
 
 _MAX_NAME = 63
+Scopes = Mapping[str, str]
+"""The short name of the tenant of each namespace of ours; empty for one that all tenants share. The `external_scope`
+of each with external pods.
+"""
 
 
 class NamespaceLayout:
@@ -28,6 +32,10 @@ class NamespaceLayout:
     def namespace_of(self, tenant: str) -> str:
         """The namespace for new objects of this tenant. Without a tenant: the one from before tenants had their own."""
         return tenant_namespace(self.base, tenant) if self.per_tenant and tenant else self.base
+
+    def scopes(self, tenants: Iterable[str]) -> dict[str, str]:
+        """Those of these tenants."""
+        return {self.namespace_of(tenant): tenant if self.per_tenant else "" for tenant in tenants}
 
     def may_contain(self, namespace: str) -> bool:
         """Whether a namespace with this name may be one of ours."""

@@ -52,6 +52,11 @@ def key_of(found: Mapping[str, str]) -> PodKey:
     return PodKey(found[JOB], found[TASK], int(found[INDEX]), int(found[ATTEMPT]), tenant=found.get(TENANT, ""))
 
 
+def is_own_label(name: str) -> bool:
+    """Whether this label is one of Hekla's own."""
+    return name.startswith(_PREFIX)
+
+
 def belongs_to(found: Mapping[str, Any], cluster: str) -> bool:
     """Whether we created this object for that cluster."""
     return bool((found["metadata"].get("labels") or {}).get(CLUSTER) == cluster)

@@ -4,6 +4,7 @@ from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes import access, names
 from hekla.backends.kubernetes.api import Api
 from hekla.backends.kubernetes.async_client import AsyncClient
+from hekla.backends.kubernetes.budget_store import BudgetStore
 from hekla.backends.kubernetes.claim_allocation import ClaimAllocation
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.device_store import DeviceStore
@@ -19,13 +20,14 @@ from hekla.backends.kubernetes.pod_deletion import PodDeletion
 from hekla.backends.kubernetes.pod_metrics import PodMetricsPoller
 from hekla.backends.kubernetes.priority_classes import PodPriorityClasses
 from hekla.backends.kubernetes.prometheus import Prometheus
+from hekla.backends.kubernetes.runtime_classes import RuntimeClassStore
 from hekla.backends.kubernetes.spool import Spool
 from hekla.backends.kubernetes.storage_store import StorageStore
 from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces
 from hekla.backends.kubernetes.volume_binding import VolumeBinding
 from hekla.lib.once_property import once_property
 
-_WATCHES = ("cache", "numa_topologies", "devices", "storage")
+_WATCHES = ("cache", "numa_topologies", "devices", "storage", "budgets", "runtime_classes")
 
 
 class KubernetesParts:
@@ -73,7 +75,15 @@ class KubernetesParts:
 
     @once_property
     def devices(self) -> DeviceStore:
-        return DeviceStore(self.api, self.layout, self.cache.wake)
+        return DeviceStore(self.api, self.layout, self.cache.wake, self._external)
+
+    @once_property
+    def budgets(self) -> BudgetStore:
+        return BudgetStore(self.api, self.layout, self.cache.wake, self._external)
+
+    @once_property
+    def runtime_classes(self) -> RuntimeClassStore:
+        return RuntimeClassStore(self.api, self.config.runtime_classes, self.cache.wake)
 
     @once_property
     def storage(self) -> StorageStore:
@@ -113,6 +123,11 @@ class KubernetesParts:
     @once_property
     def pod_deletion(self) -> PodDeletion:
         return PodDeletion(self.client, self.cache, self.manifests, self.locator, self.tenant_namespaces, self.spool)
+
+    @property
+    def _external(self) -> tuple[str, ...]:
+        """The namespaces of external pods."""
+        return tuple(self.config.external_pods.namespaces) if self.config.external_pods else ()
 
     @property
     def fault(self) -> str:

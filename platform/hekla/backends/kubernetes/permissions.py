@@ -7,7 +7,7 @@ scheduling, `rights-ports.yaml` if ports of jobs are exposed, and `rights-volcan
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -59,6 +59,9 @@ NUMA_TOPOLOGIES = tuple(
     for verb in ("list", "watch")
 )
 """Needed only where the server knows such objects."""
+RUNTIME_CLASSES = tuple(
+    ClusterPermission(verb, "runtimeclasses", everywhere=True, group="node.k8s.io") for verb in ("list", "watch")
+)
 NODE_METRICS = ClusterPermission("list", "nodes", everywhere=True, group=_METRICS)
 """Needed only where the server serves this API, and no Prometheus is configured."""
 _ON_PODS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
@@ -68,10 +71,11 @@ REQUIRED = (
     HYPERNODES,
     *NUMA_TOPOLOGIES,
     NODE_METRICS,
+    *RUNTIME_CLASSES,
     *(ClusterPermission(verb, "pods") for verb in _ON_PODS),
     ClusterPermission("create", "pods/binding"),
     ClusterPermission("create", "pods/eviction"),
-    ClusterPermission("list", "poddisruptionbudgets", group="policy"),
+    *(ClusterPermission(verb, "poddisruptionbudgets", group="policy") for verb in ("list", "watch")),
     ClusterPermission("get", "pods/log"),
     *(
         ClusterPermission(verb, kind, group=api_group(kind))
@@ -99,6 +103,7 @@ _ON_EXTERNAL_PODS = (
     ("create", "pods/eviction"),
     ("patch", "pods/status"),
 )
+_ON_BUDGETS = (("list", "poddisruptionbudgets"), ("watch", "poddisruptionbudgets"))
 _VOLCANO = "scheduling.volcano.sh"
 _ON_GROUPS = (("list", "podgroups"), ("patch", "podgroups"))
 REQUIRED_FOR_QUEUES = (
@@ -149,12 +154,17 @@ _FOR_STORAGE = (
 _FOR_VOLUME_CLAIMS = (ClusterPermission("patch", CLAIMS),)
 
 
-def permissions_for_external_pods(namespace: str, *, has_groups: bool) -> list[ClusterPermission]:
+def permissions_for_external_pods(
+    namespace: str, *, has_groups: bool, claims_devices: bool = False
+) -> list[ClusterPermission]:
     """To place external pods in this namespace, as `deploy/kubernetes/rights-adopted.yaml` grants it.
 
-    `has_groups`: the cluster has Volcano's PodGroups.
+    `has_groups`: the cluster has Volcano's PodGroups. `claims_devices`: the configuration of the cluster allows it.
     """
     found = [ClusterPermission(verb, resource, namespace=namespace) for verb, resource in _ON_EXTERNAL_PODS]
+    found += [ClusterPermission(verb, one, namespace=namespace, group="policy") for verb, one in _ON_BUDGETS]
+    if claims_devices:
+        found += [replace(one, namespace=namespace) for one in _FOR_CLAIMS]
     if has_groups:
         found += [
             ClusterPermission(verb, resource, namespace=namespace, group=_VOLCANO) for verb, resource in _ON_GROUPS
@@ -175,6 +185,8 @@ def required_permissions(config: KubernetesConfig) -> tuple[ClusterPermission, .
 
 def _for_tenants(role: str) -> Iterator[ClusterPermission]:
     yield ClusterPermission("watch", "pods", everywhere=True)
+    for verb in ("list", "watch"):
+        yield ClusterPermission(verb, "poddisruptionbudgets", everywhere=True, group="policy")
     for verb in ("create", "get", "list"):
         yield ClusterPermission(verb, "namespaces", everywhere=True)
     yield ClusterPermission("create", "rolebindings", everywhere=True, group=_RBAC)

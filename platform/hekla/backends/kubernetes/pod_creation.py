@@ -58,7 +58,7 @@ class PodCreation:
         for kind, manifest in self._manifests.files(order, pod.uid):
             await self._client.create_once(f"{self._locator.namespace_path(order.key)}/{kind}", manifest)
         if order.settings.resource_claims:
-            await self._claims.allocate(order, pod)
+            await self._claims.allocate(order.settings.resource_claims, order.node, pod)
             pod = await self._read_pod(order.key) or pod  # its status names its claims now
         await self._volume_binding.bind(order, pod.namespace)
         await self._client.checkpoint()  # the pod may have ended and been deleted before we created it again

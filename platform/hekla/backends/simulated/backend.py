@@ -9,7 +9,7 @@ import ipaddress
 import itertools
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import repeat
 
@@ -34,7 +34,7 @@ from hekla.backends.simulated.node_usage import usage_of_nodes
 from hekla.backends.simulated.pod_plan import PodPlan, plan_pod, plan_tombstone
 from hekla.backends.simulated.pod_usage import usage_of_pods
 from hekla.domain.addresses import Replica
-from hekla.domain.cluster_objects import ObjectFacts
+from hekla.domain.cluster_objects import ObjectFacts, ObjectKind
 from hekla.domain.numa import NumaTopology, pin
 from hekla.domain.phases import PodPhase
 
@@ -52,6 +52,11 @@ class SimulatedBackend(Backend):
         self._config = config
         self._nodes = tuple(node for entry in self._config.nodes for node in entry.nodes())
         self._objects = tuple(map(device_facts, self._config.devices))
+        self._budgets = tuple(one.facts() for one in self._config.disruption_budgets)
+        self._runtime_classes = tuple(
+            ObjectFacts.of(ObjectKind.RUNTIME_CLASS, name, {"overhead": {"podFixed": overhead}})
+            for name, overhead in self._config.runtime_classes.items()
+        )
         self._cells = {node.name: node.numa for node in self._nodes if node.numa}
         self._clock = context.clock
         self._journal = SimulationJournal(context.home / "simulated" / context.cluster / "journal.jsonl")
@@ -104,6 +109,31 @@ class SimulatedBackend(Backend):
     def list_objects(self, tenants: Collection[str]) -> Sequence[ObjectFacts]:  # noqa: ARG002  (all may use them)
         """The devices and claims of the configuration."""
         return self._objects
+
+    @property
+    def budgets(self) -> "SimulatedBackend":
+        return self
+
+    def list_budgets(self, tenants: Collection[str]) -> Sequence[ObjectFacts]:  # noqa: ARG002  (they are few)
+        """The budgets of the configuration."""
+        return self._budgets
+
+    @property
+    def runtime_classes(self) -> "SimulatedBackend":
+        return self
+
+    def list_runtime_classes(self) -> Sequence[ObjectFacts]:
+        """Those of the configuration."""
+        return self._runtime_classes
+
+    def protected(
+        self,
+        keys: Sequence[PodKey],  # noqa: ARG002
+        *,
+        heartbeat: Callable[[], None],  # noqa: ARG002
+    ) -> Mapping[PodKey, str]:
+        """None: only the scheduler counts budgets here."""
+        return {}
 
     def address(self, replica: Replica) -> str:
         """An address in a network that does not exist."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from hekla.backends.base import NodeInfo
 from hekla.backends.card_config import Cards, described
@@ -11,10 +11,13 @@ from hekla.backends.config import BackendConfig, ClusterConfig, Quantities
 from hekla.domain.card_resources import product_labels
 from hekla.domain.cards import amounts, annotations
 from hekla.domain.cluster_objects import MAX_OBJECTS, ObjectFacts, ObjectKind, template_name
+from hekla.domain.field_types import Label
 from hekla.domain.numa import MAX_CELLS, MAX_CPUS, NumaTopology, TopologyPolicy
+from hekla.domain.placement import LabelSelector
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint, TaintEffect
 from hekla.domain.translation import translate
+from hekla.domain.volumes import ObjectName
 from hekla.engine import device_objects
 
 PODS = 110
@@ -107,14 +110,57 @@ class SimulatedNodeConfig(BackendConfig):
             )
 
 
+Amount = Annotated[int, Field(ge=0, le=1_000_000)] | Annotated[str, Field(pattern=r"^(100|[0-9]{1,2})%$")]
+
+
+class DisruptionBudgetConfig(BackendConfig):
+    """A disruption budget for pods by the labels of their tasks. `tenant`: only for this one; empty for all.
+
+    Exactly one of the amounts is set: a number of pods, or a percentage of those selected.
+    """
+
+    name: Label
+    tenant: Annotated[str, Field(max_length=63)] = ""
+    selector: LabelSelector = LabelSelector()
+    min_available: Amount | None = None
+    max_unavailable: Amount | None = None
+
+    @model_validator(mode="after")
+    def _has_one_amount(self) -> "DisruptionBudgetConfig":
+        if (self.min_available is None) == (self.max_unavailable is None):
+            raise ValueError(translate("Set exactly one of min_available and max_unavailable."))
+        return self
+
+    def facts(self) -> ObjectFacts:
+        """As an object of a cluster."""
+        amounts = {"minAvailable": self.min_available, "maxUnavailable": self.max_unavailable}
+        spec = {
+            "selector": self.selector.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+            **{name: amount for name, amount in amounts.items() if amount is not None},
+        }
+        body = {"metadata": {"namespace": self.tenant, "name": self.name}, "spec": spec}
+        return ObjectFacts.of(ObjectKind.DISRUPTION_BUDGET, self.name, body)
+
+
+def _distinct_names(budgets: tuple[DisruptionBudgetConfig, ...]) -> tuple[DisruptionBudgetConfig, ...]:
+    if len({one.name for one in budgets}) < len(budgets):
+        raise ValueError(translate("Another disruption budget has this name."))
+    return budgets
+
+
 class SimulatedConfig(ClusterConfig):
     """The whole cluster. `speed`: simulated seconds per real second. `pod_usage`: the part of its requests that a
     running pod uses. `devices`: Kubernetes objects of the kinds ResourceSlice, DeviceClass, ResourceClaim and
-    ResourceClaimTemplate; jobs of all tenants may name the claims.
+    ResourceClaimTemplate; jobs of all tenants may name the claims. `disruption_budgets`: for policies with the plugin
+    pdb. `runtime_classes`: their overhead per pod, by name.
     """
 
     nodes: tuple[SimulatedNodeConfig, ...] = ()
     devices: Annotated[tuple[DeviceObject, ...], Field(max_length=MAX_OBJECTS)] = ()
+    runtime_classes: Annotated[dict[ObjectName, Quantities], Field(max_length=100)] = {}
+    disruption_budgets: Annotated[
+        tuple[DisruptionBudgetConfig, ...], Field(max_length=1000), AfterValidator(_distinct_names)
+    ] = ()
     seed: int = 0
     speed: float = Field(default=60.0, gt=0, le=1e6)
     prepare_seconds: SecondsRange = SecondsRange(min=2, max=10)

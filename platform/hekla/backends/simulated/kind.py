@@ -15,6 +15,7 @@ KIND = BackendKind(
         Input.NODE_TAINTS: gettext_noop("taints in the cluster's configuration"),
         Input.NODE_ANNOTATIONS: gettext_noop("annotations in the cluster's configuration"),
         Input.DEVICES: gettext_noop("devices in the cluster's configuration"),
+        Input.BUDGETS: gettext_noop("disruption budgets in the cluster's configuration"),
         Input.NODE_IMAGES: gettext_noop("images in the cluster's configuration"),
         Input.NODE_USAGE: gettext_noop("usage in the cluster's configuration"),
         Input.NUMA_CELLS: gettext_noop("NUMA cells in the cluster's configuration"),

@@ -63,7 +63,7 @@ class NodeChanged(Event):
 
 
 class ClusterObjectsChanged(Event):
-    """Devices of a cluster, or claims to them, were added, removed or allocated."""
+    """Objects of a cluster that the scheduler reads were added, changed or removed: devices, claims, and so on."""
 
     kinds: Annotated[tuple[Name, ...], Field(max_length=16)]
 

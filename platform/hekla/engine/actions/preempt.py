@@ -141,7 +141,7 @@ class Preemption:
             return self._preempt_the_least(statement, pod, may)
         node_fit = self._session.node_fit(pod)
         node_fit.refresh()
-        curable, listed = node_fit.resolvable(), self._session.table.state_order
+        curable, listed = node_fit.resolvable(in_own_queue=True), self._session.table.state_order
         worth_trying = curable & ~self._victim_indexes[may].exhausted(pod)
         scores = np.where(worth_trying, node_fit.scores(curable), -np.inf)[listed]
         return any(self._preempt_on(statement, pod, int(listed[at]), may) for at in _best_first(scores))
@@ -188,7 +188,7 @@ class Preemption:
         """The rows to try. In Volcano only feasible ones, unless the predicates respect tentative evictions."""
         node_fit, session = self._session.node_fit(pod), self._session
         if not session.policy.follows_volcano or session.any_agrees(ExtensionPoint.TRIES_EVICTIONS):
-            return node_fit.resolvable()
+            return node_fit.resolvable(in_own_queue=True)
         node_fit.refresh()
         return node_fit.feasible
 

@@ -80,7 +80,8 @@ def _reclaim_for(session: Session, victim_index: VictimIndex, queue: QueueSpec, 
 
 def _reclaim(session: Session, victim_index: VictimIndex, statement: Statement, pod: PodInfo) -> None:
     node_fit = session.node_fit(pod)
-    worth_trying, listed = node_fit.resolvable() & ~victim_index.exhausted(pod), session.table.state_order
+    worth_trying = node_fit.resolvable(in_own_queue=False) & ~victim_index.exhausted(pod)
+    listed = session.table.state_order
     for row in listed[worth_trying[listed]].tolist():
         if _reclaim_on(session, victim_index, statement, pod, row):
             return

@@ -5,6 +5,8 @@ model that it does not name is limited to 0; a queue without the annotation has 
 for their parents too. A pod's annotation `volcano.sh/card.name` names the models that it may use, the best first:
 `NVIDIA-H100|NVIDIA-A100`. Of several, nodes of the first score 100, of the next 50, 25 …, times `nodeOrderWeight` (1).
 
+As in Volcano, preemption frees limits too: it evicts pods of the same queue on a node until the limit allows the pod.
+
 In Volcano the annotation of the pod says which model it counts for, whatever its node has, and pods without it get no
 cards. Here the node says it (`model_of`), for all pods. CPU and memory are limited by the plugins `capacity` and
 `proportion`, which Volcano's plugin replaces.
@@ -181,7 +183,7 @@ class _Quotas:
     def too_small(self, pod: PodInfo) -> Iterator[Refusal]:
         """Rows that a limit never allows for this pod."""
         for queue in self.queues_of(pod.job.group.queue):
-            yield from self._over(queue, pod.spec.request, {}, "card quota too small")
+            yield from self._over(queue, pod.spec.request, {}, "card quota too small", is_for_good=True)
 
     def used_up(self, pod: PodInfo) -> Callable[[], Sequence[Refusal]] | None:
         """Rows whose model is at a limit now; None if no limit applies to the pod."""
@@ -191,15 +193,18 @@ class _Quotas:
         return lambda: [
             refusal
             for queue in queues
-            for refusal in self._over(queue, request, self._held[queue], "card quota used up")
+            for refusal in self._over(queue, request, self._held[queue], "card quota used up", is_for_good=False)
         ]
 
-    def _over(self, queue: str, request: Resources, held: Mapping[str, float], reason: str) -> Iterator[Refusal]:
+    def _over(
+        self, queue: str, request: Resources, held: Mapping[str, float], reason: str, *, is_for_good: bool
+    ) -> Iterator[Refusal]:
         limits = self._limits[queue]
         for resource, count in card_counts(request).items():
             for name in self._models.of(resource)[0]:
                 if not held.get(name, 0.0) + count <= limits.get(name, 0.0):
-                    yield Refusal(self._models.mask(resource, [name]), f"{reason}: {name}")
+                    mask, why = self._models.mask(resource, [name]), f"{reason}: {name}"
+                    yield Refusal(mask, why, is_unresolvable=is_for_good, needs_own_queue=True)
 
 
 def _limits_of(queue: QueueSpec) -> dict[str, float] | None:

@@ -19,6 +19,7 @@ from hekla.engine.model import DisruptionBudget, PodStatus
 from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.session import Session
 
+NAME = "pdb"
 NEEDS = (
     Need(
         Input.BUDGETS,
@@ -98,5 +99,10 @@ def _judge(
 
 
 def _matching(budgets: Sequence[DisruptionBudget], pod: PodInfo) -> list[int]:
-    namespace, labels = pod.job.group.namespace, pod.spec.labels
-    return [at for at, b in enumerate(budgets) if b.namespace == namespace and matches(b.selector, labels)]
+    return [at for at, budget in enumerate(budgets) if _covers(budget, pod)]
+
+
+def _covers(budget: DisruptionBudget, pod: PodInfo) -> bool:
+    if budget.pods is not None:
+        return pod.spec.uid in budget.pods
+    return budget.namespace == pod.job.group.namespace and matches(budget.selector, pod.spec.labels)

@@ -8,11 +8,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.job_history import cluster_notices, endings, failures, history, labels, waits
 from hekla.apps.job_history.waits import WaitInterval
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Pod
+from hekla.domain.runtime_classes import NO_RUNTIME_CLASS
 
 _MOST_ATTEMPTS = 50
 
@@ -42,7 +44,16 @@ def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
         "failure": failures.explain(pod),
         "notices": cluster_notices.of_pod(pod),
         "requests": labels.amounts(spec_of(pod.job).task(pod.task).request),
+        "overhead": _overhead(pod),
     }
+
+
+def _overhead(pod: Pod) -> str:
+    """What the runtime class of the pod adds to its requests; empty if nothing."""
+    name = spec_of(pod.job).task(pod.task).runtime_class
+    known = clusters.runtime_classes([pod.job.cluster_id]).get(pod.job.cluster_id, {}) if name else {}
+    overhead = known.get(name, NO_RUNTIME_CLASS).overhead
+    return labels.amounts(overhead) if overhead else ""
 
 
 def _around(pod: Pod, attempts: Sequence[Pod]) -> Sequence[Pod]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Q, QuerySet
 
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import read_specs, spec_of
 from hekla.apps.jobs.models import Job, Pod
@@ -14,13 +15,18 @@ from hekla.apps.jobs.selectors.replicas import placed
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.phases import JobPhase
 from hekla.domain.resources import Resources
+from hekla.domain.runtime_classes import NO_RUNTIME_CLASS, RuntimeClassFacts
+from hekla.domain.task_spec import TaskSpec
 
 _WAITING = {"phase": JobPhase.PENDING, "deleted_at": None}
 
 
 @dataclass(frozen=True, slots=True)
 class TaskAllocation:
-    """What the pods of a task hold: `request` once per entry of `nodes`, where a node can occur several times."""
+    """What the pods of a task hold: `request` once per entry of `nodes`, where a node can occur several times.
+
+    `request`: with the overhead of the runtime class.
+    """
 
     job: Job
     nodes: Sequence[str]
@@ -63,11 +69,16 @@ def _by_task(pods: QuerySet[Pod]) -> list[tuple[int, str, list[str]]]:
 
 
 def _held(found: Iterable[tuple[int, str, list[str]]], jobs: Mapping[int, Job]) -> list[TaskAllocation]:
-    return [
-        TaskAllocation(job, nodes, spec_of(job).task(task).request)
-        for job_id, task, nodes in found
-        if (job := jobs.get(job_id)) is not None
-    ]
+    held = [(job, spec_of(job).task(task), nodes) for job_id, task, nodes in found if (job := jobs.get(job_id))]
+    named = {job.cluster_id for job, task, _nodes in held if task.runtime_class}
+    runtimes = clusters.runtime_classes(named) if named else {}
+    return [TaskAllocation(job, nodes, _request(job, task, runtimes)) for job, task, nodes in held]
+
+
+def _request(job: Job, task: TaskSpec, runtimes: Mapping[int, Mapping[str, RuntimeClassFacts]]) -> Resources:
+    if not task.runtime_class:
+        return task.request
+    return task.request + runtimes.get(job.cluster_id, {}).get(task.runtime_class, NO_RUNTIME_CLASS).overhead
 
 
 def card_holders(nodes: Collection[Node]) -> dict[tuple[int, str], list[Pod]]:

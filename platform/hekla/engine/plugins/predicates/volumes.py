@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from hekla.domain import zones
 from hekla.engine.columns import Mask
 from hekla.engine.constraints import Requirement
 from hekla.engine.job_info import PodInfo
@@ -175,12 +176,6 @@ class AssumedVolumes:
         return self._session.node_index.matching_any(storage_class.topologies)
 
 
-_ZONES = (
-    "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
-)  # fmt: skip
-
-
 def volume_zone(session: Session, pod: PodInfo) -> Iterator[Refusal]:
     """VolumeZone: refuse nodes outside the zones of a bound volume. Nodes without zone labels are not checked.
 
@@ -189,7 +184,7 @@ def volume_zone(session: Session, pod: PodInfo) -> Iterator[Refusal]:
     nodes, storage = session.node_index, session.storage
     volumes = {storage.claims[claim].volume for claim in pod.spec.constraints.volume_claims if claim in storage.claims}
     for volume in (volume for volume in storage.volumes if volume.name in volumes):
-        for key in (key for key in _ZONES if key in volume.labels):
+        for key in (key for key in zones.LABELS if key in volume.labels):
             there = nodes.matching(Requirement(key, "In", tuple(volume.labels[key].split("__"))))
-            zoned = np.logical_or.reduce([nodes.domain(label).has_label for label in _ZONES])
+            zoned = np.logical_or.reduce([nodes.domain(label).has_label for label in zones.LABELS])
             yield Refusal(zoned & ~there, "volume in another zone")
