@@ -9,8 +9,8 @@ from typing import Any
 
 from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import Json
-from hekla.backends.kubernetes.cluster_store import ClusterStore, Scopes
-from hekla.backends.kubernetes.layout import namespace_path
+from hekla.backends.kubernetes.cluster_store import ClusterStore
+from hekla.backends.kubernetes.layout import Scopes, namespace_path
 from hekla.backends.kubernetes.object_store import StoredObject
 from hekla.backends.kubernetes.resource_paths import CLAIMS
 from hekla.domain.cluster_objects import ObjectFacts, ObjectKind, claim_name, foreign_name
