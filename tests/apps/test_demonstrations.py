@@ -170,7 +170,7 @@ def test_page_shows_both_sides_before_both_have_run(with_stages: People, as_: As
     assert "Without deviceshare" in page
     assert page.count('aria-label="node-1, fast link 1: free: 2"') == 2
     assert "Not started yet." in page
-    assert "Hekla does not measure links" in page
+    assert "A local cluster measures" in page
 
 
 def test_hours_of_the_zone_end_once(with_stages: People) -> None:

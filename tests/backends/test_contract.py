@@ -266,7 +266,7 @@ LOCAL = ("local", "containers")
 FACETS = {
     "exec": (*KUBERNETES, "containers"),
     "port_forwarding": (*KUBERNETES, *LOCAL),
-    "budgets": KUBERNETES,
+    "budgets": (*KUBERNETES, "simulated"),
     "tenancy": KUBERNETES,
     "metrics": LOCAL,
 }

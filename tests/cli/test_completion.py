@@ -36,7 +36,7 @@ def test_commands_are_completed() -> None:
         "set-priority",
         "set-notifications",
     }
-    assert completions("bench", "re") == {"react"}
+    assert completions("bench", "re") == {"react", "reconcile"}
 
 
 @pytest.mark.parametrize("world", ["simulated"], indirect=True)

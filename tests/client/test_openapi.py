@@ -34,6 +34,7 @@ CALLS: dict[str, Callable[[Client], object]] = {
     "jobs": lambda client: list(client.jobs(mine=True, phase=["pending", "running"], limit=1)),
     "job": lambda client: client.job("train"),
     "wait": lambda client: client.wait("train", until={"pending"}),
+    "autoscaling": lambda client: client.autoscaling("train"),
     "start_estimate": lambda client: client.start_estimate("train"),
     "pending_periods": lambda client: client.pending_periods("train"),
     "abort": lambda client: client.abort("train"),

@@ -38,7 +38,8 @@ def spec(minimum: int = 1, count: int = 2) -> JobSpec:
     roles = ExternalTasks(None)
     task = roles.task_of(POD) or ""
     refs = [PodRef(task, index, 1) for index in range(count)]
-    return build_spec(GROUP, roles, refs, name="train", queue="default", priority=0, minimum=minimum, request={})
+    fields = {"name": "train", "queue": "default", "priority": 0, "request": {}, "topology": {}}
+    return build_spec(GROUP, roles, refs, minimum=minimum, **fields)
 
 
 def facts(phase: PodPhase, index: int = 0, attempt: int = 1, *, stopping: bool = False) -> PodFacts:
@@ -67,7 +68,8 @@ def test_pods_with_other_constraints_are_another_task() -> None:
     pods = [POD, tolerant, picky, needed, tolerant]
     assert [roles.task_of(pod) for pod in pods] == ["pod", "pod-v2", "pod-v3", "pod-v4", "pod-v2"]
     refs = [PodRef(task, 0, 1) for task in ("pod", "pod-v2", "pod-v3", "pod-v4")]
-    made = build_spec(GROUP, roles, refs, name="train", queue="default", priority=0, minimum=1, request={})
+    fields = {"name": "train", "queue": "default", "priority": 0, "request": {}, "topology": {}}
+    made = build_spec(GROUP, roles, refs, minimum=1, **fields)
     assert made.task("pod-v2").tolerations[0].key == "gpu"
     assert [ExternalTasks(made).task_of(pod) for pod in pods[:4]] == ["pod", "pod-v2", "pod-v3", "pod-v4"]
 

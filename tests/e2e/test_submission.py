@@ -111,7 +111,7 @@ def test_preset_is_applied_and_the_draft_is_restored_after_a_visit_to_the_galler
     page.get_by_role("button", name="Restore draft").press("Enter")
     expect(page.get_by_label("Name", exact=True)).to_have_value("by-hand")
     expect(page.get_by_label("Command")).to_have_value("echo several")
-    expect(page.get_by_label("Replicas")).to_have_value("2")
+    expect(page.locator("#id_tasks-0-replicas")).to_have_value("2")
 
 
 def test_uploaded_manifest_fills_the_form_and_an_invalid_one_does_not(page: Page, tmp_path: Path) -> None:

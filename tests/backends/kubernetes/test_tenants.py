@@ -378,6 +378,8 @@ def test_missing_permissions_for_tenant_namespaces_are_listed(namespaced, shared
     assert health_of(small_cluster, namespaced, small_cluster.tenants_token).missing == ()
     assert set(health_of(small_cluster, shared, small_cluster.user_token).missing) == {
         "watch pods *",
+        "list poddisruptionbudgets *",
+        "watch poddisruptionbudgets *",
         "create namespaces *",
         "get namespaces *",
         "list namespaces *",
