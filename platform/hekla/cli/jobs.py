@@ -75,7 +75,7 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
         click.echo(f"{'Pending':<10} {reason['sentence']}")
     for sentence in client.start_estimate(found)["text"] if found["waiting"] else ():
         click.echo(f"{'Start':<10} {sentence}")
-    is_scaled = any(task.get("autoscaling") for task in found["spec"]["tasks"])
+    is_scaled = not found["finished_at"] and any(task.get("autoscaling") for task in found["spec"]["tasks"])
     for one in client.autoscaling(found) if is_scaled else ():
         click.echo(f"{'Scaling':<10} {one['task']}: {one['min_replicas']} to {one['max_replicas']}. {one['sentence']}")
     click.echo()
