@@ -5,7 +5,7 @@ Devices are assumed for placements of this session, and for running pods whose c
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -15,18 +15,19 @@ from hekla.engine.device_selectors import SelectorError
 from hekla.engine.devices import Device, Key
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_fit import Refusal
+from hekla.engine.plugins.predicates.used_claims import UsedClaims
 from hekla.engine.session import Session
 
 Names = tuple[str, ...]
 _NONE, _FAILS = "no device to claim", "device selector fails"
 
 
-class AssumedDevices:
+class AssumedDevices(UsedClaims):
     """The devices that claims have or would get. They are computed when the first pod with claims is considered."""
 
     def __init__(self, session: Session) -> None:
-        self._session, self._claims = session, session.devices.claims
-        self._is_loaded = False
+        super().__init__(session)
+        self._claims = session.devices.claims
         self._allocated: set[Key] = set()
         self._assumed: dict[str, tuple[Device, ...]] = {}
         self._users: Counter[str] = Counter()
@@ -38,15 +39,15 @@ class AssumedDevices:
         if self._claims:
             session.on_change.append(self._update)
 
+    def _claims_of(self, pod: PodInfo) -> Collection[str]:
+        return pod.spec.constraints.device_claims
+
     def _load(self) -> None:
-        self._is_loaded = True
         self._allocated.update(key for claim in self._claims.values() for key in claim.allocated or ())
         for device in self._session.devices.devices:
             for row in self._rows(device):
                 self._by_row[row].append(device)
-        for row, residents in enumerate(self._session.node_pods):
-            for pod in residents.values():
-                self._count(pod, row, 1)
+        super()._load()
 
     def _rows(self, device: Device) -> Sequence[int]:
         """The rows that can use a device. Most devices belong to one node, which they name."""
@@ -107,16 +108,6 @@ class AssumedDevices:
         allocator = DeviceAllocator(self._by_row.get(row, ()), self._allocated)
         found = allocator.find({name: self._claims[name] for name in names})
         return {name: tuple(one.device for one in allocated) for name, allocated in found.items()}
-
-    def _update(self, pod: PodInfo, row: int, sign: int) -> None:
-        """Count a change. Pods on nodes contain a new one already when they are loaded, and an evicted one still."""
-        if not pod.spec.constraints.device_claims:
-            return
-        is_counted = not self._is_loaded
-        if is_counted:
-            self._load()
-        if not is_counted or (sign < 0 and pod.spec.uid in self._session.node_pods[row]):
-            self._count(pod, row, sign)
 
     def _count(self, pod: PodInfo, row: int, sign: int) -> None:
         names = tuple(name for name in pod.spec.constraints.device_claims if name in self._claims)

@@ -6,7 +6,7 @@ placement of this session would use are assumed for it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from hekla.engine.columns import Mask
 from hekla.engine.constraints import Requirement
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_fit import Refusal
+from hekla.engine.plugins.predicates.used_claims import UsedClaims
 from hekla.engine.session import Session
 from hekla.engine.storage import PersistentVolume, PersistentVolumeClaim
 
@@ -49,20 +50,19 @@ def _waits(session: Session, claim: PersistentVolumeClaim) -> bool:
     return not claim.volume and storage_class is not None and storage_class.waits_for_consumer
 
 
-class AssumedVolumes:
+class AssumedVolumes(UsedClaims):
     """The volumes that claims have, or would get for pods on nodes: those of this session, and those that start.
 
     They are computed when the first pod with claims is considered.
     """
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        super().__init__(session)
         self._reported = {volume.name: volume.claim for volume in session.storage.volumes if volume.claim}
         self._claim_of = dict(self._reported)
         self._provisioned: dict[str, int] = {}
         """The rows on which claims would get new volumes."""
         self._users: Counter[str] = Counter()
-        self._is_loaded = False
         if session.storage.claims:
             session.on_change.append(self._update)
 
@@ -79,28 +79,14 @@ class AssumedVolumes:
 
         return refuse
 
-    def _load(self) -> None:
-        self._is_loaded = True
-        for row, residents in enumerate(self._session.node_pods):
-            for pod in residents.values():
-                if pod.spec.constraints.volume_claims:
-                    self._count(pod, row, 1)
+    def _claims_of(self, pod: PodInfo) -> Collection[str]:
+        return pod.spec.constraints.volume_claims
 
     def _waiting(self, pod: PodInfo) -> list[str]:
         """The claims that wait for a consumer, the smallest first."""
         known = self._session.storage.claims
         names = [name for name in pod.spec.constraints.volume_claims if name in known]
         return sorted((name for name in names if _waits(self._session, known[name])), key=lambda name: known[name].size)
-
-    def _update(self, pod: PodInfo, row: int, sign: int) -> None:
-        """Count a change. Pods on nodes contain a new one already when they are loaded, and an evicted one still."""
-        if not pod.spec.constraints.volume_claims:
-            return
-        is_counted = not self._is_loaded
-        if is_counted:
-            self._load()
-        if not is_counted or (sign < 0 and pod.spec.uid in self._session.node_pods[row]):
-            self._count(pod, row, sign)
 
     def _count(self, pod: PodInfo, row: int, sign: int) -> None:
         names = self._waiting(pod)
