@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.controller.conftest import World, describe
-from tests.controller.test_external_pods import create_budget
+from tests.controller.external_pods import create_budget
 from tests.kubernetes.control_plane import ControlPlane
 from tests.simulation.conftest import spec
 

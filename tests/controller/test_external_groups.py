@@ -3,9 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.controller.test_device_claims import API as CLAIMS_API
-from tests.controller.test_device_claims import add_slice, device, devices_of, put, wanting
-from tests.controller.test_external_pods import (
+from tests.controller.external_pods import (
     condition,
     create_pod,
     create_pod_group,
@@ -17,6 +15,8 @@ from tests.controller.test_external_pods import (
     pod_groups,
     shared,
 )
+from tests.controller.test_device_claims import API as CLAIMS_API
+from tests.controller.test_device_claims import add_slice, device, devices_of, put, wanting
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.plugin import grant_in_namespace
 

@@ -1,24 +1,34 @@
 """External pods with the scheduler name `hekla`: Hekla places them and shows them as jobs."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.controller import conftest
-from tests.controller.conftest import SIZE, World
+from tests.controller.external_pods import (
+    Object,
+    condition,
+    create_pod,
+    create_pod_group,
+    delete_pod,
+    external_namespace,
+    get_pod,
+    long_patience,
+    member,
+    new_owner,
+    phase_of,
+    pod,
+    pod_group_phase,
+    pod_groups,
+    shared,
+    unlisted_namespace,
+)
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
-from tests.kubernetes.plugin import grant_in_namespace, new_namespace
 
-from hekla.apps.clusters import services as clusters
-from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.external_pods.models import ExternalPodRow
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
-from hekla.controller import audit, disruption_budgets
+from hekla.controller import audit
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import Invalid, Refused
@@ -27,134 +37,9 @@ from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
-Object = dict[str, Any]
+__all__ = ["external_namespace", "long_patience", "pod_groups", "shared", "unlisted_namespace"]
 pytestmark = pytest.mark.kubernetes
 _GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
-
-
-@pytest.fixture(autouse=True)
-def long_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits longer: the cluster's controllers for budgets and deletions also need time."""
-    monkeypatch.setattr(conftest, "LAST_SECONDS", 120.0)
-
-
-@pytest.fixture
-def external_namespace(small_cluster: ControlPlane) -> Iterator[str]:
-    """A foreign namespace in which Hekla may only place pods."""
-    with new_namespace(small_cluster, "others-") as name:
-        grant_in_namespace(small_cluster, "rights-adopted.yaml", name)
-        yield name
-
-
-@pytest.fixture
-def unlisted_namespace(small_cluster: ControlPlane) -> Iterator[str]:
-    """A namespace that the cluster's configuration does not name."""
-    with new_namespace(small_cluster, "others-") as name:
-        yield name
-
-
-@pytest.fixture
-def shared(
-    small_cluster: ControlPlane,
-    granted_namespace: str,
-    external_namespace: str,
-    transactional_db: None,
-    settings: Any,
-    tmp_path: Path,
-) -> Iterator[World]:
-    """A node of this test with four CPUs, and a cluster that also places external pods there."""
-    settings.HEKLA_HOME = tmp_path
-    controllers.reset()
-    labels = {"hekla.dev/test": granted_namespace}
-    machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
-    (tmp_path / "kubeconfigs").mkdir()
-    (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
-    external_pods = {"namespaces": {external_namespace: "lab"}, "queue": "default", "owner": "alice"}
-    config = {
-        "kubeconfig": "test",
-        "namespace": granted_namespace,
-        "node_labels": labels,
-        "external_pods": external_pods,
-    }
-    world = World.found("kubernetes", config)
-    yield world
-    backend_of(world.cluster).close()
-    controllers.reset()
-    small_cluster.remove_nodes(machines)
-
-
-@pytest.fixture(scope="module")
-def pod_groups(small_cluster: ControlPlane) -> Iterator[None]:
-    """Volcano's kind PodGroup, without Volcano."""
-    place = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
-    body = {
-        "metadata": {"name": "podgroups.scheduling.volcano.sh"},
-        "spec": {
-            "group": "scheduling.volcano.sh",
-            "scope": "Namespaced",
-            "names": {"plural": "podgroups", "singular": "podgroup", "kind": "PodGroup", "listKind": "PodGroupList"},
-            "versions": [version],
-        },
-    }
-    path = f"{place}/podgroups.scheduling.volcano.sh"
-    was_missing = not exists(small_cluster, path)
-    if was_missing:
-        small_cluster.request("POST", place, body)
-    small_cluster.wait_until(lambda: exists(small_cluster, _GROUPS.format("default")), 60.0)
-    yield
-    if was_missing:
-        small_cluster.request("DELETE", path)
-        small_cluster.wait_until(lambda: not exists(small_cluster, path), 60.0)
-
-
-def exists(plane: ControlPlane, path: str) -> bool:
-    try:
-        plane.request("GET", path)
-    except RequestRefused:
-        return False
-    return True
-
-
-def pod(name: str, *, cpu: str = "1", seconds: str = "", exit_code: str = "", **more: Any) -> Object:
-    annotations = dict(more.pop("annotations", {}))
-    annotations |= {"hekla.dev/test-seconds": f"{seconds}s"} if seconds else {}
-    annotations |= {"hekla.dev/test-exit": exit_code} if exit_code else {}
-    container = {"name": "any", "image": "x", "resources": {"requests": {"cpu": cpu}}}
-    owners = {"ownerReferences": [more.pop("owner")]} if "owner" in more else {}
-    return {
-        "metadata": {"name": name, "labels": more.pop("labels", {}), "annotations": annotations, **owners},
-        "spec": {"schedulerName": "hekla", "restartPolicy": "Never", "containers": [container], **more},
-    }
-
-
-def new_owner(plane: ControlPlane, namespace: str, name: str) -> Object:
-    """A reference to an existing object that counts as the controller of pods."""
-    path = f"/api/v1/namespaces/{namespace}/configmaps"
-    uid = plane.request("POST", path, {"metadata": {"name": name}})["metadata"]["uid"]
-    return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, "controller": True}
-
-
-def create_pod(plane: ControlPlane, namespace: str, body: Object) -> Object:
-    return plane.request("POST", f"/api/v1/namespaces/{namespace}/pods", body)
-
-
-def get_pod(plane: ControlPlane, namespace: str, name: str) -> Object:
-    return plane.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
-
-
-def delete_pod(plane: ControlPlane, namespace: str, name: str) -> None:
-    plane.request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}", {"gracePeriodSeconds": 0})
-
-
-def phase_of(name: str) -> str:
-    return next(iter(Job.objects.filter(name=name).values_list("phase", flat=True)), "")
-
-
-def condition(plane: ControlPlane, namespace: str, name: str) -> str:
-    found = get_pod(plane, namespace, name)["status"].get("conditions", [])
-    return next((one["message"] for one in found if one.get("reason") == "Unschedulable"), "")
 
 
 def test_external_pod_is_placed_and_is_a_job_until_it_ends(shared, small_cluster, external_namespace) -> None:
@@ -339,26 +224,6 @@ def test_replacement_of_a_failed_pod_continues_its_job(shared, small_cluster, ex
     assert audit.findings() == []
 
 
-def create_pod_group(plane: ControlPlane, namespace: str, name: str, minimum: int, **spec: Any) -> None:
-    """Creates a PodGroup."""
-    body = {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": name},
-        "spec": {"minMember": minimum, **spec},
-    }
-    plane.request("POST", _GROUPS.format(namespace), body)
-
-
-def pod_group_phase(plane: ControlPlane, namespace: str, name: str) -> str:
-    found = plane.request("GET", f"{_GROUPS.format(namespace)}/{name}")
-    return str(found.get("status", {}).get("phase", ""))
-
-
-def member(of: str, number: int, **more: Any) -> Object:
-    return pod(f"{of}-{number}", annotations={"scheduling.k8s.io/group-name": of}, **more)
-
-
 def test_gang_waits_and_starts_as_a_whole(shared, small_cluster, external_namespace, pod_groups) -> None:
     """Three pods of two CPUs do not fit on four CPUs. With a smaller one in place of one of them they do."""
     create_pod_group(small_cluster, external_namespace, "trio", 3)
@@ -461,134 +326,6 @@ def test_pods_wait_for_their_missing_pod_group(shared, small_cluster, external_n
     assert not Job.objects.exists()
     create_pod_group(small_cluster, external_namespace, "late", 1)
     shared.reconcile_until(lambda: phase_of("late") == JobPhase.RUNNING)
-
-
-PREEMPTING = """\
-actions: "enqueue, allocate, preempt, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-- plugins:
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"""
-
-
-def create_budget(plane: ControlPlane, namespace: str, labels: dict[str, str], least: int) -> str:
-    """Creates a budget, waits until the cluster has computed it, and returns its path."""
-    place = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
-    body = {"metadata": {"name": "kept"}, "spec": {"minAvailable": least, "selector": {"matchLabels": labels}}}
-    plane.request("POST", place, body)
-    path = f"{place}/kept"
-    plane.wait_until(lambda: plane.request("GET", path).get("status", {}).get("currentHealthy", 0) >= least, 60.0)
-    return path
-
-
-def submit_urgent(world: World) -> Job:
-    """Submits a job of ours with high priority that needs half of the node."""
-    task = {"name": "main", "command": ["x"], "resources": {"cpu": "2"}}
-    spec = JobSpec.parse({"name": "urgent", "tasks": [task], "priority": 1000})
-    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
-
-
-def fill_node(world: World, plane: ControlPlane, namespace: str, annotations: dict[str, str] | None = None) -> None:
-    """Fills the node with two pods of one owner, of which one is enough. `annotations`: of the second."""
-    clusters.set_policy(world.cluster, PREEMPTING, note="", by=world.alice, actor=PLATFORM, now=clock.now())
-    owner = new_owner(plane, namespace, "pair")
-    for number in range(2):
-        one = pod(f"pair-{number}", cpu="2", owner=owner, labels={"app": "pair"})
-        one["metadata"] |= {"annotations": annotations or {}} if number else {}
-        create_pod(plane, namespace, one)
-    world.reconcile_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
-
-
-def test_preempted_external_pod_is_evicted_from_the_cluster(shared, small_cluster, external_namespace) -> None:
-    fill_node(shared, small_cluster, external_namespace)
-    submit_urgent(shared)
-    shared.reconcile_until(lambda: phase_of("urgent") == JobPhase.RUNNING)
-    left = small_cluster.request("GET", f"/api/v1/namespaces/{external_namespace}/pods")["items"]
-    assert len(left) == 1
-    assert sorted(Pod.objects.filter(job__name="pair").values_list("phase", "reason")) == [
-        (PodPhase.FAILED, "Stopped"),
-        (PodPhase.RUNNING, ""),
-    ]
-    assert phase_of("pair") == JobPhase.RUNNING
-    assert audit.findings() == []
-
-
-def test_external_pod_that_is_not_preemptable_stays(shared, small_cluster, external_namespace) -> None:
-    fill_node(shared, small_cluster, external_namespace, {"volcano.sh/preemptable": "false"})
-    submit_urgent(shared)
-    shared.reconcile_until(lambda: phase_of("urgent") == JobPhase.RUNNING)
-    left = small_cluster.request("GET", f"/api/v1/namespaces/{external_namespace}/pods")["items"]
-    assert [one["metadata"]["name"] for one in left] == ["pair-1"]
-
-
-def test_budget_protects_an_external_pod_until_it_is_deleted(
-    shared, small_cluster, external_namespace, monkeypatch
-) -> None:
-    monkeypatch.setattr(disruption_budgets, "SPARED_SECONDS", 2.0)
-    fill_node(shared, small_cluster, external_namespace)
-    path = create_budget(small_cluster, external_namespace, {"app": "pair"}, 2)
-    submit_urgent(shared)
-    shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "a blocked eviction has no event PodEvicted"
-    assert "budget" in LoggedEvent.objects.filter(kind="PodEvictionBlocked").earliest("id").payload["message"]
-    assert len(small_cluster.request("GET", f"/api/v1/namespaces/{external_namespace}/pods")["items"]) == 2
-    assert not Pod.objects.filter(job__name="pair", phase=PodPhase.FAILED).exists()
-    small_cluster.request("DELETE", path)
-    shared.reconcile_until(lambda: phase_of("urgent") == JobPhase.RUNNING)
-    assert audit.findings() == []
-
-
-def test_budget_protects_our_pods_from_preemption_but_not_from_abort(
-    shared, small_cluster, granted_namespace, monkeypatch
-) -> None:
-    monkeypatch.setattr(disruption_budgets, "SPARED_SECONDS", 2.0)
-    clusters.set_policy(shared.cluster, PREEMPTING, note="", by=shared.alice, actor=PLATFORM, now=clock.now())
-    task = {"name": "main", "command": ["x"], "resources": {"cpu": "2"}, "replicas": 2, "min_available": 1}
-    spec = JobSpec.parse({"name": "ours", "tasks": [task]})
-    job = services.submit(spec=spec, tenant=shared.tenant, user=shared.alice, now=clock.now())
-    shared.reconcile_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
-    create_budget(small_cluster, granted_namespace, {"hekla.dev/job": job.uid.hex}, 2)
-    submit_urgent(shared)
-    shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "a blocked eviction has no event PodEvicted"
-    assert Pod.objects.filter(job=job, phase=PodPhase.RUNNING).count() == 2
-    services.command(job, LifecycleAction.ABORT_JOB, user=shared.alice, now=clock.now())
-    shared.reconcile_until(lambda: (phase_of("ours"), phase_of("urgent")) == (JobPhase.ABORTED, JobPhase.RUNNING))
-    assert audit.findings() == []
-
-
-def submit_elastic(world: World, name: str, replicas: int, cpu: str, priority: int) -> Job:
-    """Submits a job of ours with a minimum of one pod."""
-    task = {"name": "main", "command": ["x"], "resources": {"cpu": cpu}, "replicas": replicas, "min_available": 1}
-    spec = JobSpec.parse({"name": name, "tasks": [task], "priority": priority})
-    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
-
-
-def test_no_more_of_our_pods_are_evicted_than_a_budget_allows(shared, small_cluster, granted_namespace) -> None:
-    """Each of them alone could be evicted."""
-    clusters.set_policy(shared.cluster, PREEMPTING, note="", by=shared.alice, actor=PLATFORM, now=clock.now())
-    job = submit_elastic(shared, "crowd", 4, "1", 0)
-    running = Pod.objects.filter(job=job, phase=PodPhase.RUNNING)
-    shared.reconcile_until(lambda: running.count() == 4)
-    path = create_budget(small_cluster, granted_namespace, {"hekla.dev/job": job.uid.hex}, 3)
-    small_cluster.wait_until(lambda: small_cluster.request("GET", path)["status"].get("disruptionsAllowed") == 1, 60.0)
-    submit_urgent(shared)
-    shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "two evictions would be needed"
-    assert running.count() == 4
-    submit_elastic(shared, "small", 1, "1", 2000)
-    submit_elastic(shared, "next", 1, "1", 1999)
-    shared.reconcile_until(lambda: phase_of("small") == JobPhase.RUNNING)
-    for _ in range(3):
-        controllers.reconcile(shared.cluster)
-    assert (running.count(), phase_of("next"), phase_of("urgent")) == (3, JobPhase.PENDING, JobPhase.PENDING)
-    assert LoggedEvent.objects.filter(kind="PodEvicted").count() == 1
-    assert audit.findings() == []
 
 
 def test_external_jobs_cannot_be_created_or_aborted_in_the_console(shared, small_cluster, external_namespace) -> None:

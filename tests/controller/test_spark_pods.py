@@ -14,8 +14,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.controller.conftest import World
-from tests.controller.fleet import ENDS_AT
-from tests.controller.test_external_pods import (  # noqa: F401 - fixtures
+from tests.controller.external_pods import (  # noqa: F401 - fixtures
     condition,
     create_pod,
     create_pod_group,
@@ -25,6 +24,7 @@ from tests.controller.test_external_pods import (  # noqa: F401 - fixtures
     pod_groups,
     shared,
 )
+from tests.controller.fleet import ENDS_AT
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.spark import recording
 

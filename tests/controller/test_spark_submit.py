@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from tests.controller import conftest
 from tests.controller.conftest import World
-from tests.controller.fleet import are_all_over
-from tests.controller.test_external_pods import (  # noqa: F401 - fixtures
+from tests.controller.external_pods import (  # noqa: F401 - fixtures
     create_pod_group,
     delete_pod,
     external_namespace,
     pod_groups,
     shared,
 )
+from tests.controller.fleet import are_all_over
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.proxy import Proxy
 from tests.spark import recording
