@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.e2e.conftest import HeklaServer
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def test_example_job_runs_with_live_logs_and_results(hekla: HeklaServer, page: Page) -> None:
