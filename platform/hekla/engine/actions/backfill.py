@@ -30,7 +30,8 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 def _in_order(session: Session) -> Iterator[PodInfo]:
     waiting: dict[str, list[tuple[JobInfo, list[PodInfo]]]] = {}
-    for job in session.valid_jobs(among=(job for job in session.candidate_jobs if job.has_best_effort)):
+    candidates = session.candidate_jobs.stand_ins()  # no template has pods without requests
+    for job in session.valid_jobs(among=(job for job in candidates if job.has_best_effort)):
         if free := [m for m in job.pods if m.best_effort and m.status in _WAITING]:
             waiting.setdefault(job.group.queue, []).append((job, free))
     queues: HeapQueue[QueueSpec] = HeapQueue(session.queue_before, (session.queues[name] for name in waiting))
