@@ -65,12 +65,13 @@ def test_new_selector_concerns_only_jobs_that_it_matches() -> None:
     cache = SchedulerCache.of(state(*jobs))
     index, picky = cache.selector_index, job("picky", constraints=apart("x"))
     cache.update(state(*jobs, picky))
+    groups = {one.uid: one for one in (*jobs, picky)}
     index.remove("picky", picky)
-    assert index.refresh() == ["labelled"]
+    assert index.refresh(groups) == ["labelled"]
     index.add_all(["picky"], TwinGroups([picky]))
-    assert index.refresh() == ["labelled"]
+    assert index.refresh(groups) == ["labelled"]
     index.remove("other-0", jobs[1])
-    assert index.refresh() == []
+    assert index.refresh(groups) == []
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -4,7 +4,9 @@ As long as a job is not built, the template of its class (`equivalence`) stands 
 owner, phase, counts and amounts, but with the pod group of another.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from itertools import repeat
+from typing import Any
 
 from hekla.engine.job_info import JobInfo, PodClasses
 from hekla.engine.model import PodGroupSpec
@@ -34,7 +36,7 @@ class JobTable:
 
     def add_unbuilt(self, keys: Iterable[Hashable], template: JobInfo) -> None:
         """Add jobs that the template stands for."""
-        self._jobs.update(dict.fromkeys(keys, template))
+        self._jobs.update(zip(keys, repeat(template)))
 
     def pop(self, key: Hashable) -> JobInfo:
         """Remove a job. Returns it, or the template that stood for it."""
@@ -44,11 +46,23 @@ class JobTable:
         """These jobs, or the templates that stand for them."""
         return map(self._jobs.__getitem__, keys)
 
+    def all_stand_ins(self) -> Collection[JobInfo]:
+        """Each job that is built, and each template that stands for some, once."""
+        return dict.fromkeys(self._jobs.values())
+
+    def select(self, is_wanted: Callable[[JobInfo], bool]) -> "Jobs":
+        """The jobs for which this holds; it must not differ between equal jobs."""
+        others = {job for job in self.all_stand_ins() if not is_wanted(job)}
+        if not others:
+            return Jobs(self, self.groups.keys())
+        every = zip(self.groups, self.stand_ins(self.groups), strict=True)
+        return Jobs(self, dict.fromkeys(key for key, job in every if job not in others))
+
 
 class Jobs(Mapping[str, JobInfo]):
     """Some jobs of a table by uid, in the order of the state. A job is built on its first use."""
 
-    def __init__(self, table: JobTable, uids: Collection[str]) -> None:
+    def __init__(self, table: JobTable, uids: Collection[Any]) -> None:
         self._table, self._uids = table, uids
 
     def __getitem__(self, uid: str) -> JobInfo:

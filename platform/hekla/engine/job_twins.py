@@ -11,10 +11,11 @@ from typing import Any
 from hekla.engine.constraints import NO_CONSTRAINTS
 from hekla.engine.model import PodGroupSpec, PodSpec
 
-_OF_GROUP = attrgetter("queue", "namespace", "owner", "priority", "min_available", "phase")
-_OF_POD = attrgetter("status", "role", "priority", "never_preempts", "nominated_node", "tolerations")
-_REST_OF_GROUP = attrgetter("min_resources", "min_task_member", "topology", "sub_groups")
-_REST_OF_POD = attrgetter("request", "node_selector")
+_GROUP_FIELDS = "queue", "namespace", "owner", "priority", "min_available", "phase"
+_POD_FIELDS = "status", "role", "priority", "never_preempts", "nominated_node", "tolerations"
+_OF_GROUP, _OF_POD = attrgetter(*_GROUP_FIELDS), attrgetter(*_POD_FIELDS)
+_ALL_OF_GROUP = attrgetter(*_GROUP_FIELDS, "min_resources", "min_task_member", "topology", "sub_groups")
+_ALL_OF_POD = attrgetter(*_POD_FIELDS, "request", "node_selector", "constraints", "nonzero_request")
 
 
 class TwinGroups:
@@ -23,26 +24,30 @@ class TwinGroups:
     def __init__(self, groups: Sequence[PodGroupSpec], alone: Container[str] = ()) -> None:
         self.groups = groups
         positions: dict[Hashable, list[int]] = defaultdict(list)
-        last_like: dict[Hashable, tuple[tuple[Any, ...], list[int]]] = {}
-        """By some facts: the others of the last one-pod group with them, and the positions of its twins."""
+        last, same = None, list[int]()
+        """What the last group of one pod has in common with twins, and the positions of those."""
         for at, group in enumerate(groups):
-            if group.uid in alone:
-                positions[at].append(at)
+            facts = _facts_of_one_pod(group)
+            if facts is not None and facts == last and group.uid not in alone:
+                same.append(at)
                 continue
-            key, others = _OF_GROUP(group), _others_of_one_pod(group)
-            if others is not None and key in last_like and last_like[key][0] == others:
-                last_like[key][1].append(at)
-                continue
-            shape = shape_of(group)
-            found = positions[at if shape is None else shape]
-            found.append(at)
-            if shape is not None and others is not None:
-                last_like[key] = others, found
+            shape = None if group.uid in alone else shape_of(group)
+            same = positions[at if shape is None else shape]
+            same.append(at)
+            last = None if shape is None else facts
         self.positions = [*positions.values()]
 
     def firsts(self) -> Iterator[PodGroupSpec]:
         """The first group of each shape."""
         return (self.groups[equals[0]] for equals in self.positions)
+
+
+def _facts_of_one_pod(group: PodGroupSpec) -> tuple[Any, Any] | None:
+    """What a group of one pod has in common with twins; None for other groups.
+
+    Most jobs are twins of the one before, and comparing these costs less than half of comparing shapes.
+    """
+    return (_ALL_OF_GROUP(group), _ALL_OF_POD(group.pods[0])) if len(group.pods) == 1 else None
 
 
 def shape_of(group: PodGroupSpec) -> Hashable | None:
@@ -58,17 +63,6 @@ def shape_of(group: PodGroupSpec) -> Hashable | None:
         return None
     minimums = tuple(group.min_task_member.items()), None if least is None else tuple(least.items())
     return _OF_GROUP(group), first, minimums, len(pods)
-
-
-def _others_of_one_pod(group: PodGroupSpec) -> tuple[Any, ...] | None:
-    """What a group of one pod has in common with twins beside `_OF_GROUP`; None for other groups.
-
-    Most jobs are twins of the one before, and a comparison costs half as much as a shape.
-    """
-    if len(group.pods) != 1:
-        return None
-    (spec,) = group.pods
-    return _REST_OF_GROUP(group), _OF_POD(spec), _REST_OF_POD(spec), id(spec.constraints), id(spec.nonzero_request)
 
 
 def _pod_shape(spec: PodSpec) -> Hashable:

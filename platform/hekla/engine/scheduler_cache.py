@@ -44,9 +44,8 @@ class SchedulerCache:
     """The cache of one cluster; see the module.
 
     `state`: the last one. `queues`: its valid queues; `refused`: problems of its invalid jobs. `jobs`: of valid queues,
-    by uid; `unsettled_jobs`: those with something left to decide; `equivalence_classes`: equal ones among them;
-    `unique_jobs`: the others; `jobs_without_equals`: these and the settled ones. `node_pods`: per row the pods that
-    hold resources there.
+    by uid; `equivalence_classes`: equal ones among the unsettled; `unique_jobs`: the other unsettled ones;
+    `jobs_without_equals`: these and the settled ones. `node_pods`: per row the pods that hold resources there.
     """
 
     def __init__(self) -> None:
@@ -97,6 +96,13 @@ class SchedulerCache:
     def changed_jobs(self) -> Mapping[str, JobInfo]:
         """The jobs that the session changed, by uid."""
         return self._changed_jobs
+
+    @property
+    def unsettled_jobs(self) -> Jobs:
+        """The jobs of valid queues with something left to decide. Found on first use."""
+        if self._unsettled_jobs is None:
+            self._unsettled_jobs = self._job_table.select(lambda job: self._has_queue(job) and not job.is_settled)
+        return self._unsettled_jobs
 
     @property
     def all_jobs(self) -> Iterable[JobInfo]:
@@ -206,7 +212,7 @@ class SchedulerCache:
         if not self._duplicates and (len(known) < len(groups) or len(self._pod_uids) < before + len(uids)):
             raise _RebuildRequired
         self.selector_index.add_all(keys, changed)
-        concerned = [table[key] for key in self.selector_index.refresh() if key in table]
+        concerned = [table[key] for key in self.selector_index.refresh(known) if key in table]
         table.groups = known
         self._add_jobs(keys, changed)
         self._classify_again(concerned)
@@ -265,7 +271,7 @@ class SchedulerCache:
         """Add those of these twins that the template of a class can stand for. Returns the positions of the others."""
         if len(positions) == 1:
             return positions
-        matched = {at for at in positions if self.selector_index.is_matched(groups[at])}
+        matched = self.selector_index.matched(groups, positions)
         alike = [at for at in positions if at not in matched] if matched else positions
         template = self.equivalence_classes.add_unbuilt(first, [groups[at] for at in alike]) if alike else None
         if template is None:
@@ -304,16 +310,15 @@ class SchedulerCache:
         self.equivalence_classes.remove(group.uid, job.equivalence_class)
 
     def _index_jobs(self) -> None:
-        """Rebuild the views over jobs of valid queues, in the order of the state."""
-        table = self._job_table
-        in_order = zip(table.groups, table.stand_ins(table.groups), strict=True)
-        uids = [str(key) for key, job in in_order if job.group.queue in self.queues]
-        unsettled = [uid for uid, job in zip(uids, table.stand_ins(uids), strict=True) if not job.is_settled]
-        self.jobs, self.unsettled_jobs = (Jobs(table, dict.fromkeys(some)) for some in (uids, unsettled))
-        self.jobs_without_equals = {
-            uid: job for uid, job in zip(uids, table.stand_ins(uids), strict=True) if job.equivalence_class is None
-        }
+        """Set the views over jobs of valid queues."""
+        self.jobs = self._job_table.select(self._has_queue)
+        self._unsettled_jobs: Jobs | None = None
+        alone = (job for job in self._job_table.all_stand_ins() if job.equivalence_class is None)
+        self.jobs_without_equals = {job.group.uid: job for job in alone if self._has_queue(job)}
         self.unique_jobs = {uid: job for uid, job in self.jobs_without_equals.items() if not job.is_settled}
+
+    def _has_queue(self, job: JobInfo) -> bool:
+        return job.group.queue in self.queues
 
 
 def _invalid_queues(state: ClusterState) -> set[str]:

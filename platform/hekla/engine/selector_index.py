@@ -5,7 +5,7 @@ costs one comparison for each combination of these, and a new match only for the
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from hekla.engine.constraints import NO_CONSTRAINTS, PodAffinityTerm, PodConstraints, PodSelector
 from hekla.engine.job_info import JobInfo
@@ -27,8 +27,8 @@ class SelectorIndex:
         self.anti_affinity_terms: tuple[PodAffinityTerm, ...] = ()
         self.preferred_terms: tuple[PodAffinityTerm, ...] = ()
         self._groups: defaultdict[LabelSet, dict[Hashable, PodGroupSpec]] = defaultdict(dict)
-        self._unsorted: dict[Hashable, PodGroupSpec] = {}
-        """Jobs by key that are not in `_groups` yet: labels do not matter before there is a selector."""
+        self._is_sorted = False
+        """Whether the jobs are in `_groups`: labels do not matter before there is a selector."""
         self._users: Counter[PodConstraints] = Counter()
         """The number of jobs with pods of these constraints."""
         self._selectors: dict[PodSelector, None] = {}
@@ -38,7 +38,8 @@ class SelectorIndex:
 
     def add_all(self, keys: Iterable[Hashable], twins: TwinGroups) -> None:
         """Add jobs by key. `refresh` must follow."""
-        self._unsorted.update(zip(keys, twins.groups, strict=True))
+        if self._is_sorted:
+            self._sort(zip(keys, twins.groups, strict=True))
         for first, positions in zip(twins.firsts(), twins.positions, strict=True):
             for constraints in _constraints(first):
                 self._is_dirty |= constraints not in self._users
@@ -46,8 +47,7 @@ class SelectorIndex:
 
     def remove(self, key: Hashable, group: PodGroupSpec) -> None:
         """Remove a job. `refresh` must follow."""
-        is_unsorted = self._unsorted.pop(key, None) is not None
-        for label_set in () if is_unsorted else _label_sets(group):
+        for label_set in _label_sets(group) if self._is_sorted else ():
             groups = self._groups[label_set]
             del groups[key]
             if not groups:
@@ -59,12 +59,17 @@ class SelectorIndex:
                 del self._users[constraints]
                 self._is_dirty = True
 
-    def refresh(self) -> list[Hashable]:
-        """Update the selectors. Returns the keys of the jobs with pods that match other selectors than before."""
+    def refresh(self, groups: Mapping[Hashable, PodGroupSpec]) -> list[Hashable]:
+        """Update the selectors. Returns the keys of the jobs with pods that match other selectors than before.
+
+        `groups`: those of all jobs by key.
+        """
         if not self._is_dirty:
             return []
         self._is_dirty = False
-        self._sort_jobs()
+        if not self._is_sorted:
+            self._is_sorted = True
+            self._sort(groups.items())
         self.anti_affinity_terms = tuple(dict.fromkeys(term for one in self._users for term in one.pod_anti_affinity))
         self.preferred_terms = tuple(
             dict.fromkeys(term for one in self._users for _weight, term in one.preferred_pod_affinity)
@@ -76,9 +81,11 @@ class SelectorIndex:
             self._matches.pop(label_set, None)
         return [*dict.fromkeys(key for label_set in concerned for key in self._groups[label_set])]
 
-    def is_matched(self, group: PodGroupSpec) -> bool:
-        """Whether a selector matches some of its pods."""
-        return bool(self._selectors) and any(map(self._matches_of, _label_sets(group)))
+    def matched(self, groups: Sequence[PodGroupSpec], positions: Iterable[int]) -> set[int]:
+        """Those of these positions where a selector matches some pods of the job."""
+        if not self._selectors:
+            return set()
+        return {at for at in positions if any(map(self._matches_of, _label_sets(groups[at])))}
 
     def match_pods(self, jobs: Iterable[JobInfo]) -> None:
         """Set the matching selectors and class numbers of the pods of these jobs."""
@@ -92,12 +99,11 @@ class SelectorIndex:
                 pod.matching_selectors = found[_label_set(pod.spec, job.group)]
                 pod.class_number = self._class_number(kind.number, pod.matching_selectors)
 
-    def _sort_jobs(self) -> None:
-        """Sort the jobs by the labels of their pods."""
-        for key, group in self._unsorted.items():
+    def _sort(self, groups: Iterable[tuple[Hashable, PodGroupSpec]]) -> None:
+        """Sort these jobs by the labels of their pods."""
+        for key, group in groups:
             for label_set in _label_sets(group):
                 self._groups[label_set][key] = group
-        self._unsorted.clear()
 
     def _class_number(self, number: int, selectors: frozenset[PodSelector]) -> int:
         """The number of the class without selectors, else a negative one."""
@@ -106,7 +112,6 @@ class SelectorIndex:
         )
 
     def _matches_of(self, label_set: LabelSet) -> frozenset[PodSelector]:
-        self._sort_jobs()
         found = self._matches.get(label_set)
         if found is None:
             found = self._matches[label_set] = _matching(self._selectors, label_set)

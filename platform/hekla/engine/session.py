@@ -7,7 +7,7 @@ in order, each only if its switch is on.
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
-from itertools import chain
+from itertools import chain, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -45,7 +45,7 @@ class Session:
         self.dimensions = cache.dimensions
         self.table = cache.table.for_session()
         self.total_resources: Vector = self.table.allocatable.sum(axis=0)
-        self.queues, self.jobs, self.unsettled_jobs = cache.queues, cache.jobs, cache.unsettled_jobs
+        self.queues, self.jobs = cache.queues, cache.jobs
         self.node_pods = cache.node_pods
         """Per row the pods that are allocated or pipelined there, by uid."""
         self.queue_totals = cache.queue_totals.by_queue
@@ -304,6 +304,11 @@ class Session:
         return sum((function(group, hypernodes) for function in functions), np.zeros(len(hypernodes)))
 
     @property
+    def unsettled_jobs(self) -> Jobs:
+        """Jobs with something left to decide."""
+        return self.cache.unsettled_jobs
+
+    @property
     def candidate_jobs(self) -> Jobs:
         """Jobs with something left to decide. In Volcano all jobs, because they affect the order of ties."""
         return self.jobs if self.policy.follows_volcano else self.unsettled_jobs
@@ -325,7 +330,7 @@ class Session:
 
     def copy_reasons(self, job: JobInfo, uids: Iterable[str]) -> None:
         """Give the jobs with these uids the reasons of another."""
-        self.reasons.update(dict.fromkeys(uids, self.reasons[job.group.uid]))
+        self.reasons.update(zip(uids, repeat(self.reasons[job.group.uid])))
 
     def is_starving(self, job: JobInfo) -> bool:
         """Volcano's JobStarving: whether it may evict others. The first tier with functions decides."""
