@@ -113,16 +113,17 @@ def test_classes_follow_added_and_removed_jobs(cluster: ClusterState, gone: list
     alone=st.lists(st.integers(), max_size=6),
 )
 def test_ranked_queue_pops_the_first_of_all_groups(groups: list[list[int]], alone: list[int]) -> None:
-    waiting: RankedQueue[int] = RankedQueue(lambda number: number, alone, groups)
+    classes = [[*map(str, group)] for group in groups]
+    waiting: RankedQueue[int] = RankedQueue(lambda number: number, int, alone, classes)
     expected = sorted([*alone, *(number for group in groups for number in group)])
     assert [waiting.pop() for _ in expected] == expected
     assert not len(waiting)
 
 
 def test_equivalent_items_can_be_popped() -> None:
-    waiting: RankedQueue[int] = RankedQueue(lambda number: number, [2, 9], [[1, 4, 5], [3]])
+    waiting: RankedQueue[int] = RankedQueue(lambda number: number, int, [2, 9], [["1", "4", "5"], ["3"]])
     assert waiting.pop() == 1
-    assert [*waiting.pop_equivalent()] == [4, 5]
+    assert [*waiting.pop_equivalent()] == ["4", "5"]
     assert [waiting.pop() for _ in range(len(waiting))] == [2, 3, 9]
     assert [*waiting.pop_equivalent()] == []
 

@@ -7,7 +7,7 @@ from tests.engine.builders import POLICY, job, node, running, state
 
 from hekla.domain.resources import Resources
 from hekla.engine import audit, cycle
-from hekla.engine.constraints import PodConstraints
+from hekla.engine.constraints import PodAffinityTerm, PodConstraints, PodSelector, Requirement
 from hekla.engine.job_info import JobInfo
 from hekla.engine.job_twins import shape_of
 from hekla.engine.model import NetworkTopology, PodGroupSpec, PodStatus
@@ -69,6 +69,52 @@ def test_job_with_different_pods_has_no_shape() -> None:
     pods = group.pods[0], replace(group.pods[1], priority=5)
     assert shape_of(replace(group, pods=pods)) is None
     assert shape_of(replace(group, pods=())) is None
+
+
+def built(cache: SchedulerCache) -> set[str]:
+    return {found.group.uid for found in cache.jobs.stand_ins() if not found.is_template}
+
+
+def classes(cache: SchedulerCache) -> set[frozenset[str]]:
+    return {frozenset(one.groups) for one in cache.equivalence_classes}
+
+
+def test_only_jobs_that_come_up_are_built() -> None:
+    """Two of five fit, the third is tried; the others get its reason."""
+    jobs, cache = [job(name, cpu="2", created_at=float(at)) for at, name in enumerate("edcba")], SchedulerCache()
+    decisions = cycle(state([node("n", cpu="4")], jobs), POLICY, 0.0, cache=cache)
+    assert [bind.job for bind in decisions.binds] == ["e", "d"]
+    assert decisions.reasons.keys() == {"c", "b", "a"}
+    assert decisions.phases.keys() == {*"abcde"}
+    assert built(cache) == {"e", "d", "c"}
+    assert cache.jobs["a"] is cache.unsettled_jobs["a"]
+    assert audit.differences(cache) == []
+
+
+def test_unbuilt_jobs_come_and_go() -> None:
+    cache, jobs = SchedulerCache(), [job(name) for name in "abcd"]
+    cache.update(state([node("n")], jobs))
+    for now in (jobs[1:], jobs[1:3], [*jobs[1:3], job("e"), job("f")], [replace(jobs[1], priority=3), jobs[2]], []):
+        cache.update(state([node("n")], now))
+        assert [*cache.jobs] == [*cache.unsettled_jobs] == [group.uid for group in now]
+        assert audit.differences(cache) == []
+
+
+def test_twins_that_match_a_selector_are_built_and_apart() -> None:
+    """Their pods belong to another class."""
+    selector = PodSelector((Requirement("app", "In", ("x",)),), frozenset({""}))
+    own = PodConstraints(pod_anti_affinity=(PodAffinityTerm(selector, "zone"),))
+    picky = job("picky", task={"constraints": own})
+    jobs = [job(name, task={"labels": {"app": app}}) for name, app in zip("abcd", "xyxy", strict=True)]
+    for order in ([picky, *jobs], [*jobs, picky]):
+        cache = SchedulerCache.of(state([node("n")], order))
+        assert built(cache) == {"picky", "a", "c"}
+        assert {frozenset(one.groups) for one in cache.equivalence_classes} == {
+            *map(frozenset, ("ac", "bd", ["picky"]))
+        }
+        cache.update(state([node("n")], jobs))
+        assert classes(cache) == {frozenset("abcd")}
+        assert audit.differences(cache) == []
 
 
 def test_change_of_one_twin_leaves_the_other() -> None:

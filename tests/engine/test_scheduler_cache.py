@@ -238,8 +238,8 @@ def test_failed_update_leaves_no_partial_change() -> None:
             lambda cache: cache.jobs["runs"].count_by_status.__setitem__(PodStatus.RUNNING, 5),
             "job runs: the number of pods",
         ),
-        (lambda cache: cache.queue_totals.add_all([[cache.jobs["runs"]]]), "the sums of queue q"),
-        (lambda cache: cache.unsettled_jobs.clear(), "the set of jobs"),
+        (lambda cache: cache.queue_totals.add(cache.jobs["runs"]), "the sums of queue q"),
+        (lambda cache: cache.unsettled_jobs._uids.pop("waits"), "the set of jobs"),
     ],
 )
 def test_audit_finds_a_corrupted_cache(corrupt: Callable[[SchedulerCache], object], word: str) -> None:

@@ -13,6 +13,7 @@ from hekla.engine.constraints import (
     PodSelector,
     Requirement,
 )
+from hekla.engine.job_twins import TwinGroups
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, QueueSpec
 from hekla.engine.scheduler_cache import SchedulerCache
 
@@ -64,12 +65,13 @@ def test_new_selector_concerns_only_jobs_that_it_matches() -> None:
     cache = SchedulerCache.of(state(*jobs))
     index, picky = cache.selector_index, job("picky", constraints=apart("x"))
     cache.update(state(*jobs, picky))
-    index.remove(cache.jobs["picky"])
-    assert [one.group.uid for one in index.refresh()] == ["labelled"]
-    index.add_all([cache.jobs["picky"]], [[cache.jobs["picky"]]])
-    assert [one.group.uid for one in index.refresh()] == ["labelled"]
-    index.remove(cache.jobs["other-0"])
-    assert index.refresh() == []
+    groups = {one.uid: one for one in (*jobs, picky)}
+    index.remove("picky", picky)
+    assert index.refresh(groups) == ["labelled"]
+    index.add_all(["picky"], TwinGroups([picky]))
+    assert index.refresh(groups) == ["labelled"]
+    index.remove("other-0", jobs[1])
+    assert index.refresh(groups) == []
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -128,6 +128,10 @@ class Resources(Mapping[str, float]):
         """Whether `room` has every requested amount."""
         return all(amount <= room.get(name, 0.0) for name, amount in self.items())
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the amounts are equal. Faster than `Mapping.__eq__`, which copies both."""
+        return self._amounts == (other._amounts if isinstance(other, Resources) else other)
+
     def __hash__(self) -> int:
         return hash(frozenset(self._amounts.items()))
 

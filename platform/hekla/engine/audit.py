@@ -10,7 +10,7 @@ from hekla.engine.scheduler_cache import SchedulerCache
 
 _COLUMNS = ("allocatable", "used", "releasing", "nonzero_surplus")
 _AMOUNTS = ("allocated", "claimed", "request", "min_resources")
-_FACTS = ("group", "phase", "size", "ready_count", "valid_count", "pending_best_effort", "is_settled", "is_nominated")
+_FACTS = ("phase", "size", "ready_count", "valid_count", "pending_best_effort", "is_settled", "is_nominated")
 _SUMS = ("allocated", "request", "elastic", "inqueue", "claimed")
 
 
@@ -26,6 +26,7 @@ class _Comparison:
         known = {name: at for at, name in enumerate(cached.dimensions.names)}
         self._same = [known[name] for name in fresh.dimensions.names]
         """The fresh dimensions as columns of the cached ones, which may be more."""
+        self._groups = {group.uid: group for group in cached.state.jobs}
 
     def all(self) -> Iterator[str]:
         cached, fresh = self._cached, self._fresh
@@ -35,8 +36,8 @@ class _Comparison:
         if [*cached.jobs] != [*fresh.jobs] or [*cached.unsettled_jobs] != [*fresh.unsettled_jobs]:
             yield "the set of jobs"
         yield from self._nodes()
-        for uid in cached.jobs.keys() & fresh.jobs.keys():
-            yield from (f"job {uid}: {what}" for what in self._job(cached.jobs[uid], fresh.jobs[uid]))
+        for uid, mine, other in self._pairs():
+            yield from (f"job {uid}: {what}" for what in self._job(mine, other))
         yield from self._classes()
         if _class_members(cached) != _class_members(fresh):
             yield "the members of the equivalence classes"
@@ -60,9 +61,16 @@ class _Comparison:
         ]:
             yield "the network topology"
 
+    def _pairs(self) -> Iterator[tuple[str, JobInfo, JobInfo]]:
+        """The jobs of both, or what stands for them: the comparison builds none."""
+        mine, other = (dict(zip(one.jobs, one.jobs.stand_ins(), strict=True)) for one in (self._cached, self._fresh))
+        return ((uid, mine[uid], other[uid]) for uid in mine.keys() & other.keys())
+
     def _job(self, cached: JobInfo, fresh: JobInfo) -> Iterator[str]:
         yield from (name for name in _FACTS if getattr(cached, name) != getattr(fresh, name))
         yield from (name for name in _AMOUNTS if not self._are_equal(getattr(cached, name), getattr(fresh, name)))
+        if not cached.is_template and cached.group != self._groups[cached.group.uid]:
+            yield "its pod group"
         if _counted(cached) != _counted(fresh):
             yield "the number of pods by status"
         if any(m.status is not m.spec.status or m.node != m.spec.node for m in cached.built_pods):
@@ -76,9 +84,9 @@ class _Comparison:
     def _classes(self) -> Iterator[str]:
         """Two pods must share a class in both or in neither."""
         pairs = {
-            (mine, other)
-            for uid in self._cached.jobs.keys() & self._fresh.jobs.keys()
-            for mine, other in zip(_shapes(self._cached.jobs[uid]), _shapes(self._fresh.jobs[uid]), strict=False)
+            numbers
+            for _uid, mine, other in self._pairs()
+            for numbers in zip(_shapes(mine), _shapes(other), strict=False)
         }
         if len({mine for mine, _ in pairs}) != len(pairs) or len({other for _, other in pairs}) != len(pairs):
             yield "the equivalence class of its pods"
@@ -98,8 +106,8 @@ def _counted(job: JobInfo) -> dict[str, int]:
 
 
 def _class_members(cache: SchedulerCache) -> set[frozenset[str]]:
-    return {frozenset(one.jobs) for one in cache.equivalence_classes}
+    return {frozenset(one.groups) for one in cache.equivalence_classes}
 
 
 def _shapes(job: JobInfo) -> list[int]:
-    return [pod.class_number for pod in job.pods]
+    return [pod.class_number for pod in job.built_pods] or [kind.number for kind in job.pod_classes]

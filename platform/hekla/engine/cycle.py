@@ -163,8 +163,8 @@ def _nothing(cache: SchedulerCache, faults: list[ExtensionFault]) -> Decisions:
     """Decisions that change nothing; waiting jobs get the reason `plugin_failed`."""
     reason = PendingReason(Cause.POLICY, "", faults[-1].name, "plugin_failed")
     return Decisions(
-        phases={uid: job.phase for uid, job in cache.jobs.items()},
-        reasons={uid: (reason,) for uid, job in cache.unsettled_jobs.items()},
+        phases={uid: job.phase for uid, job in zip(cache.jobs, cache.jobs.stand_ins(), strict=True)},
+        reasons=dict.fromkeys(cache.unsettled_jobs, (reason,)),
         faults=tuple(faults),
     )
 

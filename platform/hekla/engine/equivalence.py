@@ -1,49 +1,50 @@
 """Equivalence classes of jobs: what holds for the oldest job of a class holds for all.
 
 Jobs of one queue and owner are equal if they differ only in name and age: no pod is placed, all pods have one role,
-class and priority, and the minimum is the same. A thousand such jobs without room are checked once.
+class and priority, and the minimum is the same. A thousand such jobs without room are checked once, and those that do
+not come up are not even built (`job_table`).
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from operator import attrgetter
 
 from hekla.engine.job_info import JobInfo
+from hekla.engine.model import PodGroupSpec
 
-_AGE = attrgetter("group.created_at", "group.uid")
-_UID: Callable[[JobInfo], str] = attrgetter("group.uid")
+_AGE: Callable[[PodGroupSpec], tuple[float, str]] = attrgetter("created_at", "uid")
+_UID: Callable[[PodGroupSpec], str] = attrgetter("uid")
 
 
 class EquivalenceClass:
-    """Equal jobs by uid. `queue`: the queue in which they wait."""
+    """Pod groups of equal jobs by uid. `queue`: in which they wait; `template`: stands for those that are not built."""
 
-    __slots__ = ("_in_order", "jobs", "key", "queue")
+    __slots__ = ("_in_order", "groups", "key", "queue", "template")
 
     def __init__(self, key: Hashable, queue: str) -> None:
         self.key, self.queue = key, queue
-        self.jobs: dict[str, JobInfo] = {}
-        self._in_order: list[JobInfo] | None = None
+        self.template: JobInfo | None = None
+        self.groups: dict[str, PodGroupSpec] = {}
+        self._in_order: list[str] | None = None
 
     def __len__(self) -> int:
-        return len(self.jobs)
+        return len(self.groups)
 
-    def add_all(self, jobs: Sequence[JobInfo]) -> None:
+    def add_all(self, groups: Sequence[PodGroupSpec]) -> None:
         """Add jobs; the order by age is recomputed later."""
-        self.jobs.update(zip(map(_UID, jobs), jobs, strict=True))
-        for job in jobs:
-            job.equivalence_class = self
+        self.groups.update(zip(map(_UID, groups), groups, strict=True))
         self._in_order = None
 
-    def remove(self, job: JobInfo) -> None:
+    def remove(self, uid: str) -> None:
         """Remove a job."""
-        del self.jobs[job.group.uid]
-        self._in_order = None
+        del self.groups[uid]
 
-    def jobs_without(self, others: Collection[str]) -> Sequence[JobInfo]:
-        """The jobs except `others`, the oldest first."""
+    def uids_without(self, others: Collection[str]) -> Sequence[str]:
+        """The uids of the jobs except `others`, the oldest first."""
         if self._in_order is None:
-            self._in_order = sorted(self.jobs.values(), key=_AGE)
-        return [job for job in self._in_order if job.group.uid not in others] if others else self._in_order
+            self._in_order = [*map(_UID, sorted(self.groups.values(), key=_AGE))]
+        elif len(self._in_order) > len(self.groups):
+            self._in_order = [uid for uid in self._in_order if uid in self.groups]
+        return [uid for uid in self._in_order if uid not in others] if others else self._in_order
 
 
 class EquivalenceClasses:
@@ -55,35 +56,36 @@ class EquivalenceClasses:
     def __iter__(self) -> Iterator[EquivalenceClass]:
         return iter(self._classes.values())
 
-    def add_all(self, twins: Iterable[Sequence[JobInfo]]) -> None:
-        """Add jobs, in their state before a session, to their classes if they may have equals.
+    def add(self, job: JobInfo) -> None:
+        """Add a job, in its state before a session, to its class if it may have equals."""
+        job.equivalence_class = found = self._class_of(job)
+        if found is not None:
+            found.add_all((job.group,))
 
-        `twins`: jobs of equal shape together. Built pods may have classes of their own, by their labels.
-        """
-        for equals in chain.from_iterable(map(_apart_if_built, twins)):
-            key = _class_key(equals[0])
-            if key is None:
-                continue
-            if key not in self._classes:
-                self._classes[key] = EquivalenceClass(key, equals[0].group.queue)
-            self._classes[key].add_all(equals)
+    def add_unbuilt(self, example: JobInfo, groups: Sequence[PodGroupSpec]) -> JobInfo | None:
+        """Add jobs of the same shape as the example. Returns their template; None if they cannot have equals."""
+        found = self._class_of(example)
+        if found is None:
+            return None
+        if found.template is None:
+            found.template, example.equivalence_class, example.is_template = example, found, True
+        found.add_all(groups)
+        return found.template
 
-    def remove(self, job: JobInfo) -> None:
-        """Remove a job that was added."""
-        equivalence_class, job.equivalence_class = job.equivalence_class, None
-        if equivalence_class is not None:
-            equivalence_class.remove(job)
-            if not equivalence_class:
-                del self._classes[equivalence_class.key]
+    def remove(self, uid: str, of: EquivalenceClass | None) -> None:
+        """Remove a job from its class, if it has one."""
+        if of is not None:
+            of.remove(uid)
+            if not of:
+                del self._classes[of.key]
 
-
-def _apart_if_built(twins: Sequence[JobInfo]) -> Iterable[Sequence[JobInfo]]:
-    """The twins without built pods together, the others each alone."""
-    built = [job for job in twins if job.built_pods]
-    if not built:
-        return (twins,)
-    others = [job for job in twins if not job.built_pods]
-    return (*([job] for job in built), *((others,) if others else ()))
+    def _class_of(self, job: JobInfo) -> EquivalenceClass | None:
+        key = _class_key(job)
+        if key is None:
+            return None
+        if key not in self._classes:
+            self._classes[key] = EquivalenceClass(key, job.group.queue)
+        return self._classes[key]
 
 
 def _class_key(job: JobInfo) -> Hashable | None:

@@ -98,17 +98,18 @@ class FairQueue:
         self,
         shares: FairShares,
         rank: Callable[[JobInfo], Any],
+        job_of: Callable[[str], JobInfo],
         items: Iterable[JobInfo] = (),
-        classes: Iterable[Sequence[JobInfo]] = (),
+        classes: Iterable[Sequence[str]] = (),
     ) -> None:
-        self._shares, self._rank = shares, rank
+        self._shares, self._rank, self._job_of = shares, rank, job_of
         self._queues: dict[Person, RankedQueue[JobInfo]] = {}
-        own: dict[Person, tuple[list[JobInfo], list[Sequence[JobInfo]]]] = {}
+        own: dict[Person, tuple[list[JobInfo], list[Sequence[str]]]] = {}
         for job in items:
             own.setdefault(person_of(job), ([], []))[0].append(job)
-        for jobs in classes:  # equal jobs have one owner
-            own.setdefault(person_of(jobs[0]), ([], []))[1].append(jobs)
-        self._queues = {person: RankedQueue(rank, *jobs) for person, jobs in own.items()}
+        for uids in classes:  # equal jobs have one owner
+            own.setdefault(person_of(job_of(uids[0])), ([], []))[1].append(uids)
+        self._queues = {person: RankedQueue(rank, job_of, *jobs) for person, jobs in own.items()}
         self._turns = [self._turn(person) for person in self._queues]
         heapq.heapify(self._turns)
         self._last: Person | None = None
@@ -121,7 +122,7 @@ class FairQueue:
     def push(self, item: JobInfo) -> None:
         """Add a job."""
         person = person_of(item)
-        jobs = self._queues.setdefault(person, RankedQueue(self._rank))
+        jobs = self._queues.setdefault(person, RankedQueue(self._rank, self._job_of))
         jobs.push(item)
         if len(jobs) == 1 and person != self._last:
             heapq.heappush(self._turns, self._turn(person))
@@ -138,8 +139,8 @@ class FairQueue:
         self._last = turn[-1]
         return self._queues[self._last].pop()
 
-    def pop_equivalent(self) -> Sequence[JobInfo]:
-        """Remove and return the rest of the class of the last popped job."""
+    def pop_equivalent(self) -> Sequence[str]:
+        """Remove the rest of the class of the last popped job. Returns its uids."""
         return () if self._last is None else self._queues[self._last].pop_equivalent()
 
     def _turn(self, person: Person) -> tuple[Share, Any, Person]:

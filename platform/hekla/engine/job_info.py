@@ -153,6 +153,7 @@ class JobInfo:
         "has_topology",
         "is_nominated",
         "is_settled",
+        "is_template",
         "min_resources",
         "pending_best_effort",
         "phase",
@@ -172,7 +173,7 @@ class JobInfo:
     )
 
     def __init__(self, group: PodGroupSpec, classes: PodClasses, twin: "JobInfo | None" = None) -> None:
-        """`twin`: an unchanged job of the same shape (`job_twins`)."""
+        """`twin`: an unchanged job of the same shape (`job_twins`), or the template of its class."""
         self.group, self._classes, self.size = group, classes, len(group.pods)
         self._pods: list[PodInfo] | None = None
         self._representatives: tuple[int, list[PodInfo]] | None = None
@@ -182,6 +183,8 @@ class JobInfo:
         """Policy, version and phase of the last close."""
         self.equivalence_class: EquivalenceClass | None = None
         """The class of jobs equal to it, if it may have equals."""
+        self.is_template = False
+        """Whether it only stands for the jobs of its class that are not built yet (`job_table`)."""
         self.version = 0
         """Incremented with every change."""
         self.rank: tuple[object, int, tuple[Any, ...]] | None = None
@@ -253,6 +256,7 @@ class JobInfo:
         self.valid_count, self.waiting_count = twin.valid_count, twin.waiting_count
         self.allocated, self.claimed, self.request = twin.allocated, twin.claimed, twin.request
         self.count_by_status, self._role_minimums_met = twin.count_by_status, twin._role_minimums_met
+        self.queue_amounts, self.equivalence_class = twin.queue_amounts, twin.equivalence_class
         self.subjobs = self._by_role = None
         self._shares_counts = twin._shares_counts = True
 

@@ -45,7 +45,7 @@ def apply(session: Session, names: Mapping[str, str]) -> None:
         if known.fair_shares is None:
             known.fair_shares = FairShares(session.total_resources)
             session.on_change.append(known.fair_shares.update)
-        known.fair_shares.include(fair, session.jobs.values())
+        known.fair_shares.include(fair, session.jobs.stand_ins())
 
 
 def _key(orders: Mapping[str, JobOrder], job: JobInfo) -> Key:

@@ -1,6 +1,7 @@
 """The phase of a job when the session closes (`volcano-spec` §3.6, last line)."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.job_info import JobInfo
@@ -31,15 +32,15 @@ def phases_at_close(
 
     changed, phases = cache.changed_jobs, dict[str, GangPhase]()
     for equals in cache.equivalence_classes:
-        first = next((job for uid, job in equals.jobs.items() if uid not in changed), None)
+        first = next((uid for uid in equals.groups if uid not in changed), None)
         if first is not None and equals.queue in cache.queues:
-            phases.update(dict.fromkeys(equals.jobs, phase_at_close(first, any_says)))
-    for uid, job in cache.jobs.items():
-        if job.equivalence_class is None or uid in changed:
-            known = job.phase_at_close
-            if known is None or known[1] != job.version or known[0] is not policy:
-                known = job.phase_at_close = policy, job.version, phase_at_close(job, any_says)
-            phases[uid] = known[2]
+            phases.update(dict.fromkeys(equals.groups, phase_at_close(cache.jobs[first], any_says)))
+    changed_equals = ((uid, job) for uid, job in changed.items() if uid in cache.jobs)
+    for uid, job in chain(cache.jobs_without_equals.items(), changed_equals):
+        known = job.phase_at_close
+        if known is None or known[1] != job.version or known[0] is not policy:
+            known = job.phase_at_close = policy, job.version, phase_at_close(job, any_says)
+        phases[uid] = known[2]
     return phases
 
 

@@ -11,19 +11,20 @@ from hekla.engine.job_info import JobInfo
 from hekla.engine.priority_queue import HeapQueue, PriorityQueue, RankedQueue
 from hekla.engine.session import Session
 
-Jobs = Sequence[JobInfo]
+Uids = Sequence[str]
+"""The uids of equal jobs in job order."""
 
 
-def waiting_jobs(session: Session) -> tuple[list[JobInfo], list[Jobs]]:
-    """Jobs to examine one by one, and lists of jobs that are equal for every plugin."""
+def waiting_jobs(session: Session) -> tuple[list[JobInfo], list[Uids]]:
+    """Jobs to examine one by one, and the uids of those that are equal for every plugin."""
     if not _uses_classes(session):
-        return [*session.candidate_jobs], []
+        return [*session.candidate_jobs.values()], []
     cache = session.cache
     stepped_out = (job for job in cache.changed_jobs.values() if job.equivalence_class is not None)
     classes = (
-        jobs.jobs_without(cache.changed_jobs) for jobs in cache.equivalence_classes if jobs.queue in session.queues
+        jobs.uids_without(cache.changed_jobs) for jobs in cache.equivalence_classes if jobs.queue in session.queues
     )
-    return [*cache.unique_jobs.values(), *stepped_out], [jobs for jobs in classes if jobs]
+    return [*cache.unique_jobs.values(), *stepped_out], [uids for uids in classes if uids]
 
 
 def _uses_classes(session: Session) -> bool:
@@ -37,7 +38,7 @@ def _uses_classes(session: Session) -> bool:
 def queues_by_name(
     session: Session,
     unique: Iterable[JobInfo],
-    classes: Iterable[Jobs] = (),
+    classes: Iterable[Uids] = (),
     *,
     fair_shares: FairShares | None = None,
 ) -> dict[str, PriorityQueue[JobInfo]]:
@@ -45,9 +46,9 @@ def queues_by_name(
     alone: dict[str, list[JobInfo]] = defaultdict(list)
     for job in unique:
         alone[job.group.queue].append(job)
-    alike: dict[str, list[Jobs]] = defaultdict(list)
-    for jobs in classes:
-        alike[jobs[0].group.queue].append(jobs)
+    alike: dict[str, list[Uids]] = defaultdict(list)
+    for uids in classes:
+        alike[session.jobs[uids[0]].group.queue].append(uids)
     shares = fair_shares or session.job_orders.fair_shares
     return {
         name: job_queue(session, name, alone[name], alike[name], shares) for name in dict.fromkeys(chain(alone, alike))
@@ -58,12 +59,13 @@ def job_queue(
     session: Session,
     name: str,
     unique: Iterable[JobInfo],
-    classes: Iterable[Jobs] = (),
+    classes: Iterable[Uids] = (),
     fair_shares: FairShares | None = None,
 ) -> PriorityQueue[JobInfo]:
     """The jobs of one queue in job order: fair, fixed, or re-evaluated if that may change in the session."""
+    job_of = session.jobs.__getitem__
     if fair_shares is not None and session.job_orders.by_queue.get(name) is JobOrder.FAIR:
-        return FairQueue(fair_shares, session.rank, unique, classes)
+        return FairQueue(fair_shares, session.rank, job_of, unique, classes)
     if session.policy.follows_volcano or session.job_order_changes:
         return HeapQueue(session.job_before, unique)
-    return RankedQueue(session.rank, unique, classes)
+    return RankedQueue(session.rank, job_of, unique, classes)

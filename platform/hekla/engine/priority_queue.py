@@ -21,20 +21,25 @@ class PriorityQueue(Protocol[Item]):
 
     def pop(self) -> Item: ...
 
-    def pop_equivalent(self) -> Sequence[Item]: ...
+    def pop_equivalent(self) -> Sequence[str]: ...
 
 
 class RankedQueue(Generic[Item]):
     """A priority queue for items with a fixed and unique rank.
 
-    `classes`: sorted lists of equal items, of which only the first is compared with others.
+    `classes`: sorted lists with the uids of equal items, of which only the first is compared with others. `item_of`:
+    the item of a uid, called when it comes up.
     """
 
     def __init__(
-        self, rank: Callable[[Item], Any], items: Iterable[Item] = (), classes: Iterable[Iterable[Item]] = ()
+        self,
+        rank: Callable[[Item], Any],
+        item_of: Callable[[str], Item],
+        items: Iterable[Item] = (),
+        classes: Iterable[Iterable[str]] = (),
     ) -> None:
-        self._rank = rank
-        self._items: list[tuple[Any, Item, deque[Item]]] = [(rank(item), item, _empty()) for item in items]
+        self._rank, self._item_of = rank, item_of
+        self._items: list[tuple[Any, Item, deque[str]]] = [(rank(item), item, _empty()) for item in items]
         heapq.heapify(self._items)
         self._equivalent = _empty()
         for equivalent in classes:
@@ -59,14 +64,14 @@ class RankedQueue(Generic[Item]):
         self._equivalent = _empty()
         return self._items[0][0]
 
-    def pop_equivalent(self) -> Sequence[Item]:
-        """Remove and return the rest of the class of the last popped item."""
+    def pop_equivalent(self) -> Sequence[str]:
+        """Remove the rest of the class of the last popped item. Returns its uids."""
         equivalent, self._equivalent = self._equivalent, _empty()
         return equivalent
 
-    def _push_class(self, equivalent: deque[Item]) -> None:
+    def _push_class(self, equivalent: deque[str]) -> None:
         if equivalent:
-            first = equivalent.popleft()
+            first = self._item_of(equivalent.popleft())
             heapq.heappush(self._items, (self._rank(first), first, equivalent))
 
 
@@ -106,7 +111,7 @@ class HeapQueue(Generic[Item]):
         self._down()
         return first
 
-    def pop_equivalent(self) -> Sequence[Item]:
+    def pop_equivalent(self) -> Sequence[str]:
         """An empty sequence: this queue has no classes."""
         return ()
 

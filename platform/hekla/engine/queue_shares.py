@@ -112,6 +112,8 @@ def _lent(name: str, mine: QueueShares, borrowers: Mapping[str, QueueShares]) ->
 
 
 def _waiting_jobs(session: Session, only: str | None) -> dict[str, list[JobInfo]]:
+    if only is not None and only not in session.queues:
+        return {}
     requested = (job for job in session.unsettled_jobs.values() if only in (None, job.group.queue))
     shares = session.job_orders.fair_shares.copy() if session.job_orders.fair_shares else None
     waiting = job_queues.queues_by_name(session, filter(_waits, requested), fair_shares=shares)

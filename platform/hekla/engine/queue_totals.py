@@ -1,6 +1,6 @@
 """Totals over the jobs of each queue before a session (`volcano-spec` §5.2)."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -38,15 +38,12 @@ class TotalsByQueue:
         self._width = width
         self._known: dict[Hashable, tuple[object, Vector]] = {}
 
-    def add_all(self, twins: Iterable[Sequence[JobInfo]]) -> None:
-        """Add jobs, in their state before a session; `twins`: jobs of equal shape together."""
-        for equals in twins:
-            queue, amounts = equals[0].group.queue, self._amounts(equals[0])
-            if queue not in self.by_queue:
-                self.by_queue[queue] = QueueTotals(self._width)
-            self.by_queue[queue].add(amounts, len(equals))
-            for job in equals:
-                job.queue_amounts = amounts
+    def add(self, job: JobInfo, count: int = 1) -> None:
+        """Add so many jobs like this one, in its state before a session."""
+        queue, job.queue_amounts = job.group.queue, self._amounts(job)
+        if queue not in self.by_queue:
+            self.by_queue[queue] = QueueTotals(self._width)
+        self.by_queue[queue].add(job.queue_amounts, count)
 
     def remove(self, job: JobInfo) -> None:
         """Remove a job that was added."""

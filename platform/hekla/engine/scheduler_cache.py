@@ -9,7 +9,7 @@ two pods of one uid). A rebuild also happens after as many changed pods as there
 unused classes. `audit.differences` compares the cache with a fresh one.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 
@@ -18,6 +18,7 @@ from hekla.engine.columns import Dimensions, NodeTable
 from hekla.engine.equivalence import EquivalenceClasses
 from hekla.engine.hypernodes import HyperNodeTree
 from hekla.engine.job_info import JobInfo, PodClasses, PodInfo
+from hekla.engine.job_table import Jobs, JobTable
 from hekla.engine.job_twins import TwinGroups
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec
 from hekla.engine.node_index import NodeIndex
@@ -29,7 +30,7 @@ _OFF_NODE = frozenset(
     {PodStatus.PENDING, PodStatus.SUCCEEDED, PodStatus.FAILED, PodStatus.UNKNOWN, PodStatus.PIPELINED}
 )
 _EMPTY = ClusterState((), (), ())
-_PODS: Callable[[JobInfo], tuple[PodSpec, ...]] = attrgetter("group.pods")
+_PODS: Callable[[PodGroupSpec], tuple[PodSpec, ...]] = attrgetter("pods")
 _UID: Callable[[PodSpec], str] = attrgetter("uid")
 _CHANGES_AT_LEAST = 100_000
 """A rebuild happens after at least this many changed pods."""
@@ -43,8 +44,8 @@ class SchedulerCache:
     """The cache of one cluster; see the module.
 
     `state`: the last one. `queues`: its valid queues; `refused`: problems of its invalid jobs. `jobs`: of valid queues,
-    by uid; `unsettled_jobs`: those with something left to decide; `equivalence_classes`: equal ones among them;
-    `unique_jobs`: the others. `node_pods`: per row the pods that hold resources there.
+    by uid; `equivalence_classes`: equal ones among the unsettled; `unique_jobs`: the other unsettled ones;
+    `jobs_without_equals`: these and the settled ones. `node_pods`: per row the pods that hold resources there.
     """
 
     def __init__(self) -> None:
@@ -57,26 +58,24 @@ class SchedulerCache:
         cache.update(state)
         return cache
 
-    def _reset(self, state: ClusterState) -> TwinGroups:
-        """Empty the cache; only the dimensions come from the state. Returns its jobs."""
-        self._duplicates, self._invalid_queues = validation.duplicates(state.jobs), _invalid_queues(state)
+    def _reset(self, state: ClusterState, duplicates: frozenset[str] = frozenset()) -> TwinGroups:
+        """Empty the cache; only the dimensions come from the state. Returns its jobs.
+
+        `duplicates`: uids from `validation.duplicates`.
+        """
+        self._duplicates, self._invalid_queues = duplicates, _invalid_queues(state)
         groups = TwinGroups(state.jobs, self._duplicates)
         self.state, self.queues, self.refused = _EMPTY, dict[str, QueueSpec](), dict[str, Problems]()
         self.dimensions = Dimensions(_resource_names(state.nodes, state.queues, groups.firsts()))
         self.table = NodeTable((), self.dimensions)
         self.node_index, self.hypernodes = NodeIndex(()), HyperNodeTree((), self.table)
         self.queue_totals, self.selector_index = TotalsByQueue(len(self.dimensions.names)), SelectorIndex()
-        self.jobs, self.unsettled_jobs, self.unique_jobs = (
-            dict[str, JobInfo](),
-            dict[str, JobInfo](),
-            dict[str, JobInfo](),
-        )
         self.equivalence_classes, self.node_pods = EquivalenceClasses(), list[dict[str, PodInfo]]()
         self._classes = PodClasses(self.dimensions)
         self._known_nodes: dict[str, NodeSpec] = {}
-        self._known_groups: dict[Hashable, PodGroupSpec] = {}
-        self._all_jobs: dict[Hashable, JobInfo] = {}
-        """All jobs by key, also refused ones: their pods keep their resources."""
+        self._job_table = JobTable(self._classes)
+        """All jobs, also refused ones: their pods keep their resources."""
+        self._index_jobs()
         self._pods_by_node: dict[str, dict[str, PodInfo]] = {}
         """Pods that hold resources, by node name; also on unknown nodes."""
         self._pod_uids: set[str] = set()
@@ -99,9 +98,16 @@ class SchedulerCache:
         return self._changed_jobs
 
     @property
+    def unsettled_jobs(self) -> Jobs:
+        """The jobs of valid queues with something left to decide. Found on first use."""
+        if self._unsettled_jobs is None:
+            self._unsettled_jobs = self._job_table.select(lambda job: self._has_queue(job) and not job.is_settled)
+        return self._unsettled_jobs
+
+    @property
     def all_jobs(self) -> Iterable[JobInfo]:
-        """All jobs, also refused ones: their pods keep their resources."""
-        return self._all_jobs.values()
+        """All jobs, also refused ones, or what stands for them (`JobTable`): their pods keep their resources."""
+        return self._job_table.stand_ins(self._job_table.groups)
 
     def roll_back(self) -> None:
         """Undo the changes of the last session."""
@@ -125,19 +131,25 @@ class SchedulerCache:
             self.roll_back()
             return
         try:
-            self._update(state)
-        except _RebuildRequired:
-            self._apply(state, self._reset(state))
+            self._update_or_rebuild(state)
         except BaseException:
             self._reset(_EMPTY)
             raise
 
+    def _update_or_rebuild(self, state: ClusterState) -> None:
+        try:
+            self._update(state)
+        except _RebuildRequired:
+            try:
+                self._apply(state, self._reset(state))
+            except _RebuildRequired:  # some uids are not unique
+                self._apply(state, self._reset(state, validation.duplicates(state.jobs)))
+
     def _update(self, state: ClusterState) -> None:
-        if not self._known_groups or self._duplicates or self._invalid_queues != _invalid_queues(state):
+        if not self._job_table.groups or self._duplicates or self._invalid_queues != _invalid_queues(state):
             raise _RebuildRequired
-        if len({group.uid for group in state.jobs}) != len(state.jobs):
-            raise _RebuildRequired
-        changed = TwinGroups([group for group in state.jobs if self._known_groups.get(group.uid) is not group])
+        known = self._job_table.groups
+        changed = TwinGroups([group for group in state.jobs if known.get(group.uid) is not group])
         self._changed_pods += sum(len(group.pods) for group in changed.groups)
         if self._changed_pods > max(len(self._pod_uids), _CHANGES_AT_LEAST):
             raise _RebuildRequired
@@ -190,28 +202,35 @@ class SchedulerCache:
     # Jobs.
 
     def _update_jobs(self, groups: tuple[PodGroupSpec, ...], changed: TwinGroups) -> None:
+        table, keys = self._job_table, self._keys(changed.groups)
         known: dict[Hashable, PodGroupSpec] = dict(zip(self._keys(groups), groups, strict=True))
-        keys = self._keys(changed.groups)
-        for key in self._known_groups.keys() - known.keys() | self._known_groups.keys() & keys:
-            self._remove(key)
+        for key in table.groups.keys() - known.keys() | table.groups.keys() & keys:
+            self._remove(key, table.groups[key])
         self.roll_back()
-        jobs, twins = self._new_jobs(changed)
-        self._all_jobs.update(zip(keys, jobs, strict=True))
-        self._add_all(jobs, twins)
-        self._known_groups = known
-        self._classify(jobs, twins)
+        uids, before = [*map(_UID, chain.from_iterable(map(_PODS, changed.groups)))], len(self._pod_uids)
+        self._pod_uids.update(uids)
+        if not self._duplicates and (len(known) < len(groups) or len(self._pod_uids) < before + len(uids)):
+            raise _RebuildRequired
+        self.selector_index.add_all(keys, changed)
+        concerned = [table[key] for key in self.selector_index.refresh(known) if key in table]
+        table.groups = known
+        self._add_jobs(keys, changed)
+        self._classify_again(concerned)
         self._index_jobs()
 
-    def _classify(self, jobs: list[JobInfo], twins: list[list[JobInfo]]) -> None:
-        """Set the classes of the pods of these new jobs, and of jobs with pods that match other selectors now."""
-        concerned = self.selector_index.refresh()
-        for job in concerned:
-            self.equivalence_classes.remove(job)
-        if concerned:
-            jobs = list({id(job): job for job in (*jobs, *concerned)}.values())
-            twins = [[job] for job in jobs]
+    def _classify_again(self, jobs: list[JobInfo]) -> None:
+        """Set the classes of jobs with pods that match other selectors now."""
+        for job in jobs:
+            self.equivalence_classes.remove(job.group.uid, job.equivalence_class)
+            job.equivalence_class = None
+        self._classify(jobs)
+
+    def _classify(self, jobs: Collection[JobInfo]) -> None:
+        """Set the classes of these built jobs and of their pods."""
         self.selector_index.match_pods(jobs)
-        self.equivalence_classes.add_all(equals for equals in twins if equals[0].group.queue)
+        for job in jobs:
+            if job.group.queue:
+                self.equivalence_classes.add(job)
 
     def _keys(self, groups: Iterable[PodGroupSpec]) -> list[Hashable]:
         """The keys of these groups: their uids, but the identity of those whose uid is not unique."""
@@ -220,20 +239,45 @@ class SchedulerCache:
             return uids
         return [id(group) if uid in self._duplicates else uid for uid, group in zip(uids, groups, strict=True)]
 
-    def _new_jobs(self, changed: TwinGroups) -> tuple[list[JobInfo], list[list[JobInfo]]]:
-        """The jobs of these groups, and the same jobs with twins together; twins are examined once."""
-        by_position, checked, twins = dict[int, JobInfo](), set[int](), list[list[JobInfo]]()
+    def _add_jobs(self, keys: Sequence[Hashable], changed: TwinGroups) -> None:
+        """Add new jobs. Twins are examined once, and those that may have equals are built when they come up."""
+        built = dict[int, JobInfo]()
+        for first, positions in self._examined(changed):
+            self.queue_totals.add(first, len(positions))
+            for at in self._add_unbuilt(first, positions, keys, changed.groups):
+                is_first = at == positions[0] and not first.is_template
+                built[at] = first if is_first else JobInfo(changed.groups[at], self._classes, first)
+        for at, job in sorted(built.items()):  # in their order: it is also the order of the pods of a node
+            self._job_table[keys[at]] = job
+            if not _OFF_NODE.issuperset(job.count_by_status):
+                for pod in job.pods:
+                    self._add_to_node(pod)
+        self._classify(built.values())
+
+    def _examined(self, changed: TwinGroups) -> Iterator[tuple[JobInfo, list[int]]]:
+        """The first job of each shape, with the positions of all its twins. Refused jobs are examined one by one."""
+        checked = set[int]()
         for positions in changed.positions:
-            groups = [changed.groups[at] for at in positions]
-            first = self._new_job(groups[0], checked)
-            if groups[0].uid in self.refused:
-                jobs = [first, *(self._new_job(group, checked) for group in groups[1:])]
-                twins += [[job] for job in jobs]
-            else:
-                jobs = [first, *(JobInfo(group, self._classes, first) for group in groups[1:])]
-                twins.append(jobs)
-            by_position.update(zip(positions, jobs, strict=True))
-        return [by_position[at] for at in range(len(by_position))], twins
+            first = self._new_job(changed.groups[positions[0]], checked)
+            if first.group is changed.groups[positions[0]]:
+                yield first, positions
+                continue
+            yield first, positions[:1]
+            yield from ((self._new_job(changed.groups[at], checked), [at]) for at in positions[1:])
+
+    def _add_unbuilt(
+        self, first: JobInfo, positions: list[int], keys: Sequence[Hashable], groups: Sequence[PodGroupSpec]
+    ) -> Sequence[int]:
+        """Add those of these twins that the template of a class can stand for. Returns the positions of the others."""
+        if len(positions) == 1:
+            return positions
+        matched = self.selector_index.matched(groups, positions)
+        alike = [at for at in positions if at not in matched] if matched else positions
+        template = self.equivalence_classes.add_unbuilt(first, [groups[at] for at in alike]) if alike else None
+        if template is None:
+            return positions
+        self._job_table.add_unbuilt([keys[at] for at in alike], template)
+        return sorted(matched)
 
     def _new_job(self, group: PodGroupSpec, checked: set[int]) -> JobInfo:
         problems = validation.refusal_problems(group, self._invalid_queues, self._duplicates, checked)
@@ -241,22 +285,6 @@ class SchedulerCache:
             self.refused[group.uid] = problems
             group = validation.without_queue(group)
         return JobInfo(group, self._classes)
-
-    def _add_all(self, jobs: list[JobInfo], twins: list[list[JobInfo]]) -> None:
-        pods = chain.from_iterable(map(_PODS, jobs))
-        uids, known = [*map(_UID, pods)], len(self._pod_uids)
-        self._pod_uids.update(uids)
-        if len(self._pod_uids) - known < len(uids) and not self._duplicates:
-            raise _RebuildRequired
-        counts = (equals[0].count_by_status for equals in twins)
-        holding = {id(by_status) for by_status in counts if not _OFF_NODE.issuperset(by_status)}
-        """Twins share their counts."""
-        for job in jobs if holding else ():  # in their order: it is also the order of the pods of a node
-            if id(job.count_by_status) in holding:
-                for pod in job.pods:
-                    self._add_to_node(pod)
-        self.queue_totals.add_all(twins)
-        self.selector_index.add_all(jobs, twins)
 
     def _add_to_node(self, pod: PodInfo) -> None:
         """Add the pod to its node if it holds resources there."""
@@ -268,25 +296,29 @@ class SchedulerCache:
         """The key of a pod on its node: its uid, made unique for pods of refused jobs."""
         return pod.spec.uid if pod.job.group.queue else f"{pod.spec.uid} {id(pod)}"
 
-    def _remove(self, key: Hashable) -> None:
-        job = self._all_jobs.pop(key)
-        if self._changed_jobs.pop(job.group.uid, None) is job:
+    def _remove(self, key: Hashable, group: PodGroupSpec) -> None:
+        job = self._job_table.pop(key)
+        if self._changed_jobs.pop(group.uid, None) is job:
             self._restore_pods(job)
-        self.refused.pop(job.group.uid, None)
-        self._pod_uids.difference_update(spec.uid for spec in job.group.pods)
+        self.refused.pop(group.uid, None)
+        self._pod_uids.difference_update(spec.uid for spec in group.pods)
         for pod in job.built_pods:
             if self._pods_by_node.get(pod.node, {}).pop(self._pod_key(pod), None) is not None:
                 self._dirty_nodes.add(pod.node)
         self.queue_totals.remove(job)
-        self.selector_index.remove(job)
-        self.equivalence_classes.remove(job)
+        self.selector_index.remove(key, group)
+        self.equivalence_classes.remove(group.uid, job.equivalence_class)
 
     def _index_jobs(self) -> None:
-        """Rebuild the views over jobs of valid queues, in the order of the state."""
-        in_order = map(self._all_jobs.__getitem__, self._known_groups)
-        self.jobs = {job.group.uid: job for job in in_order if job.group.queue in self.queues}
-        self.unsettled_jobs = {uid: job for uid, job in self.jobs.items() if not job.is_settled}
-        self.unique_jobs = {uid: job for uid, job in self.unsettled_jobs.items() if job.equivalence_class is None}
+        """Set the views over jobs of valid queues."""
+        self.jobs = self._job_table.select(self._has_queue)
+        self._unsettled_jobs: Jobs | None = None
+        alone = (job for job in self._job_table.all_stand_ins() if job.equivalence_class is None)
+        self.jobs_without_equals = {job.group.uid: job for job in alone if self._has_queue(job)}
+        self.unique_jobs = {uid: job for uid, job in self.jobs_without_equals.items() if not job.is_settled}
+
+    def _has_queue(self, job: JobInfo) -> bool:
+        return job.group.queue in self.queues
 
 
 def _invalid_queues(state: ClusterState) -> set[str]:

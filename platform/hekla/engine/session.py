@@ -7,7 +7,7 @@ in order, each only if its switch is on.
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
-from itertools import chain
+from itertools import chain, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -22,6 +22,7 @@ from hekla.engine.fair_order import JobOrders
 from hekla.engine.faults import guarded
 from hekla.engine.hypernodes import HyperNodeInfo
 from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.job_table import Jobs
 from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.node_fit import NodeFit
 from hekla.engine.policy import PluginOption, SchedulerPolicy
@@ -44,7 +45,7 @@ class Session:
         self.dimensions = cache.dimensions
         self.table = cache.table.for_session()
         self.total_resources: Vector = self.table.allocatable.sum(axis=0)
-        self.queues, self.jobs, self.unsettled_jobs = cache.queues, cache.jobs, cache.unsettled_jobs
+        self.queues, self.jobs = cache.queues, cache.jobs
         self.node_pods = cache.node_pods
         """Per row the pods that are allocated or pipelined there, by uid."""
         self.queue_totals = cache.queue_totals.by_queue
@@ -303,13 +304,18 @@ class Session:
         return sum((function(group, hypernodes) for function in functions), np.zeros(len(hypernodes)))
 
     @property
-    def candidate_jobs(self) -> Iterable[JobInfo]:
+    def unsettled_jobs(self) -> Jobs:
+        """Jobs with something left to decide."""
+        return self.cache.unsettled_jobs
+
+    @property
+    def candidate_jobs(self) -> Jobs:
         """Jobs with something left to decide. In Volcano all jobs, because they affect the order of ties."""
-        return self.jobs.values() if self.policy.follows_volcano else self.unsettled_jobs.values()
+        return self.jobs if self.policy.follows_volcano else self.unsettled_jobs
 
     def valid_jobs(self, *, among: Iterable[JobInfo] | None = None) -> list[JobInfo]:
         """The admitted and valid jobs among the candidates (or `among`), by uid. Records why others are invalid."""
-        candidates = self.candidate_jobs if among is None else among
+        candidates = self.candidate_jobs.values() if among is None else among
         admitted = (job for job in candidates if job.is_admitted)
         return [job for job in sorted(admitted, key=_UID) if self.is_valid(job)]
 
@@ -322,9 +328,9 @@ class Session:
                 return False
         return True
 
-    def copy_reasons(self, job: JobInfo, others: Iterable[JobInfo]) -> None:
-        """Give these jobs the reasons of another."""
-        self.reasons.update(dict.fromkeys(map(_UID, others), self.reasons[job.group.uid]))
+    def copy_reasons(self, job: JobInfo, uids: Iterable[str]) -> None:
+        """Give the jobs with these uids the reasons of another."""
+        self.reasons.update(zip(uids, repeat(self.reasons[job.group.uid])))
 
     def is_starving(self, job: JobInfo) -> bool:
         """Volcano's JobStarving: whether it may evict others. The first tier with functions decides."""

@@ -8,7 +8,7 @@ Releasing pods count until they are gone, and pipelined pods count as held, so n
 evict no pods. Without quotas nothing is registered or counted.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -65,8 +65,8 @@ class QuotaTracker:
             self._quotas[quota.namespace].append(quota)
         self._by_owner: dict[tuple[str, str], tuple[QuotaUsage, ...]] = {}
         self._by_key: dict[TenantQuota | tuple[str, str], QuotaUsage] = {}
-        for job in session.cache.all_jobs:
-            self._count(job)
+        for job, count in Counter(session.cache.all_jobs).items():
+            self._count(job, count)
 
     def usage_of(self, job: JobInfo) -> tuple[QuotaUsage, ...]:
         """The quotas that a job counts for: of its namespace, and of its owner (or of `EACH_OWNER`)."""
@@ -92,7 +92,8 @@ class QuotaTracker:
             self._by_key[key] = QuotaUsage(quota, most, nothing, nothing.copy())
         return self._by_key[key]
 
-    def _count(self, job: JobInfo) -> None:
+    def _count(self, job: JobInfo, count: int) -> None:
+        """Count so many jobs like this one."""
         if not (usages := self.usage_of(job)):
             return
         held = job.allocated
@@ -100,8 +101,8 @@ class QuotaTracker:
             held = held + total_request(self._session, (m for m in job.pods if m.status in _ALSO_HOLDING))
         claimed = np.maximum(held, _min_resources(job)) if job.phase is GangPhase.INQUEUE else held
         for usage in usages:
-            usage.held += held
-            usage.claimed += claimed
+            usage.held += held * count
+            usage.claimed += claimed * count
 
     def update(self, pod: PodInfo, _row: int, sign: int) -> None:
         """Count a pod that was placed (sign 1) or removed (-1)."""

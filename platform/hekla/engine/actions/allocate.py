@@ -79,16 +79,16 @@ def _by_queue(session: Session, allocator: "JobAllocator") -> dict[str, Priority
 
 
 def _feasible_classes(
-    session: Session, allocator: "JobAllocator", classes: Iterable[job_queues.Jobs]
-) -> Iterator[job_queues.Jobs]:
+    session: Session, allocator: "JobAllocator", classes: Iterable[job_queues.Uids]
+) -> Iterator[job_queues.Uids]:
     """The classes whose first job may be placed; records the reasons of the others."""
-    for first, jobs in ((jobs[0], jobs) for jobs in classes):
+    for first, uids in ((session.jobs[uids[0]], uids) for uids in classes):
         if not first.is_admitted:
             continue
         if session.is_valid(first) and not allocator.is_hopeless(first):
-            yield jobs
+            yield uids
         else:
-            session.copy_reasons(first, jobs)
+            session.copy_reasons(first, uids)
 
 
 class JobAllocator:

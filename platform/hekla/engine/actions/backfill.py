@@ -30,7 +30,9 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 def _in_order(session: Session) -> Iterator[PodInfo]:
     waiting: dict[str, list[tuple[JobInfo, list[PodInfo]]]] = {}
-    for job in session.valid_jobs(among=(job for job in session.candidate_jobs if job.has_best_effort)):
+    cache, follows = session.cache, session.policy.follows_volcano
+    candidates = cache.jobs_without_equals if follows else cache.unique_jobs  # equal jobs have no such pods
+    for job in session.valid_jobs(among=(job for job in candidates.values() if job.has_best_effort)):
         if free := [m for m in job.pods if m.best_effort and m.status in _WAITING]:
             waiting.setdefault(job.group.queue, []).append((job, free))
     queues: HeapQueue[QueueSpec] = HeapQueue(session.queue_before, (session.queues[name] for name in waiting))

@@ -22,9 +22,8 @@ NEEDS: tuple[Need, ...] = ()
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
     """Admit one job of the first queue at a time; a rejected job does not block those behind it."""
     (unique, classes), shares = job_queues.waiting_jobs(session), _claimed_shares(session)
-    waiting = job_queues.queues_by_name(
-        session, filter(_waits, unique), (jobs for jobs in classes if _waits(jobs[0])), fair_shares=shares
-    )
+    waiting_classes = (uids for uids in classes if _waits(session.jobs[uids[0]]))
+    waiting = job_queues.queues_by_name(session, filter(_waits, unique), waiting_classes, fair_shares=shares)
     for name in [name for name in waiting if session.queues[name].is_draining]:
         draining = waiting.pop(name)
         while len(draining):
@@ -50,7 +49,7 @@ def _claimed_shares(session: Session) -> FairShares | None:
     if session.job_orders.fair_shares is None:
         return None
     shares = session.job_orders.fair_shares.copy()
-    admitted = (job for job in session.unsettled_jobs.values() if job.is_admitted)
+    admitted = (job for job in session.unsettled_jobs.stand_ins() if job.is_admitted)
     shares.add_all(admitted, _minimum_and_claimed, _missing)
     return shares
 

@@ -1,0 +1,84 @@
+"""All jobs of a cluster by key. Of equal jobs only those are built that come up: most of a million are only counted.
+
+As long as a job is not built, the template of its class (`equivalence`) stands for it: a job with the same queue,
+owner, phase, counts and amounts, but with the pod group of another.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from itertools import repeat
+from typing import Any
+
+from hekla.engine.job_info import JobInfo, PodClasses
+from hekla.engine.model import PodGroupSpec
+
+
+class JobTable:
+    """The jobs by key, and `groups`, their pod groups by key in the order of the state."""
+
+    def __init__(self, pod_classes: PodClasses) -> None:
+        self.groups: dict[Hashable, PodGroupSpec] = {}
+        self._pod_classes = pod_classes
+        self._jobs: dict[Hashable, JobInfo] = {}
+        """The jobs, or the templates that stand for them."""
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._jobs
+
+    def __getitem__(self, key: Hashable) -> JobInfo:
+        """The job, which is built now if it was not yet. Raises KeyError."""
+        job = self._jobs[key]
+        if job.is_template:
+            job = self._jobs[key] = JobInfo(self.groups[key], self._pod_classes, job)
+        return job
+
+    def __setitem__(self, key: Hashable, job: JobInfo) -> None:
+        self._jobs[key] = job
+
+    def add_unbuilt(self, keys: Iterable[Hashable], template: JobInfo) -> None:
+        """Add jobs that the template stands for."""
+        self._jobs.update(zip(keys, repeat(template)))
+
+    def pop(self, key: Hashable) -> JobInfo:
+        """Remove a job. Returns it, or the template that stood for it."""
+        return self._jobs.pop(key)
+
+    def stand_ins(self, keys: Iterable[Hashable]) -> Iterator[JobInfo]:
+        """These jobs, or the templates that stand for them."""
+        return map(self._jobs.__getitem__, keys)
+
+    def all_stand_ins(self) -> Collection[JobInfo]:
+        """Each job that is built, and each template that stands for some, once."""
+        return dict.fromkeys(self._jobs.values())
+
+    def select(self, is_wanted: Callable[[JobInfo], bool]) -> "Jobs":
+        """The jobs for which this holds; it must not differ between equal jobs."""
+        others = {job for job in self.all_stand_ins() if not is_wanted(job)}
+        if not others:
+            return Jobs(self, self.groups.keys())
+        every = zip(self.groups, self.stand_ins(self.groups), strict=True)
+        return Jobs(self, dict.fromkeys(key for key, job in every if job not in others))
+
+
+class Jobs(Mapping[str, JobInfo]):
+    """Some jobs of a table by uid, in the order of the state. A job is built on its first use."""
+
+    def __init__(self, table: JobTable, uids: Collection[Any]) -> None:
+        self._table, self._uids = table, uids
+
+    def __getitem__(self, uid: str) -> JobInfo:
+        if uid not in self._uids:
+            raise KeyError(uid)
+        return self._table[uid]
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._uids
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._uids)
+
+    def __len__(self) -> int:
+        return len(self._uids)
+
+    def stand_ins(self) -> Iterator[JobInfo]:
+        """The jobs, or the templates that stand for them: enough for all that equal jobs have in common."""
+        return self._table.stand_ins(self._uids)
