@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 EVERY = timedelta(seconds=15)
 NOTICEABLE = 3.0
 """Percentage points, of the CPU, the memory or a card."""
-_WRITE_AFTER, _WRITE_BEFORE = 0.4 * MAX_AGE, 0.8 * MAX_AGE
+WRITE_AFTER, WRITE_BEFORE = 0.4 * MAX_AGE, 0.8 * MAX_AGE
 """The age at which a row that did not change is written again: another one for each node."""
 _MOST_PERCENT, _MOST_AMOUNT = 1000.0, 2**62
 
@@ -80,7 +80,7 @@ def _news(found: Sequence[NodeMetrics], means: dict[str, UsageMean]) -> list[Usa
 
 def _write_after(node: str) -> timedelta:
     """Rows that were written together are not written together again: that would be thousands at once."""
-    return _WRITE_AFTER + crc32(node.encode()) / 2**32 * (_WRITE_BEFORE - _WRITE_AFTER)
+    return WRITE_AFTER + crc32(node.encode()) / 2**32 * (WRITE_BEFORE - WRITE_AFTER)
 
 
 def _follow(mean: UsageMean, found: NodeMetrics) -> None:

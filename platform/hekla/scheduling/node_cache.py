@@ -42,7 +42,7 @@ class NodeCache:
     """The images of nodes by their digest. Nodes with the same images share them; their names are shared by all."""
 
     def invalidate(self) -> None:
-        """Compare the versions of all rows at the next call. They tell of every change, also of one without an event."""
+        """Look for changed rows at the next call. Their versions tell of every change, also without an event."""
         self._is_valid = False
 
     def nodes(self, cluster: Cluster) -> tuple[model.NodeSpec, ...]:
