@@ -145,7 +145,8 @@ class ClusterCache:
 
     def tenants(self) -> dict[int, str]:
         """The tenants of these jobs: slugs by row id."""
-        return {entry.job.tenant_id: entry.job.tenant.slug for entry in self._entries.values()}
+        jobs_by_tenant = {entry.job.tenant_id: entry.job for entry in self._entries.values()}
+        return {pk: job.tenant.slug for pk, job in jobs_by_tenant.items()}
 
     def with_orders(self) -> list[Pod]:
         """The unfinished pods of jobs in which some pod is to be started or stopped."""
