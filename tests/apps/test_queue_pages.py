@@ -18,7 +18,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
 As = Callable[[User], Client]
-MOST_QUERIES = {"queues:list": 12, "queues:detail": 22}
+MOST_QUERIES = {"queues:list": 12, "queues:detail": 20}
 
 
 def positions(page: str) -> list[tuple[str, str]]:

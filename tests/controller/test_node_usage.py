@@ -238,9 +238,9 @@ def test_only_noticeable_changes_are_written_and_the_time_before_it_is_old(world
     assert measured(world.cluster, meter, means, at(1, 90)) == ["n-0"]
     assert 10 < NodeUsageRow.objects.get().cpu < 30
     assert measured(world.cluster, meter, means, at(2.9, NodeUsageRow.objects.get().cpu)) == []
-    assert measured(world.cluster, meter, means, at(3.1, NodeUsageRow.objects.get().cpu)) == ["n-0"]
+    assert measured(world.cluster, meter, means, at(5, NodeUsageRow.objects.get().cpu)) == ["n-0"]
     row = NodeUsageRow.objects.get()
-    assert (row.at, row.whole_cpu, row.whole_memory) == (NOON + timedelta(minutes=3.1), 10_000, 10 * 2**30)
+    assert (row.at, row.whole_cpu, row.whole_memory) == (NOON + timedelta(minutes=5), 10_000, 10 * 2**30)
 
 
 @on_simulated
@@ -311,16 +311,9 @@ def test_failing_backend_changes_nothing(world: World, meter: Meter, monkeypatch
 
 
 @on_simulated
-def test_rows_that_only_get_old_are_written_in_parts(
-    world: World, meter: Meter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(node_usage, "_LEAST_AT_ONCE", 1)
-    means: dict[str, UsageMean] = {}
-    names = ("n-0", "n-1", "n-2")
-    measured(world.cluster, meter, means, *(at(number / 10, name=name) for number, name in enumerate(names)))
-    measured(world.cluster, meter, means, *(at(3, name=name) for name in names))
-    assert [row.at > NOON + timedelta(minutes=1) for row in NodeUsageRow.objects.order_by("node__name")] == [
-        True,
-        False,
-        False,
-    ]
+def test_rows_that_only_get_old_are_not_written_together(world: World, meter: Meter) -> None:
+    names, means = [f"n-{number}" for number in range(400)], dict[str, UsageMean]()
+    polls = [measured(world.cluster, meter, means, *(at(n / 4, name=name) for name in names)) or [] for n in range(17)]
+    assert [len(stored) for stored in polls[:9]] == [400, *[0] * 8]
+    assert sorted(name for stored in polls[9:] for name in stored) == sorted(names), "each once, before it is too old"
+    assert all(25 < len(stored) < 75 for stored in polls[9:])

@@ -1,7 +1,7 @@
 """The state of a controller between reconciliations. A new process starts without it."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hekla.apps.clusters.models import NodeFacts, UsageFacts
 from hekla.apps.jobs.services.observations import Sighting
@@ -59,11 +59,15 @@ class StartDelay:
 
 @dataclass(slots=True)
 class UsageMean:
-    """The mean usage of a node up to `at`, in per cent, and what was last stored of it."""
+    """The mean usage of a node up to `at`, in per cent, and what was last stored of it.
+
+    `write_after`: the age at which its row is written again although it did not change.
+    """
 
     cpu: float
     memory: float
     at: datetime
+    write_after: timedelta
     stored: UsageFacts | None = None
 
 

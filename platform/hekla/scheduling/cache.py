@@ -24,13 +24,13 @@ from hekla.engine import model
 from hekla.engine.devices import Devices
 from hekla.engine.storage import Storage
 from hekla.scheduling import snapshot
-from hekla.scheduling.cluster_objects import ObjectCache
+from hekla.scheduling.cluster_objects import ObjectCache, ObjectDigests
 from hekla.scheduling.devices import NO_DEVICES, device_cache, with_own_claims
 from hekla.scheduling.disruption_budgets import BudgetCache
 from hekla.scheduling.job_faults import SPEC, JobFaults
 from hekla.scheduling.node_cache import NodeCache
 from hekla.scheduling.node_usage import UsageCache
-from hekla.scheduling.runtime_classes import RuntimeClassCache
+from hekla.scheduling.runtime_classes import RuntimeClassesByName, runtime_class_cache
 from hekla.scheduling.snapshot import Snapshot
 from hekla.scheduling.storage import NO_STORAGE, mounts_claims, storage_cache, with_new_claims
 
@@ -38,6 +38,7 @@ _ALL_EVERY = timedelta(minutes=5)
 _MAX_EVENTS = 10_000
 """After more events, everything is read again."""
 _JOB = "job:"
+_JOB_OF_POD = Pod._meta.get_field("job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class ClusterCache:
     _entries: dict[int, CacheEntry] = field(default_factory=dict)
     _ids: dict[str, int] = field(default_factory=dict)
     """Row ids of the jobs, by their uids as backends write them."""
+    _objects: ObjectDigests = field(default_factory=ObjectDigests)
     _devices: ObjectCache[Devices] = field(default_factory=device_cache)
     _devices_snapshot: Devices | None = None
     """The devices with the claims of all pods; None: read them again."""
@@ -82,10 +84,7 @@ class ClusterCache:
     _mounting: set[int] = field(default_factory=set)
     """The jobs that mount claims to volumes."""
     _budgets: BudgetCache = field(default_factory=BudgetCache)
-    _has_old_budgets: bool = True
-    """Whether the budgets must be read again."""
-    _runtimes: RuntimeClassCache = field(default_factory=RuntimeClassCache)
-    _has_old_runtimes: bool = True
+    _runtimes: ObjectCache[RuntimeClassesByName] = field(default_factory=runtime_class_cache)
     _cluster: Cluster | None = None
     _invalid: set[int] = field(default_factory=set)
     _dirty: set[int] = field(default_factory=set)
@@ -109,19 +108,8 @@ class ClusterCache:
         number, self._cluster = event_log.last_number(), cluster
         self._invalid.update(self.faults.release_due(now))
         uids = None if is_old else self._changed(cluster, number)
-        self._refresh_runtimes(cluster, is_everything_read=uids is None)
         if uids is None:
-            found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
-            self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
-            self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
-            self._snapshot = self._devices_snapshot = self._storage_snapshot = None
-            self._has_old_budgets = True
-            self.nodes.invalidate_all()
-            self._claiming &= self._entries.keys()
-            self._mounting &= self._entries.keys()
-            self.usage.invalidate()
-            self._read(found, nominated, now)
-            self._read_at = now
+            self._read_all(cluster, nominated, now)
         else:
             self._read_again(cluster, uids | self._with_other_nodes(nominated), nominated, now)
         self.number, self._invalid = number if uids is None else max(number, self.number), set()
@@ -157,7 +145,8 @@ class ClusterCache:
 
     def tenants(self) -> dict[int, str]:
         """The tenants of these jobs: slugs by row id."""
-        return {entry.job.tenant_id: entry.job.tenant.slug for entry in self._entries.values()}
+        jobs_by_tenant = {entry.job.tenant_id: entry.job for entry in self._entries.values()}
+        return {pk: job.tenant.slug for pk, job in jobs_by_tenant.items()}
 
     def with_orders(self) -> list[Pod]:
         """The unfinished pods of jobs in which some pod is to be started or stopped."""
@@ -191,23 +180,32 @@ class ClusterCache:
             return None
         if f"cluster:{cluster.pk}" in subjects:
             self._devices_snapshot = self._storage_snapshot = None
-            self._has_old_budgets = self._has_old_runtimes = True
+            self._objects.invalidate()
             self.nodes.invalidate()
         return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
-
-    def _refresh_runtimes(self, cluster: Cluster, *, is_everything_read: bool) -> None:
-        """Read the runtime classes if they may have changed; then the jobs that name one are read again."""
-        if not (self._has_old_runtimes or is_everything_read):
-            return
-        self._has_old_runtimes = False
-        if self._runtimes.read(cluster.pk):
-            self._invalid.update(pk for pk, entry in self._entries.items() if _names_runtime_class(entry.job))
 
     def _with_other_nodes(self, nominated: Mapping[str, str]) -> set[str]:
         """The uids of the jobs whose nominated nodes changed."""
         return {str(entry.job.uid) for entry in self._entries.values() if entry.nominated != _of(entry.pods, nominated)}
 
+    def _read_all(self, cluster: Cluster, nominated: Mapping[str, str], now: datetime) -> None:
+        self._objects.invalidate()
+        self._runtimes.update(cluster, self._objects.read(cluster))
+        found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
+        self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
+        self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
+        self._snapshot = self._devices_snapshot = self._storage_snapshot = None
+        self.nodes.invalidate()
+        self._claiming &= self._entries.keys()
+        self._mounting &= self._entries.keys()
+        self.usage.invalidate()
+        self._read(found, nominated, now)
+        self._read_at = now
+
     def _read_again(self, cluster: Cluster, uids: set[str], nominated: Mapping[str, str], now: datetime) -> None:
+        """Read these jobs, the invalid ones, and those with a runtime class if the runtime classes changed."""
+        if self._runtimes.update(cluster, self._objects.read(cluster)):
+            self._invalid.update(pk for pk, entry in self._entries.items() if _names_runtime_class(entry.job))
         uids |= {str(self._entries[pk].job.uid) for pk in self._invalid & self._entries.keys()}
         found = jobs.by_uids(cluster.pk, uids) if uids else []
         if len(found) < len(uids):
@@ -234,7 +232,7 @@ class ClusterCache:
             external_pods.attach_objects(external, [pod for job in external for pod in pods[job.pk]])
         for job in found:
             self._dirty.add(job.pk)
-            own = [pod for pod in pods[job.pk] if not (job.is_final and pod.is_final)]
+            own = [pod for pod in pods[job.pk] if not pod.is_final] if job.is_final else pods[job.pk]
             if own or not job.is_final:
                 self._put(job, own, _of(own, nominated), now)
             else:
@@ -246,12 +244,12 @@ class ClusterCache:
 
     def _put(self, job: Job, pods: list[Pod], nominated: dict[str, str], now: datetime) -> None:
         for pod in pods:
-            pod.job = job
+            _JOB_OF_POD.set_cached_value(pod, job)  # of a hundred thousand pods, an assignment takes ten times as long
         if not spec_fault(job):
             self._note_claims(job)
         before, job_info = self._entries.get(job.pk), self._job_info(job, pods, nominated, now)
         is_held = job_info is None
-        job_info = job_info or snapshot.held_job(job, pods, self._runtimes.by_name)
+        job_info = job_info or snapshot.held_job(job, pods, self._runtimes.parsed)
         job_info = before.job_info if before is not None and before.job_info == job_info else job_info
         by_attempt = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
         is_ordered = any(pod.stopping or pod.phase == PodPhase.BOUND for pod in pods)
@@ -281,7 +279,7 @@ class ClusterCache:
         if fault := spec_fault(job):
             self.faults.add(job, SPEC, fault, now)
             return None
-        runtimes = self._runtimes.by_name
+        runtimes = self._runtimes.parsed
         return self.faults.attempt(job, "snapshot", lambda: snapshot.job(job, pods, nominated, runtimes), now)
 
     def snapshot(self, cluster: Cluster) -> Snapshot:
@@ -313,14 +311,14 @@ class ClusterCache:
                     if not (entry.job.is_final or entry.is_held)
                 },
                 [entry.pods for entry in self._entries.values()],
-                self._runtimes.by_name,
+                self._runtimes.parsed,
             )
         return self._snapshot
 
     def _devices_of(self, cluster: Cluster) -> Devices:
         """The devices and claims; the very same object as before if they are unchanged."""
         if self._devices_snapshot is None:
-            self._devices.read(cluster)
+            self._devices.update(cluster, self._objects.read(cluster))
             claiming = (self._entries[pk] for pk in sorted(self._claiming & self._entries.keys()))
             jobs_with_pods = ((entry.job, entry.pods) for entry in claiming if not spec_fault(entry.job))
             found = with_own_claims(self._devices.parsed, jobs_with_pods)
@@ -331,16 +329,14 @@ class ClusterCache:
         """The volumes and claims; the very same object as before if they are unchanged."""
         if self._storage_snapshot is None:
             if cluster.config.get("storage"):
-                self._storage.read(cluster)
+                self._storage.update(cluster, self._objects.read(cluster))
             mounting = (self._entries[pk].job for pk in sorted(self._mounting & self._entries.keys()))
             found = with_new_claims(self._storage.parsed, (job for job in mounting if not spec_fault(job)))
             self._storage_snapshot = self._last_storage = found if found != self._last_storage else self._last_storage
         return self._storage_snapshot
 
     def _budgets_of(self, cluster: Cluster) -> tuple[model.DisruptionBudget, ...]:
-        if self._has_old_budgets:
-            self._budgets.read(cluster)
-            self._has_old_budgets = False
+        self._budgets.update(cluster, self._objects.read(cluster))
         jobs_with_pods = ((entry.job, entry.pods) for entry in self._entries.values() if not entry.is_held)
         return self._budgets.budgets(cluster, jobs_with_pods)
 

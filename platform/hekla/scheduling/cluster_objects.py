@@ -11,42 +11,75 @@ from hekla.domain.cluster_objects import ObjectKind
 from hekla.scheduling import external_pods
 
 Object = Mapping[str, Any]
+Objects = Mapping[ObjectKind, Mapping[str, Object]]
+"""By kind, and by name in alphabetical order."""
+Digests = Mapping[tuple[str, str], str]
+"""By kind and name."""
 Parsed = TypeVar("Parsed")
 
 
 @dataclass
-class ObjectCache(Generic[Parsed]):
-    """The parsed objects of one cluster. The very same result as before as long as nothing changes.
+class ObjectDigests:
+    """The digests of all objects of one cluster, read once for all caches of objects."""
 
-    `lists`: the name of the list for each kind. `parse`: parses the lists by name. `parsed`: the result; at first, of
-    no objects.
+    _digests: Digests | None = None
+
+    def invalidate(self) -> None:
+        """Read them again at the next call."""
+        self._digests = None
+
+    def read(self, cluster: Cluster) -> Digests:
+        """The digests; the very same object as before unless they were read again."""
+        if self._digests is None:
+            self._digests = clusters.object_digests(cluster)
+        return self._digests
+
+
+@dataclass
+class ObjectCache(Generic[Parsed]):
+    """The parsed objects of one cluster, of these kinds. The very same result as before as long as nothing changes.
+
+    `parsed`: the result; at first, of no objects.
     """
 
-    lists: Mapping[ObjectKind, str]
-    parse: Callable[[Mapping[str, Collection[Object]]], Parsed]
+    kinds: Collection[ObjectKind]
+    parse: Callable[[Objects], Parsed]
     parsed: Parsed
-    _digests: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    _all: Digests = field(default_factory=dict)
+    """The digests of all objects at the last update."""
+    _digests: Digests = field(default_factory=dict)
     _bodies: Mapping[str, Object] = field(default_factory=dict)
 
-    def read(self, cluster: Cluster) -> None:
-        """Update from the database, of which only new bodies are read."""
-        digests = {key: digest for key, digest in clusters.object_digests(cluster).items() if key[0] in self.lists}
-        if digests == self._digests:
-            return
-        wanted = set(digests.values())
+    def update(self, cluster: Cluster, digests: Digests) -> bool:
+        """Update from the database, of which only new bodies are read. Returns whether objects changed."""
+        if digests is self._all:
+            return False
+        self._all, own = digests, {key: digest for key, digest in digests.items() if key[0] in self.kinds}
+        if own == self._digests:
+            return False
+        wanted = set(own.values())
         known = {digest: body for digest, body in self._bodies.items() if digest in wanted}
         missing = wanted - known.keys()
         self._bodies = known | (clusters.object_bodies(cluster, missing) if missing else {})
-        self._digests = digests
-        self.parsed = self.parse(self._by_list())
+        self._digests = own
+        self.parsed = self.parse(self._objects())
+        return True
 
-    def _by_list(self) -> Mapping[str, Collection[Object]]:
+    def _objects(self) -> Objects:
         # A body may be missing if it has just changed; the next event brings it.
-        found: dict[str, list[Object]] = {name: [] for name in self.lists.values()}
-        for (kind, _name), digest in sorted(self._digests.items()):
+        found: dict[ObjectKind, dict[str, Object]] = {kind: {} for kind in self.kinds}
+        for (kind, name), digest in sorted(self._digests.items()):
             if digest in self._bodies:
-                found[self.lists[ObjectKind(kind)]].append(self._bodies[digest])
+                found[ObjectKind(kind)][name] = self._bodies[digest]
         return found
+
+
+def in_lists(objects: Objects, lists: Mapping[ObjectKind, str]) -> dict[str, list[Object]]:
+    """The objects in these lists: the name of one for each kind."""
+    found: dict[str, list[Object]] = {name: [] for name in lists.values()}
+    for kind, by_name in objects.items():
+        found[lists[kind]].extend(by_name.values())
+    return found
 
 
 def claim_namespace(job: Job) -> str:

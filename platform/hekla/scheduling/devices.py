@@ -12,16 +12,17 @@ from hekla.backends.base import PodKey
 from hekla.domain.cluster_objects import DEVICE_KINDS, ObjectKind, claim_name, template_name
 from hekla.engine import device_objects
 from hekla.engine.devices import DeviceClaim, Devices
-from hekla.scheduling.cluster_objects import ObjectCache, claim_namespace
+from hekla.scheduling.cluster_objects import ObjectCache, claim_namespace, in_lists
 
 NO_DEVICES = Devices()
+_LISTS = {
+    kind: device_objects.LISTS.get(kind, device_objects.LISTS[ObjectKind.RESOURCE_CLAIM]) for kind in DEVICE_KINDS
+}
 
 
 def device_cache() -> ObjectCache[Devices]:
     """A cache of devices, with templates as claims."""
-    claims = device_objects.LISTS[ObjectKind.RESOURCE_CLAIM]
-    lists = {kind: device_objects.LISTS.get(kind, claims) for kind in DEVICE_KINDS}
-    return ObjectCache(lists, device_objects.devices, NO_DEVICES)
+    return ObjectCache(DEVICE_KINDS, lambda objects: device_objects.devices(in_lists(objects, _LISTS)), NO_DEVICES)
 
 
 def named_claims(job: Job, task: str) -> tuple[str, ...]:

@@ -10,18 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import PodKey
 from hekla.backends.kubernetes import names
-from hekla.domain.cluster_objects import BUDGET_KINDS
+from hekla.domain.cluster_objects import BUDGET_KINDS, ObjectKind
 from hekla.domain.phases import PodPhase
 from hekla.engine.constraints import Selector, matches
 from hekla.engine.model import DisruptionBudget
 from hekla.engine.pod_objects import label_selector
 from hekla.scheduling import external_pods
+from hekla.scheduling.cluster_objects import Digests, ObjectCache, Objects
 
 Amount = str | int
 
@@ -69,44 +69,44 @@ class _ReportedBudget:
 class BudgetCache:
     """The budgets of one cluster."""
 
-    _digests: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    _reported: tuple[_ReportedBudget, ...] = ()
+    _reported: ObjectCache[tuple[_ReportedBudget, ...]] = field(
+        default_factory=lambda: ObjectCache(BUDGET_KINDS, _read_budgets, ())
+    )
     _covered: dict[int, tuple[object, Sequence[Sequence[Pod]]]] = field(default_factory=dict)
     """By job: its pods, and those of them that each budget covers."""
 
-    def read(self, cluster: Cluster) -> None:
+    def update(self, cluster: Cluster, digests: Digests) -> None:
         """Update from the database."""
-        kinds = frozenset(map(str, BUDGET_KINDS))
-        digests = {key: digest for key, digest in clusters.object_digests(cluster).items() if key[0] in kinds}
-        if digests != self._digests:
-            bodies = clusters.object_bodies(cluster, set(digests.values()))
-            found = (bodies[digest] for _key, digest in sorted(digests.items()) if digest in bodies)
-            reported = tuple(map(_ReportedBudget.read, found))
-            if list(map(_coverage, reported)) != list(map(_coverage, self._reported)):
-                self._covered.clear()
-            self._digests, self._reported = digests, reported
+        before = self._reported.parsed
+        if self._reported.update(cluster, digests) and _coverage(self._reported.parsed) != _coverage(before):
+            self._covered.clear()
 
     def budgets(self, cluster: Cluster, jobs: Iterable[tuple[Job, list[Pod]]]) -> tuple[DisruptionBudget, ...]:
         """The budgets for these jobs, with the pods that they cover."""
-        if not self._reported:
+        reported = self._reported.parsed
+        if not reported:
             return ()
-        covered, by_budget = {}, [list[Pod]() for _ in self._reported]
+        covered, by_budget = {}, [list[Pod]() for _ in reported]
         for job, pods in jobs:
             known = self._covered.get(job.pk)
             if known is None or known[0] is not pods:
-                known = pods, [list(_covered_pods(budget, cluster, job, pods)) for budget in self._reported]
+                known = pods, [list(_covered_pods(budget, cluster, job, pods)) for budget in reported]
             covered[job.pk] = known
             for found, own in zip(by_budget, known[1], strict=True):
                 found.extend(own)
         self._covered = covered
         return tuple(
             DisruptionBudget("", one.selector, one.left(pods), frozenset(str(pod.pk) for pod in pods))
-            for one, pods in zip(self._reported, by_budget, strict=True)
+            for one, pods in zip(reported, by_budget, strict=True)
         )
 
 
-def _coverage(budget: _ReportedBudget) -> object:
-    return budget.scope, budget.selector
+def _read_budgets(objects: Objects) -> tuple[_ReportedBudget, ...]:
+    return tuple(map(_ReportedBudget.read, objects[ObjectKind.DISRUPTION_BUDGET].values()))
+
+
+def _coverage(budgets: Iterable[_ReportedBudget]) -> object:
+    return [(one.scope, one.selector) for one in budgets]
 
 
 def _covered_pods(budget: _ReportedBudget, cluster: Cluster, job: Job, pods: Iterable[Pod]) -> Iterator[Pod]:

@@ -42,12 +42,8 @@ class NodeCache:
     """The images of nodes by their digest. Nodes with the same images share them; their names are shared by all."""
 
     def invalidate(self) -> None:
-        """Look for changed rows at the next call."""
+        """Look for changed rows at the next call. Their versions tell of every change, also without an event."""
         self._is_valid = False
-
-    def invalidate_all(self) -> None:
-        """Read all rows again at the next call."""
-        self._is_valid, self._versions = False, {}
 
     def nodes(self, cluster: Cluster) -> tuple[model.NodeSpec, ...]:
         """The nodes, by name."""

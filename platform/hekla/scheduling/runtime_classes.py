@@ -1,21 +1,18 @@
 """The runtime classes of a cluster, as its backend reports them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from hekla.apps.clusters import selectors as clusters
+from hekla.domain.cluster_objects import RUNTIME_KINDS, ObjectKind
 from hekla.domain.runtime_classes import RuntimeClassFacts
+from hekla.scheduling.cluster_objects import ObjectCache, Objects
 
 RuntimeClassesByName = Mapping[str, RuntimeClassFacts]
 
 
-@dataclass
-class RuntimeClassCache:
-    """Those of one cluster by name, as last read."""
+def runtime_class_cache() -> ObjectCache[RuntimeClassesByName]:
+    """A cache of runtime classes."""
+    return ObjectCache(RUNTIME_KINDS, _by_name, {})
 
-    by_name: RuntimeClassesByName = field(default_factory=dict)
 
-    def read(self, cluster_id: int) -> bool:
-        """Update from the database. Returns whether they changed."""
-        before, self.by_name = self.by_name, clusters.runtime_classes([cluster_id]).get(cluster_id, {})
-        return before != self.by_name
+def _by_name(objects: Objects) -> RuntimeClassesByName:
+    return {name: RuntimeClassFacts.read(body) for name, body in objects[ObjectKind.RUNTIME_CLASS].items()}

@@ -29,7 +29,7 @@ from hekla.engine.pod_objects import pod_constraints, pod_tolerations
 from hekla.scheduling import devices, external_pods, storage
 from hekla.scheduling.runtime_classes import RuntimeClassesByName
 
-_STATUS = {
+_STATUS: Mapping[str, model.PodStatus] = {
     PodPhase.PENDING: model.PodStatus.PENDING,
     PodPhase.BOUND: model.PodStatus.BOUND,
     PodPhase.PREPARING: model.PodStatus.BOUND,
@@ -69,6 +69,8 @@ class _Role:
     selector: Mapping[str, str]
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
+    priority: int
+    preemptable: bool
     priority_class: str = ""
     tolerations: tuple[model.Toleration, ...] = ()
     constraints: PodConstraints = NO_CONSTRAINTS
@@ -194,7 +196,7 @@ def _sub_groups(spec: JobSpec, least_of_each: Mapping[str, int], pods: Sequence[
 
 
 def _may_run(pod: Pod) -> bool:
-    return _STATUS[PodPhase(pod.phase)] is not model.PodStatus.FAILED
+    return _STATUS[pod.phase] is not model.PodStatus.FAILED
 
 
 def _topology(topology: NetworkTopologySpec | None) -> model.NetworkTopology | None:
@@ -216,10 +218,10 @@ def held_job(job: Job, pods: Iterable[Pod], runtimes: RuntimeClassesByName) -> m
     Its labels still count for the affinity of other pods, and its ports of nodes stay in use.
     """
     roles = {
-        task.name: _Role(_request(task, runtimes), {}, {}, task.labels, constraints=_ports_only(task))
+        task.name: _held_role(job, _request(task, runtimes), task.labels, _ports_only(task))
         for task in spec_of(job).tasks
     }
-    unknown = _Role(_ONE_POD, {}, {}, {})
+    unknown = _held_role(job, _ONE_POD, {}, NO_CONSTRAINTS)
     return model.PodGroupSpec(
         uid=str(job.pk),
         name=job.name,
@@ -230,12 +232,12 @@ def held_job(job: Job, pods: Iterable[Pod], runtimes: RuntimeClassesByName) -> m
         phase=GangPhase(job.gang_phase),
         created_at=job.submitted_at.timestamp(),
         owner=str(job.owner_id),
-        pods=tuple(
-            replace(_task(pod, job, roles.get(pod.task, unknown), {}), preemptable=False)
-            for pod in pods
-            if pod.node and not pod.is_final
-        ),
+        pods=tuple(_task(pod, job, roles.get(pod.task, unknown), {}) for pod in pods if pod.node and not pod.is_final),
     )
+
+
+def _held_role(job: Job, request: Resources, labels: Mapping[str, str], constraints: PodConstraints) -> _Role:
+    return _Role(request, {}, {}, labels, job.priority, preemptable=False, constraints=constraints)
 
 
 def _ports_only(task: TaskSpec) -> PodConstraints:
@@ -245,7 +247,13 @@ def _ports_only(task: TaskSpec) -> PodConstraints:
 
 def _request(task: TaskSpec, runtimes: RuntimeClassesByName) -> Resources:
     """What a pod needs on its node, with the overhead of its runtime class, as Kubernetes counts it."""
-    return task.request + runtimes.get(task.runtime_class, NO_RUNTIME_CLASS).overhead + _ONE_POD
+    return _sum(task.request, runtimes.get(task.runtime_class, NO_RUNTIME_CLASS).overhead)
+
+
+@lru_cache(maxsize=10_000)
+def _sum(request: Resources, overhead: Resources) -> Resources:
+    """The very same object for equal ones: a comparison of two jobs then ends at once."""
+    return request + overhead + _ONE_POD
 
 
 def _role(
@@ -257,10 +265,7 @@ def _role(
     if task.topology_policy is not TopologyPolicy.NONE:
         annotations = {**annotations, pod_annotations.NUMA_POLICY: str(task.topology_policy)}
     fields = pod_fields(task)
-    metadata = {"namespace": str(job.tenant_id), "labels": task.labels}
-    spec = {**fields, "containers": [{"image": task.image, **task.runtime_settings.container_fields()}]}
-    is_constrained = bool(fields or task.host_ports)
-    constraints = pod_constraints({"metadata": metadata, "spec": spec}) if is_constrained else _image_only(task.image)
+    constraints = _constraints(task, job, fields) if fields or task.host_ports else _image_only(task.image)
     if task.volume_mounts and (claims := storage.mounted_claims(job, task.name)):
         constraints = replace(constraints, volume_claims=claims)
     if task.resource_claims:
@@ -272,11 +277,19 @@ def _role(
         {**task.node_selector, **runtime.node_selector} if runtime.node_selector else task.node_selector,
         annotations,
         task.labels,
+        pod_annotations.priority_in_job(annotations, default=job.priority),
+        pod_annotations.is_preemptable(annotations, default="true"),
         priority_class,
         tolerations=pod_tolerations({"tolerations": tolerations}),
         constraints=constraints,
         has_own_claims=any(one.resource_claim_template_name for one in task.resource_claims),
     )
+
+
+def _constraints(task: TaskSpec, job: Job, fields: Mapping[str, Any]) -> PodConstraints:
+    metadata = {"namespace": str(job.tenant_id), "labels": task.labels}
+    spec = {**fields, "containers": [{"image": task.image, **task.runtime_settings.container_fields()}]}
+    return pod_constraints({"metadata": metadata, "spec": spec})
 
 
 def _with_own_claims(constraints: PodConstraints, job: Job, pod: Pod) -> PodConstraints:
@@ -320,7 +333,7 @@ def _minimums(spec: JobSpec, stage: GangStage, pods: Sequence[Pod]) -> tuple[int
     A failed pod stays failed unless a policy says otherwise. If the gang required it, no replacement of another pod
     could be placed.
     """
-    failed = Counter(pod.task for pod in pods if _STATUS[PodPhase(pod.phase)] is model.PodStatus.FAILED)
+    failed = Counter(pod.task for pod in pods if _STATUS[pod.phase] is model.PodStatus.FAILED)
     if not failed:
         return stage.minimum, stage.minimums
     gone = failed + Counter(slot.task for slot in stage.held)
@@ -336,23 +349,23 @@ def _latest(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> model.PodSpec:
-    ending = pod.stopping and not pod.is_final
+    uid, ending = str(pod.pk), pod.stopping and not pod.is_final
     return model.PodSpec(
-        uid=str(pod.pk),
+        uid=uid,
         name=f"{job.name}-{pod.task}-{pod.index}",
         role=base_role(pod.task) if job.is_external else pod.task,
         request=role.request,
-        status=model.PodStatus.RELEASING if ending else _STATUS[PodPhase(pod.phase)],
+        status=model.PodStatus.RELEASING if ending else _STATUS[pod.phase],
         node=pod.node,
-        priority=pod_annotations.priority_in_job(role.annotations, default=job.priority),
+        priority=role.priority,
         never_preempts=job.never_preempts,
-        nominated_node=nominated.get(str(pod.pk), "") if pod.phase == PodPhase.PENDING else "",
+        nominated_node=nominated.get(uid, "") if pod.phase == PodPhase.PENDING else "",
         created_at=pod.created_at.timestamp(),
         node_selector=role.selector,
         tolerations=role.tolerations,
         constraints=_with_own_claims(role.constraints, job, pod) if role.has_own_claims else role.constraints,
         labels=role.labels,
-        preemptable=pod_annotations.is_preemptable(role.annotations, default="true"),
+        preemptable=role.preemptable,
         annotations={**role.annotations, **pod.annotations} if pod.annotations else role.annotations,
         priority_class=role.priority_class,
         limits=role.request,

@@ -15,7 +15,7 @@ from hekla.domain.volumes import VolumeClaim, is_mounted
 from hekla.engine import storage_objects
 from hekla.engine.model import PodGroupSpec
 from hekla.engine.storage import PersistentVolumeClaim, Storage, StorageClass
-from hekla.scheduling.cluster_objects import ObjectCache, claim_namespace
+from hekla.scheduling.cluster_objects import ObjectCache, claim_namespace, in_lists
 
 NO_STORAGE = Storage()
 _ANY = "any"
@@ -24,7 +24,8 @@ _ANY = "any"
 
 def storage_cache() -> ObjectCache[Storage]:
     """A cache of volumes."""
-    return ObjectCache(storage_objects.LISTS, storage_objects.storage, NO_STORAGE)
+    lists = storage_objects.LISTS
+    return ObjectCache(lists, lambda objects: storage_objects.storage(in_lists(objects, lists)), NO_STORAGE)
 
 
 def mounts_claims(job: Job) -> bool:

@@ -36,6 +36,7 @@ from hekla.domain.errors import Refused
 _NODES_AT_ONCE = 200
 """Changed nodes per transaction, which locks the lease's row."""
 _NODE_FIELDS = [one.name for one in fields(NodeFacts)]
+_USAGE_FIELDS = [one.name for one in fields(UsageFacts)]
 
 
 class HealthFacts(TypedDict):
@@ -233,22 +234,18 @@ def observe_usage(cluster_id: int, epoch: int, found: Iterable[UsageFacts]) -> N
     news = {facts.name: facts for facts in found}
     if not news:
         return
-    columns = zip(*(_usage_columns(facts) for facts in news.values()), strict=True)
+    rows = json.dumps([{name: getattr(facts, name) for name in _USAGE_FIELDS} for facts in news.values()], default=str)
     with transaction.atomic(), connection.cursor() as cursor:
         leases.assert_held(cluster_id, epoch)
-        cursor.execute(_STORE_USAGE, [*map(list, columns), cluster_id])
-
-
-def _usage_columns(facts: UsageFacts) -> tuple[object, ...]:
-    amounts = facts.cpu, facts.memory, facts.whole_cpu, facts.whole_memory
-    return facts.name, facts.at, *amounts, json.dumps(facts.cards) if facts.cards else "[]"
+        cursor.execute(_STORE_USAGE, [rows, cluster_id])
 
 
 _STORE_USAGE = """
     INSERT INTO clusters_nodeusagerow (node_id, at, cpu, memory, whole_cpu, whole_memory, cards)
-    SELECT node.id, news.at, news.cpu, news.memory, news.whole_cpu, news.whole_memory, news.cards::jsonb
-    FROM unnest(%s::text[], %s::timestamptz[], %s::float8[], %s::float8[], %s::bigint[], %s::bigint[], %s::text[])
-         AS news (name, at, cpu, memory, whole_cpu, whole_memory, cards)
+    SELECT node.id, news.at, news.cpu, news.memory, news.whole_cpu, news.whole_memory, news.cards
+    FROM jsonb_to_recordset(%s::jsonb) AS news (
+        name text, at timestamptz, cpu float8, memory float8, whole_cpu bigint, whole_memory bigint, cards jsonb
+    )
     JOIN clusters_node node ON node.name = news.name AND node.cluster_id = %s
     ORDER BY node.id
     ON CONFLICT (node_id) DO UPDATE SET

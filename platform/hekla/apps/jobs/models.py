@@ -110,7 +110,7 @@ class Job(models.Model):
 
     @property
     def is_final(self) -> bool:
-        return JobPhase(self.phase).is_final
+        return self.phase in FINAL_JOB_PHASES
 
     @property
     def is_external(self) -> bool:
@@ -182,7 +182,7 @@ class Pod(models.Model):
 
     @property
     def is_final(self) -> bool:
-        return PodPhase(self.phase).is_final
+        return self.phase in FINAL_POD_PHASES
 
 
 class Placement(models.Model):

@@ -30,7 +30,7 @@ from hekla.backends.base import (
 from hekla.backends.kind import BackendContext
 from hekla.backends.simulated.config import SimulatedConfig, device_facts
 from hekla.backends.simulated.journal import Entry, SimulationJournal
-from hekla.backends.simulated.node_usage import usage_of_nodes
+from hekla.backends.simulated.node_usage import RequestsOfNodes, SimulatedNodeMeter
 from hekla.backends.simulated.pod_plan import PodPlan, plan_pod, plan_tombstone
 from hekla.backends.simulated.pod_usage import usage_of_pods
 from hekla.domain.addresses import Replica
@@ -50,7 +50,9 @@ class SimulatedBackend(Backend):
 
     def __init__(self, config: SimulatedConfig, context: BackendContext) -> None:
         self._config = config
-        self._nodes = tuple(node for entry in self._config.nodes for node in entry.nodes())
+        nodes = [(node, entry.usage) for entry in config.nodes for node in entry.nodes()]
+        self._nodes = tuple(node for node, _usage in nodes)
+        self._meter = SimulatedNodeMeter(nodes, config.pod_usage)
         self._objects = tuple(map(device_facts, self._config.devices))
         self._budgets = tuple(one.facts() for one in self._config.disruption_budgets)
         self._runtime_classes = tuple(
@@ -81,13 +83,13 @@ class SimulatedBackend(Backend):
 
     def measure_nodes(self) -> Sequence[NodeMetrics]:
         """The usage in the configuration, and that of the running pods."""
-        if not any(entry.usage is not None for entry in self._config.nodes):
+        if not self._meter:
             return ()
         with self._turn:
             self._catch_up()
             now = self._now()
-            running = [plan for plan in self._pods.values() if plan.phase(now) is PodPhase.RUNNING]
-        return usage_of_nodes(self._config, running, now)
+            self._pass_events(now)
+            return self._meter.measure(self._requests, now)
 
     @property
     def metrics(self) -> "SimulatedBackend | None":
@@ -251,6 +253,7 @@ class SimulatedBackend(Backend):
         self._jobs: dict[str, set[PodKey]] = {}
         self._pinned: dict[str, dict[PodKey, PodPlan]] = {}
         self._described: set[PodKey] = set()
+        self._requests = RequestsOfNodes()
         self._forgotten: set[PodKey] = set()
         self._events: list[tuple[float, int, PodKey]] = []
         self._order = itertools.count()  # a tie-breaker for events at the same time: keys cannot be compared
@@ -280,7 +283,7 @@ class SimulatedBackend(Backend):
             self._forgotten.update(PodKey(*fields) for fields in entry["forget"])
         else:
             for key in self._jobs.pop(entry["remove"], ()):
-                del self._pods[key]
+                self._requests.update(self._pods.pop(key), is_running=False)
                 self._described.discard(key)
                 self._forgotten.discard(key)
 
@@ -329,7 +332,10 @@ class SimulatedBackend(Backend):
 
     def _pass_events(self, now: float) -> None:
         while self._events and self._events[0][0] <= now:
-            self._changes.append(heapq.heappop(self._events)[2])
+            key = heapq.heappop(self._events)[2]
+            self._changes.append(key)
+            if self._meter and (plan := self._pods.get(key)):
+                self._requests.update(plan, is_running=plan.phase(now) is PodPhase.RUNNING)
         if len(self._changes) > MAX_RETAINED_CHANGES:
             self._dropped += len(self._changes)
             self._changes.clear()

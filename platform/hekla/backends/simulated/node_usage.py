@@ -1,36 +1,65 @@
-"""The usage of simulated nodes: what the configuration says of them, and a part of the requests of running pods."""
+"""The usage of simulated nodes: what the configuration says of them, and a part of the requests of running pods.
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+The requests of the running pods of each node are counted as pods start and end, so a measurement costs nothing for
+pods that did not change.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from hekla.backends.base import NodeMetrics
-from hekla.backends.simulated.config import SimulatedConfig
+from hekla.backends.base import NodeInfo, NodeMetrics, PodKey
+from hekla.backends.simulated.config import Quantities
 from hekla.backends.simulated.pod_plan import PodPlan
 from hekla.domain.resources import Resources
 
 _MOST = 100.0
 
 
-def usage_of_nodes(config: SimulatedConfig, running: Iterable[PodPlan], at: float) -> list[NodeMetrics]:
-    """The usage of each node that has one in the configuration, with these running pods."""
-    return list(_usage_of_nodes(config, running, datetime.fromtimestamp(at, tz=UTC)))
+class RequestsOfNodes:
+    """The CPU and memory that the running pods of each node request."""
+
+    def __init__(self) -> None:
+        self._running: set[PodKey] = set()
+        self.cpu, self.memory = defaultdict[str, float](float), defaultdict[str, float](float)
+
+    def update(self, plan: PodPlan, *, is_running: bool) -> None:
+        """The pod runs now, or no longer does."""
+        if is_running == (plan.key in self._running):
+            return
+        sign = 1 if is_running else -1
+        self.cpu[plan.node] += sign * plan.cpu
+        self.memory[plan.node] += sign * plan.memory
+        (self._running.add if is_running else self._running.remove)(plan.key)
 
 
-def _usage_of_nodes(config: SimulatedConfig, running: Iterable[PodPlan], at: datetime) -> Iterator[NodeMetrics]:
-    cpu, memory = Counter[str](), Counter[str]()
-    for plan in running:
-        cpu[plan.node] += plan.cpu * config.pod_usage  # type: ignore[assignment]
-        memory[plan.node] += plan.memory * config.pod_usage  # type: ignore[assignment]
-    for entry in config.nodes:
-        if entry.usage is None:
-            continue
-        base = Resources.parse(entry.usage)
-        for node in entry.nodes():
-            used = base + {"cpu": cpu[node.name], "memory": memory[node.name]}
-            whole = node.allocatable
-            yield NodeMetrics(node.name, at, _part(used, whole, "cpu"), _part(used, whole, "memory"), whole)
+class SimulatedNodeMeter:
+    """Measures these nodes. Each comes with what it uses beside its pods; None: it is not measured.
+
+    `pod_usage`: the part of its requests that a running pod uses.
+    """
+
+    def __init__(self, nodes: Iterable[tuple[NodeInfo, Quantities | None]], pod_usage: float) -> None:
+        self._nodes = [(node, Resources.parse(usage)) for node, usage in nodes if usage is not None]
+        self._pod_usage = pod_usage
+
+    def __bool__(self) -> bool:
+        """Whether any node is measured."""
+        return bool(self._nodes)
+
+    def measure(self, requests: RequestsOfNodes, at: float) -> list[NodeMetrics]:
+        """The usage of each measured node, with these requests of its running pods."""
+        instant = datetime.fromtimestamp(at, tz=UTC)
+        return [self._measure(node, base, requests, instant) for node, base in self._nodes]
+
+    def _measure(self, node: NodeInfo, base: Resources, requests: RequestsOfNodes, at: datetime) -> NodeMetrics:
+        cpu = base.amount("cpu") + requests.cpu.get(node.name, 0.0) * self._pod_usage
+        memory = base.amount("memory") + requests.memory.get(node.name, 0.0) * self._pod_usage
+        whole = node.allocatable
+        return NodeMetrics(
+            node.name, at, _percent(cpu, whole.amount("cpu")), _percent(memory, whole.amount("memory")), whole
+        )
 
 
-def _part(used: Resources, whole: Resources, name: str) -> float:
-    return min(100 * used.amount(name) / whole.amount(name), _MOST) if whole.amount(name) else 0.0
+def _percent(used: float, whole: float) -> float:
+    return min(100 * used / whole, _MOST) if whole else 0.0

@@ -4,6 +4,7 @@ A round has one kind of change. The periodic actions of the controller are due o
 """
 
 import gc
+import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -102,6 +103,7 @@ class Rounds:
         self._reconcile("nodes unchanged", "_nodes")
         world.change_nodes()
         self._reconcile("nodes changed", "_nodes")
+        self._reconcile("warm-up", "measuring_nodes")  # writes the rows that got old since the last time
         self._reconcile("usage unchanged", "measuring_nodes", full)
         self._change_usage()
         self._reconcile("usage changed", "measuring_nodes", full)
@@ -134,8 +136,10 @@ class Rounds:
                 mean.stored = replace(mean.stored, cpu=mean.stored.cpu + _NOTICEABLE_PERCENT)
 
     def _age_usage(self) -> None:
-        """Make the stored usage of all nodes so old that it must be written."""
-        for mean in self.controller.state.usage.values():
+        """Make the stored usage of some nodes so old that it must be written: as many as one poll writes at most."""
+        means = list(self.controller.state.usage.values())
+        most = len(means) * node_usage.EVERY / (node_usage.WRITE_BEFORE - node_usage.WRITE_AFTER)
+        for mean in means[: math.ceil(most)]:
             if mean.stored:
                 mean.stored = replace(mean.stored, at=mean.stored.at - MAX_AGE)
 

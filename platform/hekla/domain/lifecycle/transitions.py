@@ -101,7 +101,8 @@ def advance(
     if move is None:
         raise ImpossibleTransition(job.phase, action)
     transition.drop_surplus()
-    move(transition)
+    if action is not LifecycleAction.SYNC_JOB:
+        move(transition)
     while True:
         before = transition.phase
         TRANSITIONS[before, LifecycleAction.SYNC_JOB](transition)
