@@ -7,6 +7,7 @@ from tests.controller.external_pods import (
     condition,
     create_pod,
     create_pod_group,
+    devices,
     external_namespace,
     get_pod,
     member,
@@ -16,23 +17,21 @@ from tests.controller.external_pods import (
     shared,
 )
 from tests.controller.test_device_claims import API as CLAIMS_API
-from tests.controller.test_device_claims import add_slice, device, devices_of, put, wanting
+from tests.controller.test_device_claims import devices_of
 from tests.kubernetes.control_plane import ControlPlane
-from tests.kubernetes.plugin import grant_in_namespace
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.kubernetes.external_pod_state import parse_pod_group
-from hekla.controller.backends import backend_of
 from hekla.domain.phases import JobPhase
 from hekla.engine.constraints import Requirement
 from hekla.engine.model import NetworkTopology, SubGroupPolicy
 from hekla.lib import clock
 from hekla.scheduling.cache import read_snapshot
 
-__all__ = ["external_namespace", "pod_groups", "shared"]
+__all__ = ["devices", "external_namespace", "pod_groups", "shared"]
 SLICES: dict[str, Any] = {
     "name": "slices",
     "labelSelector": {"matchLabels": {"app": "train"}},
@@ -96,32 +95,21 @@ def test_hard_topology_keeps_a_group_in_one_rack(
 
 
 @kubernetes
-def test_claims_of_external_pods_are_allocated(shared, small_cluster: ControlPlane, external_namespace) -> None:
+def test_claims_of_external_pods_are_allocated(
+    shared, small_cluster: ControlPlane, external_namespace, devices
+) -> None:
     """One card for two pods: the second waits for it, with the reason."""
-    space = shared.cluster.config["namespace"]
-    grant_in_namespace(small_cluster, "rights-devices.yaml", space)
-    config = {**shared.cluster.config, "devices": True}
-    clusters.change(shared.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
-    shared.cluster.refresh_from_db()
-    (name,) = [node.name for node in backend_of(shared.cluster).nodes()]
-    add_slice(small_cluster, name, device("gpu-0"))
-    put(small_cluster, "deviceclasses", "DeviceClass", "h100.test", {"selectors": []})
-    own = f"namespaces/{external_namespace}"
-    put(small_cluster, f"{own}/resourceclaimtemplates", "ResourceClaimTemplate", "one-card", {"spec": wanting()})
     claims = [{"name": "gpu", "resourceClaimTemplateName": "one-card"}]
-    try:
-        create_pod(small_cluster, external_namespace, pod("first", resourceClaims=claims))
-        shared.reconcile_until(lambda: phase_of("first") == JobPhase.RUNNING)
-        create_pod(small_cluster, external_namespace, pod("second", resourceClaims=claims))
-        shared.reconcile_until(lambda: "device" in condition(small_cluster, external_namespace, "second"))
-        found = small_cluster.request("GET", f"{CLAIMS_API}/{own}/resourceclaims")["items"]
-        (used,) = [one for one in found if devices_of(one)]
-        (user,) = used["status"]["reservedFor"]
-        assert user["uid"] == get_pod(small_cluster, external_namespace, "first")["metadata"]["uid"]
-        assert Node.objects.count() == 1
-    finally:
-        small_cluster.request("DELETE", f"{CLAIMS_API}/deviceclasses/h100.test")
-        small_cluster.request("DELETE", f"{CLAIMS_API}/resourceslices?fieldSelector=spec.nodeName={name}")
+    create_pod(small_cluster, external_namespace, pod("first", resourceClaims=claims))
+    shared.reconcile_until(lambda: phase_of("first") == JobPhase.RUNNING)
+    create_pod(small_cluster, external_namespace, pod("second", resourceClaims=claims))
+    shared.reconcile_until(lambda: "device" in condition(small_cluster, external_namespace, "second"))
+    own = f"namespaces/{external_namespace}"
+    found = small_cluster.request("GET", f"{CLAIMS_API}/{own}/resourceclaims")["items"]
+    (used,) = [one for one in found if devices_of(one)]
+    (user,) = used["status"]["reservedFor"]
+    assert user["uid"] == get_pod(small_cluster, external_namespace, "first")["metadata"]["uid"]
+    assert Node.objects.count() == 1
 
 
 def test_policy_of_a_pod_group_is_read_within_limits() -> None:

@@ -42,6 +42,7 @@ from hekla.domain.lifecycle import PodRef, delegated
 from hekla.domain.phases import GangPhase, PodPhase
 
 _FIELDS = (*POD_FIELDS, "node", "bound_at")
+_OF_BIND = ("cards", "annotations")
 GONE = "The pod was deleted, or pods of its namespace are not placed from here any more."
 
 
@@ -332,6 +333,30 @@ def _move(job: Job, pod: Pod, current: ExternalPod | None, now: datetime) -> boo
     if ORDER[current.phase] > ORDER[PodPhase(pod.phase)]:
         record_observation(job, pod, _sighting(pod, current))
     return (pod.phase, pod.node) != before
+
+
+def return_to_pending(cluster_id: int, epoch: int, messages: Mapping[int, str], *, now: datetime) -> None:
+    """Take these bound pods off nodes to which the cluster does not bind them. The engine decides about them again.
+
+    `messages`: by row id of the pod, why. Raises LeaseLost.
+    """
+    with unit_of_work():
+        leases.assert_held(cluster_id, epoch)
+        ids = Pod.objects.filter(pk__in=messages).values_list("job_id", flat=True)
+        jobs = {job.pk: job for job in Job.objects.select_for_update().filter(pk__in=set(ids)).order_by("pk")}
+        bound = list(Pod.objects.filter(pk__in=messages, phase=PodPhase.BOUND, stopping=False).order_by("pk"))
+        for pod in bound:
+            enter_pod_phase(
+                jobs[pod.job_id],
+                pod,
+                PodPhase.PENDING,
+                reason="BindFailed",
+                message=messages[pod.pk],
+                actor=CONTROLLER,
+                now=now,
+            )
+            pod.node, pod.bound_at, pod.cards, pod.annotations = "", None, [], {}
+        save_all(bound, (*_FIELDS, *_OF_BIND))
 
 
 def _sighting(pod: Pod, current: ExternalPod) -> Sighting:

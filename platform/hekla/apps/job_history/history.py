@@ -222,6 +222,7 @@ _PHASE_WORDS = {
     "failed": lambda: _("Failed."),
 }
 _POD_WORDS = {
+    "pending": lambda: _("%(task)s-%(index)s could not be bound to %(node)s."),
     "preparing": lambda: _("Preparing %(task)s-%(index)s on %(node)s."),
     "running": lambda: _("%(task)s-%(index)s is running on %(node)s."),
     "succeeded": lambda: _("%(task)s-%(index)s succeeded."),

@@ -11,9 +11,18 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from hekla.backends.base import BackendError
-from hekla.backends.external_pods import EvictionRefused, ExternalBind
+from hekla.backends.external_pods import BindRefused, EvictionRefused, ExternalBind
 from hekla.backends.kubernetes import external_pod_state
-from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.api import (
+    BAD_REQUEST,
+    CONFLICT,
+    FORBIDDEN,
+    INVALID,
+    NOT_FOUND,
+    Api,
+    ApiError,
+    Json,
+)
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.bindings import binding
 from hekla.backends.kubernetes.budgets import eviction, is_protected
@@ -26,6 +35,8 @@ from hekla.lib.clock import Clock
 log = logging.getLogger(__name__)
 _STRATEGIC = "application/strategic-merge-patch+json"
 _SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
+_REFUSALS = (BAD_REQUEST, FORBIDDEN, INVALID)
+"""Answers about the binding itself, for example of an admission webhook."""
 _GROUPS_VALID_SECONDS = 1.0
 _ABSENCE_VALID_SECONDS = 60.0
 
@@ -146,11 +157,17 @@ class KubernetesExternalPods:
             cache.close()
 
     async def _bind(self, bind: ExternalBind) -> None:
+        """Raises NodeUnsuitable, StartDelayed, BindRefused, BackendError."""
         body = binding(bind.pod.name, bind.pod.uid, bind.node, bind.annotations)
         if self._claims and (wanted := bind.pod.claims):
             await self._claims.allocate(wanted, bind.node, bind.pod)
         await self._client.checkpoint()
-        await self._ignore_deleted(self._client.create(f"{_path_of(bind.pod)}/binding", body))
+        try:
+            await self._ignore_deleted(self._client.create(f"{_path_of(bind.pod)}/binding", body))
+        except ApiError as error:
+            if error.status in _REFUSALS:
+                raise BindRefused(str(error)) from error
+            raise
 
     async def _try_to_evict(self, pod: ExternalPod) -> None:
         await self._evict(pod, "?dryRun=All")
