@@ -177,6 +177,11 @@ def create_pod_group(plane: ControlPlane, namespace: str, name: str, minimum: in
     plane.request("POST", _GROUPS.format(namespace), body)
 
 
+def change_pod_group(plane: ControlPlane, namespace: str, name: str, **spec: Any) -> None:
+    path, content_type = f"{_GROUPS.format(namespace)}/{name}", "application/merge-patch+json"
+    plane.request("PATCH", path, {"spec": spec}, content_type=content_type)
+
+
 def pod_group_phase(plane: ControlPlane, namespace: str, name: str) -> str:
     found = plane.request("GET", f"{_GROUPS.format(namespace)}/{name}")
     return str(found.get("status", {}).get("phase", ""))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.controller.external_pods import (
+    change_pod_group,
     condition,
     create_pod,
     create_pod_group,
@@ -22,10 +23,14 @@ from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.job_history import history
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.queues import services as queues
 from hekla.backends.kubernetes.external_pod_state import parse_pod_group
-from hekla.domain.phases import JobPhase
+from hekla.controller import audit
+from hekla.domain.phases import GangPhase, JobPhase
 from hekla.engine.constraints import Requirement
 from hekla.engine.model import NetworkTopology, SubGroupPolicy
 from hekla.lib import clock
@@ -71,6 +76,36 @@ def test_minimum_of_each_role_and_sub_groups_reach_the_engine(
     found = {(one.role, tuple(sorted(one.labels.items()))) for one in group.pods}
     assert found == {("master", ()), ("worker", (("app", "train"), ("slice", "0")))}
     assert Job.objects.get().spec["network_topology"] == {"mode": "soft", "highest_tier_name": "rack"}
+
+
+@kubernetes
+def test_changed_group_counts_at_once(shared, small_cluster: ControlPlane, external_namespace, pod_groups) -> None:
+    """A group that is too large is made smaller and moved to another queue while it waits, then changed as it runs."""
+    queues.create(cluster=shared.cluster, name="night", actor=PLATFORM, now=clock.now())
+    create_pod_group(small_cluster, external_namespace, "grow", 2, minResources={"cpu": "100"})
+    create_pod(small_cluster, external_namespace, member("grow", 0))
+    shared.reconcile_until(lambda: bool(condition(small_cluster, external_namespace, "grow-0")))
+    job = Job.objects.get()
+    assert (job.queue.name, job.gang_phase, job.replicas) == ("default", GangPhase.PENDING, 2)
+
+    smaller: dict[str, Any] = {"minMember": 1, "minResources": {"cpu": "1"}}
+    change_pod_group(small_cluster, external_namespace, "grow", queue="night", **smaller)
+    shared.reconcile_until(lambda: phase_of("grow") == JobPhase.RUNNING)
+    job.refresh_from_db()
+    assert (job.queue.name, job.replicas, job.spec["queue"]) == ("night", 1, "night")
+
+    policy = {"minTaskMember": {"pod": 1}, "networkTopology": {"mode": "soft"}, "queue": "default"}
+    change_pod_group(small_cluster, external_namespace, "grow", **policy)
+    shared.reconcile_until(lambda: Job.objects.get().spec.get("network_topology") == {"mode": "soft"})
+    (group,) = read_snapshot(shared.cluster, now=clock.now()).state.jobs
+    assert (group.min_task_member, group.topology, group.queue) == ({"pod": 1}, NetworkTopology(is_hard=False), "night")
+    changes = [line.sentence for line in history.lines(list(LoggedEvent.objects.filter(kind="JobChanged")))]
+    assert changes == [
+        "Changed: queue from default to night.",
+        "Changed: minimum pods of the job from 2 to 1; replicas of pod from 2 to 1; resources for admission.",
+        "Changed: network topology; minimum of each role.",
+    ]
+    assert audit.findings() == []
 
 
 @kubernetes

@@ -17,7 +17,6 @@ from django.utils import translation
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.external_pods import selectors, services
 from hekla.apps.external_pods.models import ExternalPodRow
-from hekla.apps.external_pods.services import ObservedGroup
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import BackendError
@@ -26,7 +25,7 @@ from hekla.controller.external_binds import bind_pods
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.state import ExternalPodState
 from hekla.domain.errors import HeklaError
-from hekla.domain.external_pods import ExternalPod, ExternalPodRules, GroupKind, GroupRef, PodGroup
+from hekla.domain.external_pods import ExternalPod, ExternalPodRules, GroupKind, GroupRef, ObservedGroup, PodGroup
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.scheduling.cache import ClusterCache
 

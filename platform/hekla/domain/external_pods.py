@@ -131,6 +131,41 @@ class PodGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedGroup:
+    """A group as it is in the cluster now, with all its pods.
+
+    `minimum`: how many pods are scheduled together; 0: unknown, because its PodGroup is missing. `queue`: the requested
+    queue. `request`: what must be free before it is admitted, also for pods that do not exist yet (minResources).
+    `expects_pods`: its pods are created after it is admitted. `policy`: how they are placed together.
+    """
+
+    ref: GroupRef
+    pods: tuple[ExternalPod, ...]
+    minimum: int = 1
+    queue: str = ""
+    request: Mapping[str, str] = field(default_factory=dict)
+    expects_pods: bool = False
+    policy: GroupPolicy = NO_POLICY
+
+    @property
+    def maker(self) -> str:
+        """The uid of the owner object of all its pods; empty if they have several or none."""
+        makers = {pod.maker for pod in self.pods}
+        return makers.pop() if len(makers) == 1 else ""
+
+    @property
+    def title(self) -> str:
+        """The name of the application that its first pod names, else its own."""
+        first = min(self.pods, key=lambda pod: (pod.made_at, pod.name), default=None)
+        return (first.application if first else "") or self.ref.name
+
+    @property
+    def never_preempts(self) -> bool:
+        """Whether no pods may be evicted for this group."""
+        return bool(self.pods) and all(pod.never_preempts for pod in self.pods)
+
+
+@dataclass(frozen=True, slots=True)
 class ExternalPodRules:
     """Which external pods Hekla schedules, and for whom. `tenants`: by namespace; other namespaces are ignored."""
 
@@ -157,6 +192,11 @@ def job_name(text: str, *, distinct: str = "") -> str:
 def role_name(text: str) -> str:
     """A valid task name for a role."""
     return _label(text, _MAX_ROLE) or "pod"
+
+
+def gang_minimum(members: int) -> int:
+    """The minimum of a job for a group that schedules so many members together (minMember)."""
+    return max(1, min(members, MAX_REPLICAS))
 
 
 class ExternalTasks:
@@ -259,7 +299,7 @@ def build_spec(
         "kind": EXTERNAL,
         "queue": queue,
         "priority": max(-MAX_PRIORITY, min(MAX_PRIORITY, priority)),
-        "min_available": max(1, min(minimum, MAX_REPLICAS)),
+        "min_available": gang_minimum(minimum),
         "min_resources": dict(request),
         "network_topology": dict(topology) or None,
         "tasks": roles.documents(replicas, minimum),

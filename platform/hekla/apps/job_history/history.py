@@ -151,6 +151,10 @@ def _changed(facts: Mapping[str, Any]) -> tuple[str, str]:
 def _size(path: str, change: Mapping[str, Any]) -> str:
     if path == "priority":
         return _("priority from %(old)s to %(new)s") % {"old": change.get("old"), "new": change.get("new")}
+    if path == "queue":
+        return _("queue from %(old)s to %(new)s") % {"old": change.get("old"), "new": change.get("new")}
+    if path in _OF_GROUPS:
+        return _OF_GROUPS[path]()
     task, _dot, field = path.rpartition(".")
     facts = {"task": task, "old": change.get("old"), "new": change.get("new")}
     if field == "replicas":
@@ -220,6 +224,12 @@ _PHASE_WORDS = {
     "terminating": lambda: _("Terminating."),
     "terminated": lambda: _("Terminated."),
     "failed": lambda: _("Failed."),
+}
+_OF_GROUPS = {
+    "roles": lambda: _("minimum of each role"),
+    "sub_groups": lambda: _("subgroups"),
+    "network_topology": lambda: _("network topology"),
+    "min_resources": lambda: _("resources for admission"),
 }
 _POD_WORDS = {
     "pending": lambda: _("%(task)s-%(index)s could not be bound to %(node)s."),
