@@ -109,6 +109,26 @@ def test_changed_group_counts_at_once(shared, small_cluster: ControlPlane, exter
 
 
 @kubernetes
+def test_group_has_the_priority_of_its_class(
+    shared, small_cluster: ControlPlane, external_namespace, pod_groups
+) -> None:
+    """Its pods keep their own priority, as in Volcano."""
+    place, name = "/apis/scheduling.k8s.io/v1/priorityclasses", f"urgent-{external_namespace}"
+    small_cluster.request("POST", place, {"metadata": {"name": name}, "value": 500})
+    try:
+        create_pod_group(small_cluster, external_namespace, "first", 1, priorityClassName=name)
+        create_pod(small_cluster, external_namespace, member("first", 0))
+        shared.reconcile_until(lambda: phase_of("first") == JobPhase.RUNNING)
+        (group,) = read_snapshot(shared.cluster, now=clock.now()).state.jobs
+        assert (Job.objects.get().priority, group.priority, group.pods[0].priority) == (500, 500, 0)
+        change_pod_group(small_cluster, external_namespace, "first", priorityClassName=None)
+        shared.reconcile_until(lambda: Job.objects.get().priority == 0)
+        assert audit.findings() == []
+    finally:
+        small_cluster.request("DELETE", f"{place}/{name}")
+
+
+@kubernetes
 @pytest.mark.thorough
 def test_hard_topology_keeps_a_group_in_one_rack(
     shared, small_cluster: ControlPlane, external_namespace, pod_groups

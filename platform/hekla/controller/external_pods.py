@@ -156,6 +156,7 @@ def _gathered(ref: GroupRef, look: ExternalObservation) -> ObservedGroup:
             request=new.request,
             expects_pods=True,
             policy=new.policy,
+            priority=new.priority,
         )
     if ref.kind is not GroupKind.POD_GROUP or look.groups is None:
         return ObservedGroup(ref, pods, queue=queue)
@@ -169,6 +170,7 @@ def _gathered(ref: GroupRef, look: ExternalObservation) -> ObservedGroup:
         queue=group.queue or queue,
         request=group.request,
         policy=group.policy,
+        priority=group.priority,
     )
 
 

@@ -114,7 +114,10 @@ NO_POLICY = GroupPolicy()
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """A PodGroup object of Volcano: `minimum` is its minMember, `request` its minResources."""
+    """A PodGroup object of Volcano: `minimum` is its minMember, `request` its minResources.
+
+    `priority`: the value of its `priority_class`; None if it names none, or there is no such class.
+    """
 
     namespace: str
     name: str
@@ -123,6 +126,8 @@ class PodGroup:
     phase: str = ""
     request: Mapping[str, str] = field(default_factory=dict)
     policy: GroupPolicy = NO_POLICY
+    priority_class: str = ""
+    priority: int | None = None
 
     @property
     def is_new(self) -> bool:
@@ -136,7 +141,8 @@ class ObservedGroup:
 
     `minimum`: how many pods are scheduled together; 0: unknown, because its PodGroup is missing. `queue`: the requested
     queue. `request`: what must be free before it is admitted, also for pods that do not exist yet (minResources).
-    `expects_pods`: its pods are created after it is admitted. `policy`: how they are placed together.
+    `expects_pods`: its pods are created after it is admitted. `policy`: how they are placed together. `priority`: that
+    of its PodGroup; None: the highest one of its pods.
     """
 
     ref: GroupRef
@@ -146,6 +152,7 @@ class ObservedGroup:
     request: Mapping[str, str] = field(default_factory=dict)
     expects_pods: bool = False
     policy: GroupPolicy = NO_POLICY
+    priority: int | None = None
 
     @property
     def maker(self) -> str:
@@ -192,6 +199,11 @@ def job_name(text: str, *, distinct: str = "") -> str:
 def role_name(text: str) -> str:
     """A valid task name for a role."""
     return _label(text, _MAX_ROLE) or "pod"
+
+
+def bounded_priority(priority: int) -> int:
+    """The priority of a job for one of the cluster, whose own classes are higher than any job may be."""
+    return max(-MAX_PRIORITY, min(MAX_PRIORITY, priority))
 
 
 def gang_minimum(members: int) -> int:
@@ -298,7 +310,7 @@ def build_spec(
         "description": f"{group.namespace}/{group.name}",
         "kind": EXTERNAL,
         "queue": queue,
-        "priority": max(-MAX_PRIORITY, min(MAX_PRIORITY, priority)),
+        "priority": bounded_priority(priority),
         "min_available": gang_minimum(minimum),
         "min_resources": dict(request),
         "network_topology": dict(topology) or None,

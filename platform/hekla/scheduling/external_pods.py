@@ -43,4 +43,16 @@ def _names(policy: Mapping[str, Any]) -> Iterator[str]:
 
 def labels(pod: Pod, names: frozenset[str]) -> Mapping[str, str]:
     """Those labels of the pod that have one of these names."""
-    return {name: value for name, value in pod.external.labels.items() if name in names}
+    found = pod.external.labels if _exists(pod) else {}
+    return {name: value for name, value in found.items() if name in names}
+
+
+def priority(pod: Pod, job: Job) -> int:
+    """The priority of the pod: its own, if it is known. That of the job can be its PodGroup's."""
+    own: int | None = pod.external.priority if _exists(pod) else None
+    return job.priority if own is None else own
+
+
+def _exists(pod: Pod) -> bool:
+    """Whether the pod has an object in the cluster: pods of simulations have none. Its objects were read with it."""
+    return Pod._meta.get_field("external").is_cached(pod)

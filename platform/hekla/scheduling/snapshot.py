@@ -335,6 +335,10 @@ def _latest(pods: Iterable[Pod]) -> list[Pod]:
     return [pod for pod in pods if not pod.is_final or (last[pod.task, pod.index] == pod.pk and not pod.stopping)]
 
 
+def _priority(pod: Pod, job: Job) -> int:
+    return external_pods.priority(pod, job) if job.is_external else job.priority
+
+
 def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> model.PodSpec:
     ending = pod.stopping and not pod.is_final
     return model.PodSpec(
@@ -344,7 +348,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         request=role.request,
         status=model.PodStatus.RELEASING if ending else _STATUS[PodPhase(pod.phase)],
         node=pod.node,
-        priority=pod_annotations.priority_in_job(role.annotations, default=job.priority),
+        priority=pod_annotations.priority_in_job(role.annotations, default=_priority(pod, job)),
         never_preempts=job.never_preempts,
         nominated_node=nominated.get(str(pod.pk), "") if pod.phase == PodPhase.PENDING else "",
         created_at=pod.created_at.timestamp(),

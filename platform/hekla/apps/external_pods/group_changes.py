@@ -13,7 +13,7 @@ from hekla.apps.jobs.services.telling import tell
 from hekla.apps.queues import selectors as queues
 from hekla.domain import events, external_pods
 from hekla.domain.errors import Invalid
-from hekla.domain.external_pods import ExternalTasks, GroupKind, GroupPolicy, ObservedGroup
+from hekla.domain.external_pods import ExternalTasks, GroupKind, ObservedGroup
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import PodRef
 from hekla.domain.phases import GangPhase
@@ -27,6 +27,12 @@ def tasks_of(group: ObservedGroup, spec: JobSpec | None, *, has_pods: bool) -> E
     if not has_pods and group.minimum:
         tasks.expect(group.request, group.minimum)
     return tasks
+
+
+def priority_of(group: ObservedGroup, job: Job | None) -> int:
+    """The priority of its PodGroup, or of its last one if that is missing; else the highest one of its pods."""
+    own = job.external.priority if job and not group.minimum else group.priority
+    return max((pod.priority for pod in group.pods), default=0) if own is None else own
 
 
 def spec_of_group(
@@ -58,17 +64,18 @@ def differs(job: Job, group: ObservedGroup) -> bool:
     if group.ref.kind is not GroupKind.POD_GROUP or not group.minimum or job.is_final:
         return False
     spec, own, policy = spec_of(job), job.external, group.policy
-    known = (own.roles, own.sub_groups, spec.gang_minimum, spec.min_resources, _topology(spec))
+    known = (own.roles, own.sub_groups, own.priority, spec.gang_minimum, spec.min_resources, _topology(spec))
     minimum = external_pods.gang_minimum(group.minimum)
-    return known != (policy.roles, list(policy.sub_groups), minimum, group.request, policy.topology)
+    return known != (policy.roles, list(policy.sub_groups), group.priority, minimum, group.request, policy.topology)
 
 
 def adapt(job: Job, group: ObservedGroup, pods: Sequence[Pod], now: datetime) -> None:
     """Change the job as its PodGroup has changed."""
     spec = spec_of(job)
+    priority = spec.priority if group.priority == job.external.priority else priority_of(group, job)
     tasks, refs = tasks_of(group, spec, has_pods=bool(pods)), [PodRef(pod.task, pod.index, pod.attempt) for pod in pods]
     try:
-        new = spec_of_group(group, spec, tasks, refs, name=spec.name, queue=spec.queue, priority=spec.priority)
+        new = spec_of_group(group, spec, tasks, refs, name=spec.name, queue=spec.queue, priority=priority)
     except Invalid as error:  # its pods are followed all the same
         log.warning("the changed group %s does not count: %s", group.ref.key, error)
     else:
@@ -107,7 +114,7 @@ def resize(job: Job, group: ObservedGroup, spec: JobSpec, now: datetime) -> None
     changes = {name: events.FieldChange(old=before.get(name, 0), new=size) for name, size in after.items()}
     changes = {name: change for name, change in changes.items() if change.old != change.new}
     fields = [name for name in ("min_resources", "network_topology") if getattr(old, name) != getattr(spec, name)]
-    fields += _write_policy(own, group.policy) if group.minimum else []
+    fields += _write_policy(own, group) if group.minimum else []
     if old == spec and not fields:
         return
     job.spec, job.replicas, job.priority, job.revision = spec.document(), spec.replicas, spec.priority, job.revision + 1
@@ -117,15 +124,16 @@ def resize(job: Job, group: ObservedGroup, spec: JobSpec, now: datetime) -> None
     tell(job, events.JobChanged(changes=changes, revision=job.revision), actor=CONTROLLER, now=now)
 
 
-def _write_policy(own: ExternalGroup, policy: GroupPolicy) -> list[str]:
-    """Record the policy. Returns the names of the fields that changed."""
-    wanted = {"roles": dict(policy.roles), "sub_groups": list(policy.sub_groups)}
+def _write_policy(own: ExternalGroup, group: ObservedGroup) -> list[str]:
+    """Record the policy. Returns the names of the fields that changed, for the event log."""
+    policy: dict[str, Any] = {"roles": dict(group.policy.roles), "sub_groups": list(group.policy.sub_groups)}
+    wanted = policy | {"priority": group.priority}
     changed = [name for name, value in wanted.items() if getattr(own, name) != value]
     for name in changed:
         setattr(own, name, wanted[name])
     if changed:
         own.save(update_fields=changed)
-    return changed
+    return [name for name in changed if name in policy]
 
 
 def _sizes(spec: JobSpec) -> dict[str, int]:

@@ -141,7 +141,7 @@ def _joined(
     refs = [*(one.ref for one in held), *(ref for _pod, ref in places)]
     name = spec.name if spec else _free_name(group, at.tenant)
     queue = spec.queue if spec else at.queue.name
-    priority = max((pod.priority for pod in group.pods), default=0)
+    priority = group_changes.priority_of(group, job)
     new = group_changes.spec_of_group(group, spec, roles, refs, name=name, queue=queue, priority=priority)
     if job is None:
         job = _submitted(cluster, group, at, new, now)
@@ -183,6 +183,7 @@ def _submitted(cluster: Cluster, group: ObservedGroup, at: GroupOwner, spec: Job
         maker=group.maker,
         roles=dict(group.policy.roles),
         sub_groups=list(group.policy.sub_groups),
+        priority=group.priority,
     )
     event = events.JobSubmitted(name=spec.name, queue=at.queue.name, job_kind=spec.kind, replicas=spec.replicas)
     tell(job, event, actor=CONTROLLER, now=now)
@@ -210,6 +211,7 @@ def _make_rows(
             namespace=pod.namespace,
             name=pod.name,
             labels=dict(pod.labels),
+            priority=external_pods.bounded_priority(pod.priority),
         )
         for pod, ref in places
     )

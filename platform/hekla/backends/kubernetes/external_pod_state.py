@@ -212,7 +212,7 @@ def _ended(status: Json, ends: list[Json], created: datetime) -> dict[str, Any]:
 
 
 def parse_pod_group(group: Json) -> PodGroup:
-    """The fields of a PodGroup that Hekla uses."""
+    """The fields of a PodGroup that Hekla uses. Its priority is that of its class."""
     spec, meta = group.get("spec") or {}, group["metadata"]
     return PodGroup(
         namespace=meta["namespace"],
@@ -222,6 +222,7 @@ def parse_pod_group(group: Json) -> PodGroup:
         phase=str((group.get("status") or {}).get("phase") or ""),
         request=_of_nodes(spec.get("minResources") or {}),
         policy=_policy(spec),
+        priority_class=str(spec.get("priorityClassName") or ""),
     )
 
 

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any
 
 from hekla.backends.base import BackendError
@@ -42,8 +43,10 @@ _ABSENCE_VALID_SECONDS = 60.0
 
 
 class KubernetesExternalPods:
-    """Implements `external_pods.ExternalPods` for the namespaces that a configuration names. Without `claims`, pods
-    that claim devices are not placed.
+    """Implements `external_pods.ExternalPods` for the namespaces that a configuration names.
+
+    `priority_of`: the value of a priority class of the cluster, if it is known. Without `claims`, pods that claim
+    devices are not placed.
     """
 
     def __init__(
@@ -53,11 +56,12 @@ class KubernetesExternalPods:
         client: AsyncClient,
         clock: Clock,
         wake: Callable[[], None],
+        priority_of: Callable[[str], int | None],
         claims: ClaimAllocation | None = None,
     ) -> None:
         self.rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
         self.recorded: frozenset[str] = frozenset()
-        self._api, self._client, self._clock = api, client, clock
+        self._api, self._client, self._clock, self._priority_of = api, client, clock, priority_of
         self._claims, scheduler, may_claim = claims, config.scheduler_name, claims is not None
         self._caches = {
             name: ExternalPodCache(api, name, scheduler, wake, may_claim=may_claim) for name in config.namespaces
@@ -108,7 +112,8 @@ class KubernetesExternalPods:
             log.info("the PodGroups in %s cannot be seen: %s", namespace, error)
             raise
         read = (external_pod_state.parse_pod_group(one) for page in pages for one in page.get("items") or ())
-        self._groups[namespace] = time.monotonic(), {one.name: one for one in read}
+        found = {one.name: replace(one, priority=self._priority_of(one.priority_class)) for one in read}
+        self._groups[namespace] = time.monotonic(), found
         return self._groups[namespace][1]
 
     def set_recorded(self, uids: AbstractSet[str]) -> None:

@@ -115,6 +115,10 @@ REQUIRED_FOR_QUEUES = (
 )
 """To display our queues in the cluster, as `deploy/kubernetes/rights-adopted-queues.yaml` grants it."""
 
+FOR_GROUP_PRIORITIES = tuple(
+    ClusterPermission(verb, "priorityclasses", everywhere=True, group="scheduling.k8s.io") for verb in ("list", "watch")
+)
+"""To know the priorities of PodGroups, as `deploy/kubernetes/rights-adopted.yaml` grants it."""
 _FOR_PRIORITIES = tuple(
     ClusterPermission(verb, "priorityclasses", everywhere=True, group="scheduling.k8s.io") for verb in ("create", "get")
 )
