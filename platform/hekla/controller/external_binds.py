@@ -12,7 +12,7 @@ from datetime import datetime
 
 from hekla.apps.external_pods import services
 from hekla.apps.jobs.models import Pod
-from hekla.backends.base import BackendError, NodeUnsuitable, StartDelayed
+from hekla.backends.base import BackendError, NodeUnsuitable, StartDelayed, VolumePending
 from hekla.backends.external_pods import BindRefused, ExternalBind, ExternalPods
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.state import RefusedBind
@@ -24,6 +24,7 @@ _BIND_AGAIN_SECONDS = 10.0
 GIVE_UP_SECONDS = 10.0
 """The time for which refused binds to one node are tried again."""
 _MAX_SECONDS = 600.0
+"""Also for a volume that is being made."""
 
 
 def bind_pods(
@@ -60,6 +61,8 @@ def _gives_up(lease: LeaseContext, uid: str, error: BackendError, moment: float)
     refused = lease.state.external_pods.refused_binds
     is_first = uid not in refused
     known = refused.setdefault(uid, RefusedBind(moment, GIVE_UP_SECONDS))
+    if isinstance(error, VolumePending) and moment - known.since < _MAX_SECONDS:
+        return False
     if moment - known.since >= known.patience_seconds:
         refused[uid] = RefusedBind(moment, min(2 * known.patience_seconds, _MAX_SECONDS))
         return True

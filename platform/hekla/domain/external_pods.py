@@ -61,7 +61,8 @@ class ExternalPod:
     `phase`: pending until it has a node. `obstacle`: why we can never place it. `reported_reason`: why it is pending,
     from its condition. `is_ending`: it is being deleted. `placement`: tolerations, affinity, host ports, claims to
     devices and annotations for the scheduler, as fields of a task. `labels`: the first of them by name.
-    `application`: the name that people gave to what it is part of.
+    `application`: the name that people gave to what it is part of. `volume_claims`: the names of the claims to volumes
+    that it mounts, in its namespace.
     """
 
     uid: str
@@ -79,6 +80,7 @@ class ExternalPod:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     placement: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    volume_claims: Sequence[str] = ()
     priority: int = 0
     never_preempts: bool = False
     queue: str = ""

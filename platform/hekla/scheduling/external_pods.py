@@ -4,7 +4,7 @@ Labels of external pods differ from pod to pod, and each combination of labels i
 engine. So it gets only the labels that the sub-group policies of the group name.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hekla.apps.jobs.models import Job, Pod
@@ -51,6 +51,12 @@ def priority(pod: Pod, job: Job) -> int:
     """The priority of the pod: its own, if it is known. That of the job can be its PodGroup's."""
     own: int | None = pod.external.priority if _exists(pod) else None
     return job.priority if own is None else own
+
+
+def volume_claims(pod: Pod) -> Sequence[str]:
+    """The names of the claims to volumes that the pod mounts."""
+    found: Sequence[str] = pod.external.volume_claims if _exists(pod) else ()
+    return found
 
 
 def _exists(pod: Pod) -> bool:

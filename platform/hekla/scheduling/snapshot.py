@@ -290,15 +290,18 @@ def _partitioned_roles(spec: JobSpec, roles: Mapping[str, _Role]) -> Callable[[P
 
 
 def _labelled_roles(job: Job, roles: Mapping[str, _Role]) -> Callable[[Pod], _Role]:
-    """The role of an external pod: equal for equal labels."""
+    """The role of an external pod: equal for equal labels and claims to volumes."""
     names = external_pods.label_names(job)
     known: dict[object, _Role] = {}
 
     def of_pod(pod: Pod) -> _Role:
         labels = external_pods.labels(pod, names) if names else {}
-        key = pod.task, tuple(sorted(labels.items()))
+        claims = storage.external_claims(job, pod)
+        key = pod.task, tuple(sorted(labels.items())), claims
         if key not in known:
-            known[key] = replace(roles[pod.task], labels={**roles[pod.task].labels, **labels})
+            role = roles[pod.task]
+            constraints = replace(role.constraints, volume_claims=claims) if claims else role.constraints
+            known[key] = replace(role, labels={**role.labels, **labels}, constraints=constraints)
         return known[key]
 
     return of_pod

@@ -123,7 +123,8 @@ def test_permissions_for_external_pods_are_those_of_their_file() -> None:
                 for one in rule["resources"]
                 for verb in rule["verbs"]
             }
-    assert granted == set(permissions_for_external_pods("team-a", has_groups=True, claims_devices=True))
+    expected = permissions_for_external_pods("team-a", has_groups=True, claims_devices=True, binds_volumes=True)
+    assert granted == set(expected)
     assert permissions_in_file("rights-adopted.yaml")["hekla-adopted-priorities"] == set(FOR_GROUP_PRIORITIES)
 
 

@@ -32,6 +32,7 @@ class ExternalPodRow(models.Model):
     """The object of an external pod in the cluster. `uid`: assigned by the API server, never reused.
 
     `labels`: those when it was recorded. `priority`: its own; None for pods that were recorded without.
+    `volume_claims`: the names of the claims to volumes that it mounts, in its namespace.
     """
 
     pod = models.OneToOneField(Pod, on_delete=models.CASCADE, primary_key=True, related_name="external")
@@ -41,6 +42,7 @@ class ExternalPodRow(models.Model):
     name = models.CharField(max_length=253)
     labels = models.JSONField(default=dict, db_default={})
     priority = models.IntegerField(null=True)
+    volume_claims = models.JSONField(default=list, db_default=[])
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_row_of_an_object")]

@@ -212,6 +212,7 @@ def _make_rows(
             name=pod.name,
             labels=dict(pod.labels),
             priority=external_pods.bounded_priority(pod.priority),
+            volume_claims=list(pod.volume_claims),
         )
         for pod, ref in places
     )

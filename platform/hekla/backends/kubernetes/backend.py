@@ -64,6 +64,7 @@ class KubernetesBackend(KubernetesCluster):
             parts.context.clock,
             parts.cache.wake,
             parts.priority_classes.value_of,
+            parts.volume_binding,
             claims,
         )
 

@@ -30,6 +30,7 @@ from hekla.backends.kubernetes.budgets import eviction, is_protected
 from hekla.backends.kubernetes.claim_allocation import ClaimAllocation
 from hekla.backends.kubernetes.config import ExternalPodsSettings
 from hekla.backends.kubernetes.external_pod_cache import ExternalPodCache
+from hekla.backends.kubernetes.volume_binding import VolumeBinding
 from hekla.domain.external_pods import ExternalPod, ExternalPodRules, PodGroup
 from hekla.lib.clock import Clock
 
@@ -57,11 +58,13 @@ class KubernetesExternalPods:
         clock: Clock,
         wake: Callable[[], None],
         priority_of: Callable[[str], int | None],
+        volumes: VolumeBinding,
         claims: ClaimAllocation | None = None,
     ) -> None:
         self.rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
         self.recorded: frozenset[str] = frozenset()
         self._api, self._client, self._clock, self._priority_of = api, client, clock, priority_of
+        self._volumes = volumes
         self._claims, scheduler, may_claim = claims, config.scheduler_name, claims is not None
         self._caches = {
             name: ExternalPodCache(api, name, scheduler, wake, may_claim=may_claim) for name in config.namespaces
@@ -123,8 +126,8 @@ class KubernetesExternalPods:
     def bind_many(
         self, binds: Iterable[ExternalBind], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[ExternalBind, BackendError | None]]:
-        """Bind many pods concurrently, after their claims are allocated. Each binding has the uid of the pod, so it
-        cannot bind a later one.
+        """Bind many pods concurrently, after their claims are allocated and bound. Each binding has the uid of the pod,
+        so it cannot bind a later one.
         """
         return self._client.run_each(self._bind, binds, heartbeat)
 
@@ -166,6 +169,7 @@ class KubernetesExternalPods:
         body = binding(bind.pod.name, bind.pod.uid, bind.node, bind.annotations)
         if self._claims and (wanted := bind.pod.claims):
             await self._claims.allocate(wanted, bind.node, bind.pod)
+        await self._volumes.bind(bind.pod.volume_claims, bind.node, bind.pod.namespace)
         await self._client.checkpoint()
         try:
             await self._ignore_deleted(self._client.create(f"{_path_of(bind.pod)}/binding", body))

@@ -119,7 +119,9 @@ class _Look:
         has_groups = "scheduling.volcano.sh" in self._groups
         claims = self._config.devices and "resource.k8s.io" in self._groups
         for namespace in self._config.external_pods.namespaces:
-            needed = permissions_for_external_pods(namespace, has_groups=has_groups, claims_devices=claims)
+            needed = permissions_for_external_pods(
+                namespace, has_groups=has_groups, claims_devices=claims, binds_volumes=self._config.storage
+            )
             yield from self._missing(namespace, needed)
         if has_groups:
             yield from self._missing(self._config.namespace, FOR_GROUP_PRIORITIES)

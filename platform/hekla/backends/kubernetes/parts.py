@@ -92,7 +92,7 @@ class KubernetesParts:
 
     @once_property
     def storage(self) -> StorageStore:
-        return StorageStore(self.api, self.layout, self.cache.wake)
+        return StorageStore(self.api, self.layout, self.cache.wake, self._external)
 
     @once_property
     def volume_binding(self) -> VolumeBinding:
