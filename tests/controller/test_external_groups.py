@@ -102,8 +102,8 @@ def test_changed_group_counts_at_once(shared, small_cluster: ControlPlane, exter
     changes = [line.sentence for line in history.lines(list(LoggedEvent.objects.filter(kind="JobChanged")))]
     assert changes == [
         "Changed: queue from default to night.",
-        "Changed: minimum pods of the job from 2 to 1; replicas of pod from 2 to 1; resources for admission.",
-        "Changed: network topology; minimum of each role.",
+        "Changed: replicas of pod from 2 to 1; minimum pods of the job from 2 to 1; resources for admission.",
+        "Changed: minimum of each role; network topology.",
     ]
     assert audit.findings() == []
 
