@@ -61,6 +61,38 @@ def test_job_keeps_the_target_in_its_spec_and_copy(alice: Any, running: Job) -> 
     assert (beyond.status_code, beyond.json()["errors"][0]["path"]) == (400, "tasks.worker.autoscaling.max_replicas")
 
 
+def test_target_of_a_running_job_is_changed(alice: Any, bob: Any, running: Job) -> None:
+    def change(rule: dict[str, Any] | None, by: Any = alice, query: str = "") -> Any:
+        return by.patch(
+            f"{JOBS}/{running.uid}/scale{query}", {"tasks": {"worker": {"autoscaling": rule}}}, format="json"
+        )
+
+    answer = change({"gpu_utilization": 90, "max_replicas": 3}).json()
+    assert answer["job"]["spec"]["tasks"][0]["autoscaling"] == {"max_replicas": 3, "gpu_utilization": 90}
+    (found,) = alice.get(f"{JOBS}/{running.uid}/autoscaling").json()
+    assert (found["gpu_utilization_target"], found["scaling_state"], found["desired_replicas"]) == (90, "on_target", 2)
+    sizes = alice.get(f"{JOBS}/{running.uid}/scale").json()["tasks"]["worker"]
+    assert sizes["autoscaling"] == {"max_replicas": 3, "gpu_utilization": 90, "stabilization_seconds": 300}
+    assert change(sizes["autoscaling"]).json()["job"]["revision"] == 2, "the same again"
+
+    assert change({"gpu_utilization": 80}, bob).status_code == 404
+    assert change({"gpu_utilization": 80}, query="?revision=1").status_code == 409
+    refused = change({"gpu_utilization": 0}).json()["errors"][0]
+    assert refused["path"] == "tasks.worker.autoscaling.gpu_utilization"
+    assert change({"max_replicas": 1}).json()["errors"][0]["path"] == "tasks.worker.autoscaling.max_replicas"
+
+    assert "autoscaling" not in change(None).json()["job"]["spec"]["tasks"][0]
+    assert alice.get(f"{JOBS}/{running.uid}/autoscaling").json() == []
+    assert change({"gpu_utilization": 80}).status_code == 400, "it needs a maximum"
+    assert change(RULE).status_code == 200
+    events = alice.get(f"{JOBS}/{running.uid}/events").json()["events"]
+    assert [one["sentence"] for one in events if one["kind"] == "JobChanged"][:2] == [
+        "Changed: maximum replicas of worker from 4 to 3; target GPU utilization of worker from 70% to 90%.",
+        "Changed: maximum replicas of worker from 3 to off; target GPU utilization of worker from 90% to off; "
+        "seconds until worker shrinks from 300 to off.",
+    ]
+
+
 def test_job_without_autoscaling_has_no_figures(alice: Any, a_job: dict[str, Any]) -> None:
     uid = alice.post(JOBS, a_job, format="json").json()["job"]["uid"]
     assert alice.get(f"{JOBS}/{uid}/autoscaling").json() == []

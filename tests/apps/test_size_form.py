@@ -8,6 +8,7 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.models import Job, Pod
 from hekla.lib import clock
 
@@ -37,6 +38,21 @@ def test_form_changes_the_size(people: People, as_: As, job: Job) -> None:
     assert [task["replicas"] for task in job.spec["tasks"] if "replicas" in task] == [4]
     assert "replicas of worker from 2 to 4" in page
     assert "running pods keep the old TF_CONFIG" in page
+
+
+def test_form_changes_the_target_of_autoscaling(people: People, as_: As) -> None:
+    rule = {"max_replicas": 3, "gpu_utilization": 70}
+    tasks = [TASKS[0], TASKS[1] | {"autoscaling": rule, "resources": {"nvidia.com/gpu": "1"}}]
+    Node.objects.update(allocatable={"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "4"})
+    job = people.submit(tasks=tasks)
+    alice, url = as_(people.alice), reverse("jobs:scale", args=[job.uid])
+    assert 'name="size-target-1" value="70"' in alice.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    refused = alice.post(url, form(**{"most-1": "1", "target-1": "85"})).content.decode()
+    assert 'href="#id_size-most-1"' in refused
+    page = alice.post(url, form(**{"most-1": "4", "target-1": "85"}), follow=True).content.decode()
+    job.refresh_from_db()
+    assert job.spec["tasks"][1]["autoscaling"] == {"max_replicas": 4, "gpu_utilization": 85}
+    assert "target GPU utilization of worker from 70% to 85%" in page
 
 
 @pytest.mark.parametrize(

@@ -304,6 +304,10 @@ def test_show_says_how_tasks_are_scaled(console, manifest, monkeypatch):
     assert console("job", "submit", path).exit_code == 0
     output = console("job", "show", "talk").output
     assert "Scaling    main: 1 to 3. No utilization was measured in the last minute" in output
+    changed = console("job", "scale", "talk", "--target", "main=80", "--max", "main=5")
+    assert changed.output == "talk is to have: main 1 (at most 5, GPU target 80%).\n"
+    assert console("job", "scale", "talk", "--target", "main=80", "--no-autoscaling", "main").exit_code == 2
+    assert console("job", "scale", "talk", "--no-autoscaling", "main").output == "talk is to have: main 1.\n"
 
 
 def test_notification_preferences_and_list(console, manifest):

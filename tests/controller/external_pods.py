@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 from tests.controller import conftest
 from tests.controller.conftest import SIZE, World
+from tests.controller.test_device_claims import API as CLAIMS_API
+from tests.controller.test_device_claims import add_slice, device, put, wanting
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.plugin import grant_in_namespace, new_namespace
 
+from hekla.apps.clusters import services as clusters
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Job
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
+from hekla.lib import clock
 
 Object = dict[str, Any]
 _GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
@@ -68,6 +73,23 @@ def shared(
     backend_of(world.cluster).close()
     controllers.reset()
     small_cluster.remove_nodes(machines)
+
+
+@pytest.fixture
+def devices(shared: World, small_cluster: ControlPlane, external_namespace: str) -> Iterator[str]:
+    """One card, a class and a template of a claim for it. Yields the name of its node."""
+    grant_in_namespace(small_cluster, "rights-devices.yaml", shared.cluster.config["namespace"])
+    config = {**shared.cluster.config, "devices": True}
+    clusters.change(shared.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
+    shared.cluster.refresh_from_db()
+    (name,) = [node.name for node in backend_of(shared.cluster).nodes()]
+    add_slice(small_cluster, name, device("gpu-0"))
+    put(small_cluster, "deviceclasses", "DeviceClass", "h100.test", {"selectors": []})
+    templates = f"namespaces/{external_namespace}/resourceclaimtemplates"
+    put(small_cluster, templates, "ResourceClaimTemplate", "one-card", {"spec": wanting()})
+    yield name
+    small_cluster.request("DELETE", f"{CLAIMS_API}/deviceclasses/h100.test")
+    small_cluster.request("DELETE", f"{CLAIMS_API}/resourceslices?fieldSelector=spec.nodeName={name}")
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +175,11 @@ def create_pod_group(plane: ControlPlane, namespace: str, name: str, minimum: in
         "spec": {"minMember": minimum, **spec},
     }
     plane.request("POST", _GROUPS.format(namespace), body)
+
+
+def change_pod_group(plane: ControlPlane, namespace: str, name: str, **spec: Any) -> None:
+    path, content_type = f"{_GROUPS.format(namespace)}/{name}", "application/merge-patch+json"
+    plane.request("PATCH", path, {"spec": spec}, content_type=content_type)
 
 
 def pod_group_phase(plane: ControlPlane, namespace: str, name: str) -> str:

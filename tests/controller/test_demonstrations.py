@@ -32,7 +32,9 @@ from hekla.pages.demonstrations import context
 from hekla.pages.demonstrations.job_views import JobView
 from hekla.pages.demonstrations.run_views import RunView, run_view
 
-STEP, LONGEST = timedelta(seconds=1), timedelta(minutes=2)
+STEP, LONGEST = timedelta(seconds=1), timedelta(minutes=4)
+MEASURED_EVERY = 10
+"""Steps between two reconciliations of a job that is scaled, without which nothing is measured."""
 Squares = list[list[int]]
 
 
@@ -102,9 +104,11 @@ def play(time: Time, people: tuple[Tenant, User]) -> Callable[..., Play]:
         tenant, ada = people
         run = services.start(demonstration.name, without=without, tenant=tenant, user=ada, now=clock.now())
         played, last, number = Play(demonstration, run), clock.now() + LONGEST, 0
+        is_scaled = any("autoscaling" in act.task_fields for act in demonstration.acts)
         while run.ended_at is None:
             assert clock.now() < last, describe()
-            if backend_of(run.cluster).wait(0) or event_log.last_number() > number:
+            is_due = is_scaled and len(played.looks) % MEASURED_EVERY == 0
+            if backend_of(run.cluster).wait(0) or event_log.last_number() > number or is_due:
                 controllers.reconcile(run.cluster)
             number = event_log.last_number()
             services.advance_all(now=clock.now())
@@ -249,12 +253,20 @@ def _small_job_is_next(played: Play) -> None:
     assert drawn(played) == [[2, 4]]
 
 
+def _grew(played: Play) -> None:
+    assert [(2, 0)] in played.looks
+    (view,) = played.jobs
+    (event,) = LoggedEvent.objects.filter(subject=f"job:{view.job.uid}", kind="JobAutoscaled")
+    assert (event.payload["new"], event.payload["utilization"], event.payload["target"]) == (3, 91, 70)
+
+
 _OWN: dict[tuple[str, str], Callable[[Play], None]] = {
     ("gangs", ""): _gangs,
     ("together", ""): _together,
     ("elastic-at-once", ""): _at_once,
     ("elastic-same-queue", ""): _made_room_in_its_queue,
     ("elastic-other-queue", ""): _gave_back,
+    ("autoscaling", ""): _grew,
     ("racks", ""): _racks,
     ("hours", ""): _evicted_from_the_zone,
     ("colocation", ""): _lent,

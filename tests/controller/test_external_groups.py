@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 from tests.controller.external_pods import (
+    change_pod_group,
     condition,
     create_pod,
     create_pod_group,
+    devices,
     external_namespace,
     get_pod,
     member,
@@ -16,23 +18,25 @@ from tests.controller.external_pods import (
     shared,
 )
 from tests.controller.test_device_claims import API as CLAIMS_API
-from tests.controller.test_device_claims import add_slice, device, devices_of, put, wanting
+from tests.controller.test_device_claims import devices_of
 from tests.kubernetes.control_plane import ControlPlane
-from tests.kubernetes.plugin import grant_in_namespace
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.job_history import history
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.queues import services as queues
 from hekla.backends.kubernetes.external_pod_state import parse_pod_group
-from hekla.controller.backends import backend_of
-from hekla.domain.phases import JobPhase
+from hekla.controller import audit
+from hekla.domain.phases import GangPhase, JobPhase
 from hekla.engine.constraints import Requirement
 from hekla.engine.model import NetworkTopology, SubGroupPolicy
 from hekla.lib import clock
 from hekla.scheduling.cache import read_snapshot
 
-__all__ = ["external_namespace", "pod_groups", "shared"]
+__all__ = ["devices", "external_namespace", "pod_groups", "shared"]
 SLICES: dict[str, Any] = {
     "name": "slices",
     "labelSelector": {"matchLabels": {"app": "train"}},
@@ -75,6 +79,56 @@ def test_minimum_of_each_role_and_sub_groups_reach_the_engine(
 
 
 @kubernetes
+def test_changed_group_counts_at_once(shared, small_cluster: ControlPlane, external_namespace, pod_groups) -> None:
+    """A group that is too large is made smaller and moved to another queue while it waits, then changed as it runs."""
+    queues.create(cluster=shared.cluster, name="night", actor=PLATFORM, now=clock.now())
+    create_pod_group(small_cluster, external_namespace, "grow", 2, minResources={"cpu": "100"})
+    create_pod(small_cluster, external_namespace, member("grow", 0))
+    shared.reconcile_until(lambda: bool(condition(small_cluster, external_namespace, "grow-0")))
+    job = Job.objects.get()
+    assert (job.queue.name, job.gang_phase, job.replicas) == ("default", GangPhase.PENDING, 2)
+
+    smaller: dict[str, Any] = {"minMember": 1, "minResources": {"cpu": "1"}}
+    change_pod_group(small_cluster, external_namespace, "grow", queue="night", **smaller)
+    shared.reconcile_until(lambda: phase_of("grow") == JobPhase.RUNNING)
+    job.refresh_from_db()
+    assert (job.queue.name, job.replicas, job.spec["queue"]) == ("night", 1, "night")
+
+    policy = {"minTaskMember": {"pod": 1}, "networkTopology": {"mode": "soft"}, "queue": "default"}
+    change_pod_group(small_cluster, external_namespace, "grow", **policy)
+    shared.reconcile_until(lambda: Job.objects.get().spec.get("network_topology") == {"mode": "soft"})
+    (group,) = read_snapshot(shared.cluster, now=clock.now()).state.jobs
+    assert (group.min_task_member, group.topology, group.queue) == ({"pod": 1}, NetworkTopology(is_hard=False), "night")
+    changes = [line.sentence for line in history.lines(list(LoggedEvent.objects.filter(kind="JobChanged")))]
+    assert changes == [
+        "Changed: queue from default to night.",
+        "Changed: replicas of pod from 2 to 1; minimum pods of the job from 2 to 1; resources for admission.",
+        "Changed: minimum of each role; network topology.",
+    ]
+    assert audit.findings() == []
+
+
+@kubernetes
+def test_group_has_the_priority_of_its_class(
+    shared, small_cluster: ControlPlane, external_namespace, pod_groups
+) -> None:
+    """Its pods keep their own priority, as in Volcano."""
+    place, name = "/apis/scheduling.k8s.io/v1/priorityclasses", f"urgent-{external_namespace}"
+    small_cluster.request("POST", place, {"metadata": {"name": name}, "value": 500})
+    try:
+        create_pod_group(small_cluster, external_namespace, "first", 1, priorityClassName=name)
+        create_pod(small_cluster, external_namespace, member("first", 0))
+        shared.reconcile_until(lambda: phase_of("first") == JobPhase.RUNNING)
+        (group,) = read_snapshot(shared.cluster, now=clock.now()).state.jobs
+        assert (Job.objects.get().priority, group.priority, group.pods[0].priority) == (500, 500, 0)
+        change_pod_group(small_cluster, external_namespace, "first", priorityClassName=None)
+        shared.reconcile_until(lambda: Job.objects.get().priority == 0)
+        assert audit.findings() == []
+    finally:
+        small_cluster.request("DELETE", f"{place}/{name}")
+
+
+@kubernetes
 @pytest.mark.thorough
 def test_hard_topology_keeps_a_group_in_one_rack(
     shared, small_cluster: ControlPlane, external_namespace, pod_groups
@@ -96,32 +150,21 @@ def test_hard_topology_keeps_a_group_in_one_rack(
 
 
 @kubernetes
-def test_claims_of_external_pods_are_allocated(shared, small_cluster: ControlPlane, external_namespace) -> None:
+def test_claims_of_external_pods_are_allocated(
+    shared, small_cluster: ControlPlane, external_namespace, devices
+) -> None:
     """One card for two pods: the second waits for it, with the reason."""
-    space = shared.cluster.config["namespace"]
-    grant_in_namespace(small_cluster, "rights-devices.yaml", space)
-    config = {**shared.cluster.config, "devices": True}
-    clusters.change(shared.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
-    shared.cluster.refresh_from_db()
-    (name,) = [node.name for node in backend_of(shared.cluster).nodes()]
-    add_slice(small_cluster, name, device("gpu-0"))
-    put(small_cluster, "deviceclasses", "DeviceClass", "h100.test", {"selectors": []})
-    own = f"namespaces/{external_namespace}"
-    put(small_cluster, f"{own}/resourceclaimtemplates", "ResourceClaimTemplate", "one-card", {"spec": wanting()})
     claims = [{"name": "gpu", "resourceClaimTemplateName": "one-card"}]
-    try:
-        create_pod(small_cluster, external_namespace, pod("first", resourceClaims=claims))
-        shared.reconcile_until(lambda: phase_of("first") == JobPhase.RUNNING)
-        create_pod(small_cluster, external_namespace, pod("second", resourceClaims=claims))
-        shared.reconcile_until(lambda: "device" in condition(small_cluster, external_namespace, "second"))
-        found = small_cluster.request("GET", f"{CLAIMS_API}/{own}/resourceclaims")["items"]
-        (used,) = [one for one in found if devices_of(one)]
-        (user,) = used["status"]["reservedFor"]
-        assert user["uid"] == get_pod(small_cluster, external_namespace, "first")["metadata"]["uid"]
-        assert Node.objects.count() == 1
-    finally:
-        small_cluster.request("DELETE", f"{CLAIMS_API}/deviceclasses/h100.test")
-        small_cluster.request("DELETE", f"{CLAIMS_API}/resourceslices?fieldSelector=spec.nodeName={name}")
+    create_pod(small_cluster, external_namespace, pod("first", resourceClaims=claims))
+    shared.reconcile_until(lambda: phase_of("first") == JobPhase.RUNNING)
+    create_pod(small_cluster, external_namespace, pod("second", resourceClaims=claims))
+    shared.reconcile_until(lambda: "device" in condition(small_cluster, external_namespace, "second"))
+    own = f"namespaces/{external_namespace}"
+    found = small_cluster.request("GET", f"{CLAIMS_API}/{own}/resourceclaims")["items"]
+    (used,) = [one for one in found if devices_of(one)]
+    (user,) = used["status"]["reservedFor"]
+    assert user["uid"] == get_pod(small_cluster, external_namespace, "first")["metadata"]["uid"]
+    assert Node.objects.count() == 1
 
 
 def test_policy_of_a_pod_group_is_read_within_limits() -> None:

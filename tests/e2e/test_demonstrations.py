@@ -67,5 +67,5 @@ def test_each_demonstration_shows_its_difference(hekla: HeklaServer, page: Page,
 
 
 def _ended(side: Locator) -> None:
-    expect(side).to_contain_text("This run has ended.", timeout=120_000)
+    expect(side).to_contain_text("This run has ended.", timeout=240_000)
     expect(side.locator(".slot-of-job-1").first).to_be_visible()

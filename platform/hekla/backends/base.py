@@ -250,6 +250,10 @@ class StartDelayed(BackendError):
     """A limit of the cluster itself has no room for this pod now; the message names it. A later start may succeed."""
 
 
+class VolumePending(StartDelayed):
+    """A volume for this pod is being made for its node. A later start succeeds once it is there."""
+
+
 class NodeUnsuitable(BackendError):
     """This pod can never start on its node, but may on others: something that it needs was elsewhere meanwhile."""
 

@@ -18,6 +18,10 @@ class EvictionRefused(BackendError):
     """A disruption budget protects the pod; the message is the server's."""
 
 
+class BindRefused(BackendError):
+    """The cluster answers that it does not bind the pod to this node now; the message is the server's."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExternalBind:
     """A pod, its node, and the annotations that it gets, for example with its cards."""
@@ -63,7 +67,10 @@ class ExternalPods(Protocol):
     def bind_many(
         self, binds: Iterable[ExternalBind], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[ExternalBind, BackendError | None]]:
-        """Bind each pod to its node. Yields, and calls `heartbeat`, like `PodRunner.start_many`."""
+        """Bind each pod to its node. Yields, and calls `heartbeat`, like `PodRunner.start_many`.
+
+        Yields NodeUnsuitable, StartDelayed or BindRefused if the cluster does not bind it there.
+        """
 
     def protected(self, pods: Sequence[ExternalPod], *, heartbeat: Callable[[], None]) -> Mapping[str, str]:
         """By uid, the pods among these that a disruption budget protects now, with the server's message."""

@@ -132,15 +132,19 @@ class Client(Transport):
         *,
         least: Mapping[str, int] | None = None,
         least_of_all: int | None = None,
+        autoscaling: Mapping[str, Mapping[str, int] | None] | None = None,
         revision: int | None = None,
     ) -> SubmitResult:
         """Change the replicas of tasks, the minimum of a task (`least`), or the minimum of the job (`least_of_all`).
 
+        `autoscaling`: by task, new values of `gpu_utilization`, `max_replicas` or `stabilization_seconds`; None: off.
         With a revision, the server refuses if the job has changed since. Warnings: what running pods do not notice.
         """
-        tasks: dict[str, dict[str, int]] = {task: {"replicas": number} for task, number in (replicas or {}).items()}
+        tasks: dict[str, dict[str, Any]] = {task: {"replicas": number} for task, number in (replicas or {}).items()}
         for task, number in (least or {}).items():
             tasks.setdefault(task, {})["min_available"] = number
+        for task, rule in (autoscaling or {}).items():
+            tasks.setdefault(task, {})["autoscaling"] = rule
         size: dict[str, Any] = {"tasks": tasks} | ({} if least_of_all is None else {"min_available": least_of_all})
         return cast("SubmitResult", self.patch(f"{self._path(job)}/scale", size, revision=revision))
 

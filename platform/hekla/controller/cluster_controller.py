@@ -215,7 +215,7 @@ class ClusterController:
         self._acted_on, self.full_look.done_at = last, now
 
     def _start_over(self, epoch: int) -> None:
-        self.epoch, self._acted_on = epoch, -1
+        self.epoch, self._acted_on, self._nodes_of = epoch, -1, None
         self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
 
     def _measure(

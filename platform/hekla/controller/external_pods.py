@@ -5,7 +5,6 @@ Level-triggered: all actions follow from the rows and the objects in the cluster
 """
 
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,21 +17,19 @@ from django.utils import translation
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.external_pods import selectors, services
 from hekla.apps.external_pods.models import ExternalPodRow
-from hekla.apps.external_pods.services import ObservedGroup
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import BackendError
-from hekla.backends.external_pods import EvictionRefused, ExternalBind, ExternalPods
+from hekla.backends.external_pods import EvictionRefused, ExternalPods
+from hekla.controller.external_binds import bind_pods
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.state import ExternalPodState
 from hekla.domain.errors import HeklaError
-from hekla.domain.external_pods import ExternalPod, ExternalPodRules, GroupKind, GroupRef, PodGroup
+from hekla.domain.external_pods import ExternalPod, ExternalPodRules, GroupKind, GroupRef, ObservedGroup, PodGroup
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.scheduling.cache import ClusterCache
 
 log = logging.getLogger(__name__)
-_BIND_AGAIN_SECONDS = 10.0
-"""The time until the watch reports a bind; before that, the bind is not repeated."""
 Groups = Mapping[str, Mapping[str, PodGroup]] | None
 
 
@@ -159,6 +156,7 @@ def _gathered(ref: GroupRef, look: ExternalObservation) -> ObservedGroup:
             request=new.request,
             expects_pods=True,
             policy=new.policy,
+            priority=new.priority,
         )
     if ref.kind is not GroupKind.POD_GROUP or look.groups is None:
         return ObservedGroup(ref, pods, queue=queue)
@@ -172,6 +170,7 @@ def _gathered(ref: GroupRef, look: ExternalObservation) -> ObservedGroup:
         queue=group.queue or queue,
         request=group.request,
         policy=group.policy,
+        priority=group.priority,
     )
 
 
@@ -189,7 +188,7 @@ def protected_pods(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     return {rows[uid]: why for uid, why in found.items()}
 
 
-def apply_decisions(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
+def apply_decisions(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> dict[int, str]:
     """Bind pods that have a node in their rows, and evict stopping ones. Returns the protected rows with reasons."""
     external = lease.backend.external_pods
     due = [pod for pod in pods if pod.stopping or pod.phase == PodPhase.BOUND]
@@ -197,7 +196,7 @@ def apply_decisions(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
         return {}
     here = _open_to(external, due)
     waiting = [(pod, one) for pod, one in here if not (pod.stopping or one.node)]
-    _bind(lease, external, [ExternalBind(one, pod.node, pod.annotations) for pod, one in waiting])
+    bind_pods(lease, external, waiting, now=now)
     return _evict(lease, external, [(pod, one) for pod, one in here if pod.stopping])
 
 
@@ -207,17 +206,6 @@ def _open_to(external: ExternalPods, pods: Sequence[Pod]) -> list[tuple[Pod, Ext
     there = {pod.uid: pod for pod in _all(external)} if objects else {}
     here = [(pod, there[one.uid]) for pod in pods if (one := objects.get(pod.pk)) and one.uid in there]
     return [(pod, one) for pod, one in here if not (one.is_ending or one.phase.is_final)]
-
-
-def _bind(lease: LeaseContext, external: ExternalPods, binds: Iterable[ExternalBind]) -> None:
-    bound, moment = lease.state.external_pods.bound, time.monotonic()
-    due = [bind for bind in binds if bound.get(bind.pod.uid, -_BIND_AGAIN_SECONDS) <= moment - _BIND_AGAIN_SECONDS]
-    for bind, error in external.bind_many(due, heartbeat=lease.ensure_leader):
-        pod = bind.pod
-        if error is None:
-            bound[pod.uid] = moment
-        else:
-            log.warning("could not bind %s/%s to %s, will try again: %s", pod.namespace, pod.name, bind.node, error)
 
 
 def _evict(lease: LeaseContext, external: ExternalPods, evictions: Sequence[tuple[Pod, ExternalPod]]) -> dict[int, str]:
@@ -245,6 +233,7 @@ def report_reasons(lease: LeaseContext, cache: ClusterCache) -> None:
     waiting = [pod for pod in there if pod.phase is PodPhase.PENDING and not (pod.node or pod.is_ending)]
     state, uids = lease.state.external_pods, {pod.uid for pod in waiting}
     state.bound = {uid: at for uid, at in state.bound.items() if uid in uids}
+    state.refused_binds = {uid: one for uid, one in state.refused_binds.items() if uid in uids}
     state.reported = {uid: kind for uid, kind in state.reported.items() if uid in uids}
     _tell_why(lease, external, list(_news(lease, waiting, _rows(waiting, cache))))
     in_groups = {pod.namespace for pod in there if pod.group.kind is GroupKind.POD_GROUP}

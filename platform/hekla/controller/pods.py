@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 def apply_decisions(lease: LeaseContext, pods: Sequence[Pod], faults: JobFaults, *, now: datetime) -> None:
     """Start and stop these unfinished pods at the backend to match their rows."""
     disruption_budgets.protect(
-        lease, external_pods.apply_decisions(lease, [pod for pod in pods if pod.job.is_external]), now=now
+        lease, external_pods.apply_decisions(lease, [pod for pod in pods if pod.job.is_external], now=now), now=now
     )
     pods = [pod for pod in pods if not pod.job.is_external]
     if stopping := [pod for pod in pods if pod.stopping]:

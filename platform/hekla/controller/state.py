@@ -10,6 +10,14 @@ from hekla.backends.external_pods import DisplayedQueues
 from hekla.backends.tenancy import TenantOrder
 
 
+@dataclass(frozen=True, slots=True)
+class RefusedBind:
+    """Since when binds of a pod are refused (monotonic clock), and for how long they are tried to one node."""
+
+    since: float
+    patience_seconds: float
+
+
 @dataclass
 class ExternalPodState:
     """State of external pods.
@@ -18,7 +26,8 @@ class ExternalPodState:
     - `groups`: by uid, the group in which a pod was first recorded; None if its job was deleted.
     - `looked`: the namespaces that were listed at the last reconciliation.
     - `recorded`: by group, what was last recorded. `refused`: by group, why it is not recorded.
-    - `bound`: by uid, when the pod was bound. `reported`: by uid, the kind of reason last written to the pod.
+    - `bound`: by uid, when the pod was bound. `refused_binds`: by uid, binds that the cluster refused.
+    - `reported`: by uid, the kind of reason last written to the pod.
     """
 
     of: object = None
@@ -27,6 +36,7 @@ class ExternalPodState:
     looked: set[str] = field(default_factory=set)
     recorded: dict[str, object] = field(default_factory=dict)
     bound: dict[str, float] = field(default_factory=dict)
+    refused_binds: dict[str, RefusedBind] = field(default_factory=dict)
     reported: dict[str, object] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 

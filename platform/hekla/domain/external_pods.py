@@ -61,7 +61,8 @@ class ExternalPod:
     `phase`: pending until it has a node. `obstacle`: why we can never place it. `reported_reason`: why it is pending,
     from its condition. `is_ending`: it is being deleted. `placement`: tolerations, affinity, host ports, claims to
     devices and annotations for the scheduler, as fields of a task. `labels`: the first of them by name.
-    `application`: the name that people gave to what it is part of.
+    `application`: the name that people gave to what it is part of. `volume_claims`: the names of the claims to volumes
+    that it mounts, in its namespace.
     """
 
     uid: str
@@ -79,6 +80,7 @@ class ExternalPod:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     placement: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    volume_claims: Sequence[str] = ()
     priority: int = 0
     never_preempts: bool = False
     queue: str = ""
@@ -114,7 +116,10 @@ NO_POLICY = GroupPolicy()
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """A PodGroup object of Volcano: `minimum` is its minMember, `request` its minResources."""
+    """A PodGroup object of Volcano: `minimum` is its minMember, `request` its minResources.
+
+    `priority`: the value of its `priority_class`; None if it names none, or there is no such class.
+    """
 
     namespace: str
     name: str
@@ -123,11 +128,50 @@ class PodGroup:
     phase: str = ""
     request: Mapping[str, str] = field(default_factory=dict)
     policy: GroupPolicy = NO_POLICY
+    priority_class: str = ""
+    priority: int | None = None
 
     @property
     def is_new(self) -> bool:
         """It has not been admitted yet."""
         return self.phase in ("", "Pending")
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedGroup:
+    """A group as it is in the cluster now, with all its pods.
+
+    `minimum`: how many pods are scheduled together; 0: unknown, because its PodGroup is missing. `queue`: the requested
+    queue. `request`: what must be free before it is admitted, also for pods that do not exist yet (minResources).
+    `expects_pods`: its pods are created after it is admitted. `policy`: how they are placed together. `priority`: that
+    of its PodGroup; None: the highest one of its pods.
+    """
+
+    ref: GroupRef
+    pods: tuple[ExternalPod, ...]
+    minimum: int = 1
+    queue: str = ""
+    request: Mapping[str, str] = field(default_factory=dict)
+    expects_pods: bool = False
+    policy: GroupPolicy = NO_POLICY
+    priority: int | None = None
+
+    @property
+    def maker(self) -> str:
+        """The uid of the owner object of all its pods; empty if they have several or none."""
+        makers = {pod.maker for pod in self.pods}
+        return makers.pop() if len(makers) == 1 else ""
+
+    @property
+    def title(self) -> str:
+        """The name of the application that its first pod names, else its own."""
+        first = min(self.pods, key=lambda pod: (pod.made_at, pod.name), default=None)
+        return (first.application if first else "") or self.ref.name
+
+    @property
+    def never_preempts(self) -> bool:
+        """Whether no pods may be evicted for this group."""
+        return bool(self.pods) and all(pod.never_preempts for pod in self.pods)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +201,16 @@ def job_name(text: str, *, distinct: str = "") -> str:
 def role_name(text: str) -> str:
     """A valid task name for a role."""
     return _label(text, _MAX_ROLE) or "pod"
+
+
+def bounded_priority(priority: int) -> int:
+    """The priority of a job for one of the cluster, whose own classes are higher than any job may be."""
+    return max(-MAX_PRIORITY, min(MAX_PRIORITY, priority))
+
+
+def gang_minimum(members: int) -> int:
+    """The minimum of a job for a group that schedules so many members together (minMember)."""
+    return max(1, min(members, MAX_REPLICAS))
 
 
 class ExternalTasks:
@@ -258,8 +312,8 @@ def build_spec(
         "description": f"{group.namespace}/{group.name}",
         "kind": EXTERNAL,
         "queue": queue,
-        "priority": max(-MAX_PRIORITY, min(MAX_PRIORITY, priority)),
-        "min_available": max(1, min(minimum, MAX_REPLICAS)),
+        "priority": bounded_priority(priority),
+        "min_available": gang_minimum(minimum),
         "min_resources": dict(request),
         "network_topology": dict(topology) or None,
         "tasks": roles.documents(replicas, minimum),

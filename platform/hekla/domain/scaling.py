@@ -1,4 +1,4 @@
-"""Scaling of a submitted job: the replicas of its tasks, and their minimum.
+"""Scaling of a submitted job: the replicas of its tasks, their minimum, and their autoscaling.
 
 Besides its priority, nothing else of a submitted job changes (`volcano-spec` §1.1). A minimum that was never set
 keeps its value: a task without one needed all its replicas, and needs the same number after it grows.
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hekla.domain import frameworks
+from hekla.domain.autoscaling import MAX_STABILIZATION_SECONDS, Autoscaling
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import StrictInteger
 from hekla.domain.jobspec import JobSpec
@@ -18,16 +19,27 @@ from hekla.domain.policies import LifecycleAction, LifecycleEvent
 from hekla.domain.task_spec import MAX_REPLICAS, MAX_TASKS, TaskSpec
 from hekla.domain.validation import join, no_task
 
-_SIZES = ("replicas", "min_available")
+_SIZES = ("replicas", "min_available", "autoscaling")
+
+
+class AutoscalingChange(BaseModel):
+    """New values of a task's autoscaling, as in `Autoscaling`; omitted fields keep their value."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_replicas: Annotated[StrictInteger, Field(ge=1, le=MAX_REPLICAS)] | None = None
+    gpu_utilization: Annotated[StrictInteger, Field(ge=1, le=100)] | None = None
+    stabilization_seconds: Annotated[StrictInteger, Field(ge=0, le=MAX_STABILIZATION_SECONDS)] | None = None
 
 
 class TaskScale(BaseModel):
-    """The new size of a task; omitted fields keep their value."""
+    """The new size of a task; omitted fields keep their value. `autoscaling`: null switches it off."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     replicas: Annotated[StrictInteger, Field(ge=0, le=MAX_REPLICAS)] | None = None
     min_available: Annotated[StrictInteger, Field(ge=0)] | None = None
+    autoscaling: AutoscalingChange | None = None
 
 
 class JobScale(BaseModel):
@@ -49,7 +61,14 @@ class JobScale(BaseModel):
 
 def size_of(spec: JobSpec) -> JobScale:
     """The present size of a job. Tasks without a minimum have that of all their replicas."""
-    tasks = {task.name: TaskScale(replicas=task.replicas, min_available=task.minimum) for task in spec.tasks}
+    tasks = {
+        task.name: TaskScale(
+            replicas=task.replicas,
+            min_available=task.minimum,
+            autoscaling=AutoscalingChange(**task.autoscaling.model_dump()) if task.autoscaling else None,
+        )
+        for task in spec.tasks
+    }
     return JobScale(tasks=tasks, min_available=spec.min_available)
 
 
@@ -85,6 +104,17 @@ def size_changes(old: JobSpec, new: JobSpec) -> dict[str, tuple[int, int]]:
     return {name: (before, after) for name, (before, after) in pairs.items() if before != after}
 
 
+def autoscaling_changes(old: JobSpec, new: JobSpec) -> dict[str, tuple[int | None, int | None]]:
+    """The changed fields of autoscaling as (before, after), by `task.autoscaling.field`; None: it is off."""
+    pairs = {
+        f"{after.name}.autoscaling.{field}": (getattr(before.autoscaling, field, None), getattr(rule, field, None))
+        for before, after in zip(old.tasks, new.tasks, strict=True)
+        for rule in (after.autoscaling,)
+        for field in Autoscaling.model_fields
+    }
+    return {name: (before, after) for name, (before, after) in pairs.items() if before != after}
+
+
 def immutable_fields(spec: JobSpec) -> dict[str, Any]:
     """The job document without the fields that may change."""
     document = spec.document()
@@ -110,9 +140,14 @@ def _with(document: Mapping[str, Any], task: TaskSpec, size: JobScale) -> Mappin
     change = size.tasks.get(task.name, TaskScale())
     replicas = task.replicas if change.replicas is None else change.replicas
     least = task.minimum if change.min_available is None else change.min_available
-    if (replicas, least) == (task.replicas, task.minimum):
-        return document
-    return {**document, "replicas": replicas, "min_available": least}
+    new = dict(document)
+    if (replicas, least) != (task.replicas, task.minimum):
+        new |= {"replicas": replicas, "min_available": least}
+    if change.autoscaling is not None:
+        new["autoscaling"] = {**new.get("autoscaling", {}), **change.autoscaling.model_dump(exclude_none=True)}
+    elif "autoscaling" in change.model_fields_set:
+        new.pop("autoscaling", None)
+    return new
 
 
 def _by_name(path: str, names: list[str]) -> str:

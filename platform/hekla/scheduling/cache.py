@@ -32,7 +32,7 @@ from hekla.scheduling.node_cache import NodeCache
 from hekla.scheduling.node_usage import UsageCache
 from hekla.scheduling.runtime_classes import RuntimeClassesByName, runtime_class_cache
 from hekla.scheduling.snapshot import Snapshot
-from hekla.scheduling.storage import NO_STORAGE, mounts_claims, storage_cache, with_new_claims
+from hekla.scheduling.storage import NO_STORAGE, mounts_claims, pods_mount_claims, storage_cache, with_new_claims
 
 _ALL_EVERY = timedelta(minutes=5)
 _MAX_EVENTS = 10_000
@@ -246,7 +246,7 @@ class ClusterCache:
         for pod in pods:
             _JOB_OF_POD.set_cached_value(pod, job)  # of a hundred thousand pods, an assignment takes ten times as long
         if not spec_fault(job):
-            self._note_claims(job)
+            self._note_claims(job, pods)
         before, job_info = self._entries.get(job.pk), self._job_info(job, pods, nominated, now)
         is_held = job_info is None
         job_info = job_info or snapshot.held_job(job, pods, self._runtimes.parsed)
@@ -257,14 +257,14 @@ class ClusterCache:
         self._entries[job.pk] = CacheEntry(job, pods, nominated, job_info, is_timed, is_ordered, is_held, by_attempt)
         self._ids[job.uid.hex] = job.pk
 
-    def _note_claims(self, job: Job) -> None:
+    def _note_claims(self, job: Job, pods: list[Pod]) -> None:
         spec = spec_of(job)
-        if spec.claims_devices or spec.volumes:
+        if spec.claims_devices or spec.volumes or job.is_external:
             job.cluster = self._cluster or job.cluster
         if spec.claims_devices:
             self._claiming.add(job.pk)
             self._devices_snapshot = None
-        if spec.volumes and mounts_claims(job):
+        if (spec.volumes and mounts_claims(job)) or (job.is_external and pods_mount_claims(job, pods)):
             self._mounting.add(job.pk)
             self._storage_snapshot = None
         else:

@@ -4,7 +4,7 @@ Labels of external pods differ from pod to pod, and each combination of labels i
 engine. So it gets only the labels that the sub-group policies of the group name.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hekla.apps.jobs.models import Job, Pod
@@ -43,4 +43,22 @@ def _names(policy: Mapping[str, Any]) -> Iterator[str]:
 
 def labels(pod: Pod, names: frozenset[str]) -> Mapping[str, str]:
     """Those labels of the pod that have one of these names."""
-    return {name: value for name, value in pod.external.labels.items() if name in names}
+    found = pod.external.labels if _exists(pod) else {}
+    return {name: value for name, value in found.items() if name in names}
+
+
+def priority(pod: Pod, job: Job) -> int:
+    """The priority of the pod: its own, if it is known. That of the job can be its PodGroup's."""
+    own: int | None = pod.external.priority if _exists(pod) else None
+    return job.priority if own is None else own
+
+
+def volume_claims(pod: Pod) -> Sequence[str]:
+    """The names of the claims to volumes that the pod mounts."""
+    found: Sequence[str] = pod.external.volume_claims if _exists(pod) else ()
+    return found
+
+
+def _exists(pod: Pod) -> bool:
+    """Whether the pod has an object in the cluster: pods of simulations have none. Its objects were read with it."""
+    return Pod._meta.get_field("external").is_cached(pod)

@@ -303,15 +303,18 @@ def _partitioned_roles(spec: JobSpec, roles: Mapping[str, _Role]) -> Callable[[P
 
 
 def _labelled_roles(job: Job, roles: Mapping[str, _Role]) -> Callable[[Pod], _Role]:
-    """The role of an external pod: equal for equal labels."""
+    """The role of an external pod: equal for equal labels and claims to volumes."""
     names = external_pods.label_names(job)
     known: dict[object, _Role] = {}
 
     def of_pod(pod: Pod) -> _Role:
         labels = external_pods.labels(pod, names) if names else {}
-        key = pod.task, tuple(sorted(labels.items()))
+        claims = storage.external_claims(job, pod)
+        key = pod.task, tuple(sorted(labels.items())), claims
         if key not in known:
-            known[key] = replace(roles[pod.task], labels={**roles[pod.task].labels, **labels})
+            role = roles[pod.task]
+            constraints = replace(role.constraints, volume_claims=claims) if claims else role.constraints
+            known[key] = replace(role, labels={**role.labels, **labels}, constraints=constraints)
         return known[key]
 
     return of_pod
@@ -348,6 +351,12 @@ def _latest(pods: Iterable[Pod]) -> list[Pod]:
     return [pod for pod in pods if not pod.is_final or (last[pod.task, pod.index] == pod.pk and not pod.stopping)]
 
 
+def _priority(pod: Pod, job: Job, role: _Role) -> int:
+    if not job.is_external:
+        return role.priority
+    return pod_annotations.priority_in_job(role.annotations, default=external_pods.priority(pod, job))
+
+
 def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> model.PodSpec:
     uid, ending = str(pod.pk), pod.stopping and not pod.is_final
     return model.PodSpec(
@@ -357,7 +366,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         request=role.request,
         status=model.PodStatus.RELEASING if ending else _STATUS[pod.phase],
         node=pod.node,
-        priority=role.priority,
+        priority=_priority(pod, job, role),
         never_preempts=job.never_preempts,
         nominated_node=nominated.get(uid, "") if pod.phase == PodPhase.PENDING else "",
         created_at=pod.created_at.timestamp(),

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hekla.apps.jobs.facts import spec_of
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.cluster_objects import claim_name
 from hekla.domain.resources import parse_quantity
 from hekla.domain.volumes import VolumeClaim, is_mounted
 from hekla.engine import storage_objects
 from hekla.engine.model import PodGroupSpec
 from hekla.engine.storage import PersistentVolumeClaim, Storage, StorageClass
+from hekla.scheduling import external_pods
 from hekla.scheduling.cluster_objects import ObjectCache, claim_namespace, in_lists
 
 NO_STORAGE = Storage()
@@ -30,7 +31,23 @@ def storage_cache() -> ObjectCache[Storage]:
 
 def mounts_claims(job: Job) -> bool:
     """Whether the volumes of the job's claims count: it mounts some, and its cluster reports them."""
-    return bool(job.cluster.config.get("storage")) and any(one.empty_dir is None for one in spec_of(job).volumes)
+    return _are_reported(job) and any(one.empty_dir is None for one in spec_of(job).volumes)
+
+
+def pods_mount_claims(job: Job, pods: Iterable[Pod]) -> bool:
+    """The same of external pods: each has claims of its own."""
+    return any(map(external_pods.volume_claims, pods)) and _are_reported(job)
+
+
+def external_claims(job: Job, pod: Pod) -> tuple[str, ...]:
+    """The claims that an external pod mounts, as the engine names them."""
+    names = external_pods.volume_claims(pod)
+    namespace = claim_namespace(job) if names and _are_reported(job) else ""
+    return tuple(f"{namespace}/{name}" for name in names) if namespace else ()
+
+
+def _are_reported(job: Job) -> bool:
+    return bool(job.cluster.config.get("storage"))
 
 
 def mounted_claims(job: Job, task: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from hekla.backends.base import Health, HealthProblem
 from hekla.backends.kubernetes import keys
 from hekla.backends.kubernetes.config import IngressConfig, KubernetesConfig
 from hekla.backends.kubernetes.permissions import (
+    FOR_GROUP_PRIORITIES,
     REQUIRED,
     REQUIRED_FOR_QUEUES,
     ClusterPermission,
@@ -29,6 +30,7 @@ from hekla.lib.checkout import CHECKOUT
 _OF_THE_CLUSTER = (
     "hekla-machines",
     "hekla-namespaces",
+    "hekla-adopted-priorities",
     "hekla-priorities",
     "hekla-devices",
     "hekla-storage",
@@ -114,14 +116,16 @@ def test_permissions_for_ports_are_those_of_their_file() -> None:
 def test_permissions_for_external_pods_are_those_of_their_file() -> None:
     granted = set()
     for document in yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / "rights-adopted.yaml").read_text()):
-        for rule in document.get("rules", ()):
+        for rule in document.get("rules", ()) if document["metadata"]["name"] == "hekla-adopted" else ():
             (group,) = rule["apiGroups"]
             granted |= {
                 ClusterPermission(verb, one, namespace="team-a", group=group)
                 for one in rule["resources"]
                 for verb in rule["verbs"]
             }
-    assert granted == set(permissions_for_external_pods("team-a", has_groups=True, claims_devices=True))
+    expected = permissions_for_external_pods("team-a", has_groups=True, claims_devices=True, binds_volumes=True)
+    assert granted == set(expected)
+    assert permissions_in_file("rights-adopted.yaml")["hekla-adopted-priorities"] == set(FOR_GROUP_PRIORITIES)
 
 
 def test_permissions_to_show_queues_are_those_of_their_file() -> None:

@@ -11,7 +11,8 @@ from hekla.apps.tenancy.models import Tenant
 class DemoRun(models.Model):
     """A run of a demonstration, and its jobs so far; the order of their ids is the order of the acts.
 
-    `without`: the plugin or action that the policy lacks during this run, for comparison.
+    `without`: the plugin or action that the policy lacks during this run, or the field that its tasks lack, for
+    comparison.
     """
 
     demonstration = models.CharField(max_length=40)

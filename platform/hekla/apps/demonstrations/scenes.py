@@ -19,8 +19,8 @@ _CPU_PER_GPU = 4
 class DemoJob:
     """One job. `roles`: replicas by task; `seconds`: run time of its pods; `queue`: index in the stage's queues;
     `least`: its minimum of pods; `later`: it is submitted when all pods of the previous job have been running for
-    a while. `resources`: of each pod; by default `gpus`, with CPUs. `fields`: more of its spec; `task_fields`: more of
-    each task.
+    a while. `resources`: of each pod; by default `gpus`, with CPUs. `busy_gpus`: how many GPUs its work keeps busy;
+    None: not measured. `fields`: more of its spec; `task_fields`: more of each task.
     """
 
     name: str
@@ -32,30 +32,32 @@ class DemoJob:
     annotations: Mapping[str, str] = field(default_factory=dict)
     gpus: int = 1
     resources: Mapping[str, str] = field(default_factory=dict)
+    busy_gpus: float | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     task_fields: Mapping[str, Any] = field(default_factory=dict)
 
-    def spec(self, name: str, stage: Stage) -> JobSpec:
-        """The job to submit, with this name."""
+    def spec(self, name: str, stage: Stage, without: str = "") -> JobSpec:
+        """The job to submit, with this name. `without`: a field of its tasks that is left out."""
         least = {"min_available": self.least} if self.least else {}
         document = {
             "name": name,
             "queue": stage.queues[self.queue],
             "kind": "demonstration",
-            "tasks": [self._task(role, replicas) | least for role, replicas in self.roles.items()],
+            "tasks": [self._task(role, replicas, without) | least for role, replicas in self.roles.items()],
             "annotations": dict(self.annotations),
             **self.fields,
         }
         return JobSpec.parse(document | least)
 
-    def _task(self, role: str, replicas: int) -> dict[str, Any]:
+    def _task(self, role: str, replicas: int, without: str) -> dict[str, Any]:
+        load = {} if self.busy_gpus is None else {"HEKLA_SIM_GPU_LOAD": str(self.busy_gpus)}
         return {
             "name": role,
             "replicas": replicas,
             "command": ["train"],
             "resources": dict(self.resources) or {"cpu": str(_CPU_PER_GPU * self.gpus), GPU: str(self.gpus)},
-            "env": {"HEKLA_SIM_SECONDS": str(self.seconds * SPEED)},
-            **self.task_fields,
+            "env": {"HEKLA_SIM_SECONDS": str(self.seconds * SPEED), **load},
+            **{name: value for name, value in self.task_fields.items() if name != without},
         }
 
 
@@ -107,7 +109,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """The same demonstration without one plugin or action of the policy, for comparison."""
+    """The same demonstration without one plugin or action of the policy, or one field of its tasks, for comparison."""
 
     name: str
     outcome: Outcome
@@ -138,7 +140,7 @@ class Demonstration:
     inputs: Words = ""
 
     def has(self, without: str) -> bool:
-        """Whether it can run without this plugin or action; empty: with all of them."""
+        """Whether it can run without this plugin, action or field; empty: with all of them."""
         return not without or (self.without is not None and self.without.name == without)
 
     def expected(self, without: str) -> Outcome:

@@ -55,7 +55,7 @@ class StageBusy(Refused):
 def start(name: str, *, without: str = "", tenant: Tenant, user: User, now: datetime) -> DemoRun:
     """Start a demonstration for this tenant, or return its run if it is running for the tenant already.
 
-    `without`: a plugin or action of the policy to leave out, if the demonstration offers that. Raises NotFound,
+    `without`: a plugin or action of the policy, or a field of tasks, to leave out, if it offers that. Raises NotFound,
     Forbidden, Refused (the cluster is paused), StageMissing, StageInUse, StageBusy, and what submitting a job raises.
     """
     demonstration = catalogue.get(name)
@@ -182,7 +182,9 @@ def _end_hours_if_due(run: DemoRun, demonstration: Demonstration, now: datetime)
 
 def _submit(run: DemoRun, demonstration: Demonstration, act: DemoJob, now: datetime) -> Job:
     name = jobs.free_name(run.tenant, f"{demonstration.name}-{act.name}")
-    job = job_services.submit(spec=act.spec(name, demonstration.stage), tenant=run.tenant, user=run.owner, now=now)
+    job = job_services.submit(
+        spec=act.spec(name, demonstration.stage, run.without), tenant=run.tenant, user=run.owner, now=now
+    )
     run.jobs.add(job)
     return job
 

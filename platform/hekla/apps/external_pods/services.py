@@ -2,9 +2,8 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -13,7 +12,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters import leases
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
-from hekla.apps.external_pods import selectors
+from hekla.apps.external_pods import group_changes, selectors
 from hekla.apps.external_pods.models import ExternalGroup, ExternalPodRow
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
@@ -28,20 +27,13 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events, external_pods
 from hekla.domain.addresses import Replica
 from hekla.domain.errors import Refused
-from hekla.domain.external_pods import (
-    NO_POLICY,
-    ExternalPod,
-    ExternalPodRules,
-    ExternalTasks,
-    GroupPolicy,
-    GroupRef,
-    RecordedPod,
-)
+from hekla.domain.external_pods import ExternalPod, ExternalPodRules, ObservedGroup, RecordedPod
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import PodRef, delegated
 from hekla.domain.phases import GangPhase, PodPhase
 
 _FIELDS = (*POD_FIELDS, "node", "bound_at")
+_OF_BIND = ("cards", "annotations")
 GONE = "The pod was deleted, or pods of its namespace are not placed from here any more."
 
 
@@ -52,41 +44,6 @@ class GroupOwner:
     tenant: Tenant
     queue: Queue
     owner: User
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedGroup:
-    """A group as it is in the cluster now, with all its pods.
-
-    `minimum`: how many pods are scheduled together; 0: unknown, because its PodGroup is missing. `queue`: the requested
-    queue. `request`: what must be free before it is admitted, also for pods that do not exist yet (minResources).
-    `expects_pods`: its pods are created after it is admitted. `policy`: how they are placed together.
-    """
-
-    ref: GroupRef
-    pods: tuple[ExternalPod, ...]
-    minimum: int = 1
-    queue: str = ""
-    request: Mapping[str, str] = field(default_factory=dict)
-    expects_pods: bool = False
-    policy: GroupPolicy = NO_POLICY
-
-    @property
-    def maker(self) -> str:
-        """The uid of the owner object of all its pods; empty if they have several or none."""
-        makers = {pod.maker for pod in self.pods}
-        return makers.pop() if len(makers) == 1 else ""
-
-    @property
-    def title(self) -> str:
-        """The name of the application that its first pod names, else its own."""
-        first = min(self.pods, key=lambda pod: (pod.made_at, pod.name), default=None)
-        return (first.application if first else "") or self.ref.name
-
-    @property
-    def never_preempts(self) -> bool:
-        """Whether no pods may be evicted for this group."""
-        return bool(self.pods) and all(pod.never_preempts for pod in self.pods)
 
 
 def find_owner(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted_queue: str) -> GroupOwner:
@@ -122,7 +79,8 @@ def follow(cluster: Cluster, epoch: int, group: ObservedGroup, rules: ExternalPo
         if known is None and not group.minimum:
             raise Refused(_("PodGroup %(name)s does not exist or is not visible to Hekla.") % {"name": group.ref.name})
         at = find_owner(cluster, rules, group.ref.namespace, group.queue) if _has_news(known, group) else None
-        return _follow(cluster, group, known, at, now)
+        has_moved = known is not None and group_changes.follow_queue(known, group, now)
+        return _follow(cluster, group, known, at, now) or has_moved
 
 
 def _job_of(cluster: Cluster, group: ObservedGroup) -> Job | None:
@@ -130,7 +88,7 @@ def _job_of(cluster: Cluster, group: ObservedGroup) -> Job | None:
     found = selectors.group_of(cluster.pk, group.ref.key)
     if found is None:
         return None
-    job = Job.objects.select_for_update().get(pk=found.pk)
+    job = found.job = Job.objects.select_for_update().get(pk=found.pk)
     if not job.is_final or not (group.pods or group.expects_pods) or (group.maker and group.maker == found.maker):
         return job
     mine = selectors.pods_of(job)
@@ -157,6 +115,9 @@ def _follow(cluster: Cluster, group: ObservedGroup, job: Job | None, at: GroupOw
         fresh = {uid: one for uid, one in selectors.pods_of(job).items() if uid not in mine}
         by_pk = {pod.pk: pod for pod in pods}
         _follow_pods(job, {uid: by_pk[one.pk] for uid, one in fresh.items()}, current, now)
+    elif job is not None and group_changes.differs(job, group):
+        group_changes.adapt(job, group, pods, now)
+        changed = True
     is_empty = not (pods or group.minimum)
     return (job is not None and bool(pods or is_empty) and _follow_job(job, pods, now)) or changed
 
@@ -172,47 +133,25 @@ def _joined(
 ) -> Job:
     """Record new pods as attempts of replicas, in a new job or in the job resized to fit them."""
     spec = spec_of(job) if job else None
-    roles = ExternalTasks(spec)
-    if spec is None and group.expects_pods:
-        roles.expect(group.request, group.minimum)
+    roles = group_changes.tasks_of(group, spec, has_pods=bool(pods or group.pods))
     names = {one.pk: one.name for one in mine.values()}
     held = [RecordedPod(_ref(pod), names.get(pod.pk, ""), PodPhase(pod.phase)) for pod in pods]
     with_task = [(pod, task) for pod in _fresh(group, mine) if (task := roles.task_of(pod))]
     places = external_pods.assign_refs(with_task, held)
     refs = [*(one.ref for one in held), *(ref for _pod, ref in places)]
     name = spec.name if spec else _free_name(group, at.tenant)
-    priority = max((pod.priority for pod in group.pods), default=0)
-    queue = job.queue.name if job else at.queue.name
-    minimum = group.minimum or (spec.gang_minimum if spec else 1)
-    request = group.request if group.minimum or spec is None else spec.min_resources
-    topology = _topology(group, spec)
-    new = external_pods.build_spec(
-        group.ref,
-        roles,
-        refs,
-        name=name,
-        queue=queue,
-        priority=priority,
-        minimum=minimum,
-        request=request,
-        topology=topology,
-    )
-    job = _resized(job, new, now) if job else _submitted(cluster, group, at, new, now)
-    if group.minimum:
-        policy = {"roles": dict(group.policy.roles), "sub_groups": list(group.policy.sub_groups)}
-        ExternalGroup.objects.filter(job=job).update(**policy)
+    queue = spec.queue if spec else at.queue.name
+    priority = group_changes.priority_of(group, job)
+    new = group_changes.spec_of_group(group, spec, roles, refs, name=name, queue=queue, priority=priority)
+    if job is None:
+        job = _submitted(cluster, group, at, new, now)
+    else:
+        group_changes.resize(job, group, new, now)
     if job.never_preempts != group.never_preempts:  # unknown while a group has no pods yet
         job.never_preempts = group.never_preempts
         job.save(update_fields=["never_preempts"])
     _make_rows(cluster, job, pods, places, now)
     return job
-
-
-def _topology(group: ObservedGroup, known: JobSpec | None) -> Mapping[str, Any]:
-    """The network topology of the group; the known one if its PodGroup is missing."""
-    if group.minimum or known is None or known.network_topology is None:
-        return group.policy.topology
-    return known.network_topology.model_dump(mode="json", exclude_defaults=True)
 
 
 def _free_name(group: ObservedGroup, tenant: Tenant) -> str:
@@ -237,30 +176,18 @@ def _submitted(cluster: Cluster, group: ObservedGroup, at: GroupOwner, spec: Job
         replicas=spec.replicas,
         submitted_at=now,
     )
-    ExternalGroup.objects.create(job=job, cluster=cluster, key=group.ref.key, maker=group.maker)
+    ExternalGroup.objects.create(
+        job=job,
+        cluster=cluster,
+        key=group.ref.key,
+        maker=group.maker,
+        roles=dict(group.policy.roles),
+        sub_groups=list(group.policy.sub_groups),
+        priority=group.priority,
+    )
     event = events.JobSubmitted(name=spec.name, queue=at.queue.name, job_kind=spec.kind, replicas=spec.replicas)
     tell(job, event, actor=CONTROLLER, now=now)
     return job
-
-
-def _resized(job: Job, spec: JobSpec, now: datetime) -> Job:
-    old = spec_of(job)
-    if old == spec:
-        return job
-    job.spec, job.replicas, job.priority, job.revision = spec.document(), spec.replicas, spec.priority, job.revision + 1
-    job.spec_in_hand = spec
-    job.save(update_fields=["spec", "replicas", "priority", "revision"])
-    before, after = _sizes(old), _sizes(spec)
-    changes = {name: events.FieldChange(old=before.get(name, 0), new=size) for name, size in after.items()}
-    changed = {name: change for name, change in changes.items() if change.old != change.new}
-    tell(job, events.JobChanged(changes=changed, revision=job.revision), actor=CONTROLLER, now=now)
-    return job
-
-
-def _sizes(spec: JobSpec) -> dict[str, int]:
-    """The fields that can change, by their names in the event log."""
-    replicas = {f"{task.name}.replicas": task.replicas for task in spec.tasks}
-    return {"priority": spec.priority, "min_available": spec.gang_minimum, **replicas}
 
 
 def _make_rows(
@@ -284,6 +211,8 @@ def _make_rows(
             namespace=pod.namespace,
             name=pod.name,
             labels=dict(pod.labels),
+            priority=external_pods.bounded_priority(pod.priority),
+            volume_claims=list(pod.volume_claims),
         )
         for pod, ref in places
     )
@@ -332,6 +261,30 @@ def _move(job: Job, pod: Pod, current: ExternalPod | None, now: datetime) -> boo
     if ORDER[current.phase] > ORDER[PodPhase(pod.phase)]:
         record_observation(job, pod, _sighting(pod, current))
     return (pod.phase, pod.node) != before
+
+
+def return_to_pending(cluster_id: int, epoch: int, messages: Mapping[int, str], *, now: datetime) -> None:
+    """Take these bound pods off nodes to which the cluster does not bind them. The engine decides about them again.
+
+    `messages`: by row id of the pod, why. Raises LeaseLost.
+    """
+    with unit_of_work():
+        leases.assert_held(cluster_id, epoch)
+        ids = Pod.objects.filter(pk__in=messages).values_list("job_id", flat=True)
+        jobs = {job.pk: job for job in Job.objects.select_for_update().filter(pk__in=set(ids)).order_by("pk")}
+        bound = list(Pod.objects.filter(pk__in=messages, phase=PodPhase.BOUND, stopping=False).order_by("pk"))
+        for pod in bound:
+            enter_pod_phase(
+                jobs[pod.job_id],
+                pod,
+                PodPhase.PENDING,
+                reason="BindFailed",
+                message=messages[pod.pk],
+                actor=CONTROLLER,
+                now=now,
+            )
+            pod.node, pod.bound_at, pod.cards, pod.annotations = "", None, [], {}
+        save_all(bound, (*_FIELDS, *_OF_BIND))
 
 
 def _sighting(pod: Pod, current: ExternalPod) -> Sighting:

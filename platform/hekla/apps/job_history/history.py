@@ -149,15 +149,34 @@ def _changed(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _size(path: str, change: Mapping[str, Any]) -> str:
-    if path == "priority":
-        return _("priority from %(old)s to %(new)s") % {"old": change.get("old"), "new": change.get("new")}
+    if path in _OF_GROUPS:
+        return _OF_GROUPS[path]()
+    if ".autoscaling." in path:
+        return _rule(path, change)
     task, _dot, field = path.rpartition(".")
-    facts = {"task": task, "old": change.get("old"), "new": change.get("new")}
-    if field == "replicas":
-        return _("replicas of %(task)s from %(old)s to %(new)s") % facts
-    if task:
-        return _("minimum of %(task)s from %(old)s to %(new)s") % facts
-    return _("minimum pods of the job from %(old)s to %(new)s") % facts
+    sentence = {
+        "priority": _("priority from %(old)s to %(new)s"),
+        "queue": _("queue from %(old)s to %(new)s"),
+        "replicas": _("replicas of %(task)s from %(old)s to %(new)s"),
+    }.get(field)
+    if sentence is None:
+        sentence = (
+            _("minimum of %(task)s from %(old)s to %(new)s")
+            if task
+            else _("minimum pods of the job from %(old)s to %(new)s")
+        )
+    return sentence % {"task": task, "old": change.get("old"), "new": change.get("new")}
+
+
+def _rule(path: str, change: Mapping[str, Any]) -> str:
+    task, _word, field = path.partition(".autoscaling.")
+    unit = "%" if field == "gpu_utilization" else ""
+    old, new = (_("off") if one is None else f"{one}{unit}" for one in (change.get("old"), change.get("new")))
+    sentence = {
+        "gpu_utilization": _("target GPU utilization of %(task)s from %(old)s to %(new)s"),
+        "max_replicas": _("maximum replicas of %(task)s from %(old)s to %(new)s"),
+    }.get(field, _("seconds until %(task)s shrinks from %(old)s to %(new)s"))
+    return sentence % {"task": task, "old": old, "new": new}
 
 
 def _autoscaled(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -221,7 +240,14 @@ _PHASE_WORDS = {
     "terminated": lambda: _("Terminated."),
     "failed": lambda: _("Failed."),
 }
+_OF_GROUPS = {
+    "roles": lambda: _("minimum of each role"),
+    "sub_groups": lambda: _("subgroups"),
+    "network_topology": lambda: _("network topology"),
+    "min_resources": lambda: _("resources for admission"),
+}
 _POD_WORDS = {
+    "pending": lambda: _("%(task)s-%(index)s could not be bound to %(node)s."),
     "preparing": lambda: _("Preparing %(task)s-%(index)s on %(node)s."),
     "running": lambda: _("%(task)s-%(index)s is running on %(node)s."),
     "succeeded": lambda: _("%(task)s-%(index)s succeeded."),

@@ -120,6 +120,8 @@ def _pod_phase(story: ReplayedJob, facts: Mapping[str, Any], event: LoggedEvent)
             f"event {event.pk} takes {_name(ref)} from {facts['old']} to {facts['new']}; it was {pod.phase}."
         )
     pod.phase, pod.exit_code = facts["new"], facts["exit_code"]
+    if pod.phase == PodPhase.PENDING:
+        pod.node = ""
     if pod.phase == PodPhase.RUNNING:
         pod.started_at = pod.started_at or event.at
     if PodPhase(pod.phase).is_final:

@@ -57,7 +57,16 @@ class KubernetesBackend(KubernetesCluster):
         if config is None:
             return None
         claims = parts.claim_allocation if parts.config.devices else None
-        return KubernetesExternalPods(config, parts.api, parts.client, parts.context.clock, parts.cache.wake, claims)
+        return KubernetesExternalPods(
+            config,
+            parts.api,
+            parts.client,
+            parts.context.clock,
+            parts.cache.wake,
+            parts.priority_classes.value_of,
+            parts.volume_binding,
+            claims,
+        )
 
     @once_property
     def displayed_queues(self) -> KubernetesQueues | None:

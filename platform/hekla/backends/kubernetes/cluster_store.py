@@ -25,7 +25,7 @@ class ClusterStore(ABC):
         self, api: Api, layout: NamespaceLayout, wake: Callable[[], None], external: Collection[str] = ()
     ) -> None:
         self.api, self.layout, self._wake = api, layout, wake
-        self._external = {name: external_scope(name) for name in external}
+        self.external_scopes = {name: external_scope(name) for name in external}
         self._stores: dict[ObjectKind, ObjectStore] = {}
         self._absent_until = float("-inf")
         self._facts: dict[tuple[ObjectKind, str, str, int], ObjectFacts | None] = {}
@@ -50,7 +50,7 @@ class ClusterStore(ABC):
         """From the watches; none in a cluster without such objects, or without the right to read them."""
         if not self._follow_if_possible():
             return ()
-        scopes = self.layout.scopes(tenants) | self._external
+        scopes = self.layout.scopes(tenants) | self.external_scopes
         basis = [(kind, store, store.changes) for kind, store in self._stores.items()], scopes
         if basis != self._listed[0]:
             self._listed = basis, tuple(self._read_all(scopes))

@@ -40,6 +40,7 @@ _CONSTRAINTS = {"tolerations", "affinity", "host_ports", "resource_claims"}
 _CLAIM = {"resourceClaimName": "resource_claim_name", "resourceClaimTemplateName": "resource_claim_template_name"}
 MAX_LABELS = 64
 MAX_SUB_GROUPS = 100
+MAX_VOLUME_CLAIMS = 100
 _MOST_NAME = 253
 """The limit for names of objects; annotations may be longer."""
 
@@ -65,12 +66,13 @@ def parse_external_pod(pod: Json, *, may_claim: bool = False) -> ExternalPod:
         node_selector=spec.get("nodeSelector") or {},
         placement={**constraints, **({"annotations": annotations} if annotations else {})},
         labels=dict(sorted((meta.get("labels") or {}).items())[:MAX_LABELS]),
+        volume_claims=_volume_claims(meta["name"], spec)[:MAX_VOLUME_CLAIMS],
         priority=int(spec.get("priority") or 0),
         never_preempts=spec.get("preemptionPolicy") == "Never",
         queue=next(_annotations_or_labels(meta, (_QUEUE,)), ""),
         node=spec.get("nodeName", ""),
         is_ending="deletionTimestamp" in meta,
-        obstacle=_obstacle(spec, may_claim=may_claim) or obstacle,
+        obstacle=_obstacle(meta["name"], spec, may_claim=may_claim) or obstacle,
         reported_reason=_waiting_reason(pod.get("status") or {}),
         **_phase_facts(pod),
     )
@@ -106,7 +108,18 @@ def _group(meta: Json, maker: Json) -> GroupRef:
     return GroupRef(namespace, GroupKind.POD, meta["name"], meta["uid"])
 
 
-def _obstacle(spec: Json, *, may_claim: bool) -> str:
+def _volume_claims(pod: str, spec: Json) -> list[str]:
+    """The claims that the pod names, and those that the cluster makes for the pod's own volumes."""
+    found = []
+    for volume in spec.get("volumes") or ():
+        if claim := volume.get("persistentVolumeClaim"):
+            found.append(str(claim["claimName"]))
+        elif volume.get("ephemeral"):
+            found.append(f"{pod}-{volume['name']}")
+    return list(dict.fromkeys(found))
+
+
+def _obstacle(pod: str, spec: Json, *, may_claim: bool) -> str:
     """A message about requirements that the engine does not support; empty if none. Ignoring them would place the pod
     on a wrong node.
     """
@@ -121,6 +134,7 @@ def _obstacle(spec: Json, *, may_claim: bool) -> str:
         ),
         "resource claims, because the cluster's configuration does not set “devices”,": not may_claim
         and spec.get("resourceClaims"),
+        f"more than {MAX_VOLUME_CLAIMS} claims to volumes": len(_volume_claims(pod, spec)) > MAX_VOLUME_CLAIMS,
     }
     found = [name for name, is_required in unsupported.items() if is_required]
     return f"Hekla does not place pods with {' or '.join(found)}." if found else ""
@@ -212,7 +226,7 @@ def _ended(status: Json, ends: list[Json], created: datetime) -> dict[str, Any]:
 
 
 def parse_pod_group(group: Json) -> PodGroup:
-    """The fields of a PodGroup that Hekla uses."""
+    """The fields of a PodGroup that Hekla uses. Its priority is that of its class."""
     spec, meta = group.get("spec") or {}, group["metadata"]
     return PodGroup(
         namespace=meta["namespace"],
@@ -222,6 +236,7 @@ def parse_pod_group(group: Json) -> PodGroup:
         phase=str((group.get("status") or {}).get("phase") or ""),
         request=_of_nodes(spec.get("minResources") or {}),
         policy=_policy(spec),
+        priority_class=str(spec.get("priorityClassName") or ""),
     )
 
 

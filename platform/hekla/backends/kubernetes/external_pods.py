@@ -8,31 +8,46 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any
 
 from hekla.backends.base import BackendError
-from hekla.backends.external_pods import EvictionRefused, ExternalBind
+from hekla.backends.external_pods import BindRefused, EvictionRefused, ExternalBind
 from hekla.backends.kubernetes import external_pod_state
-from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
+from hekla.backends.kubernetes.api import (
+    BAD_REQUEST,
+    CONFLICT,
+    FORBIDDEN,
+    INVALID,
+    NOT_FOUND,
+    Api,
+    ApiError,
+    Json,
+)
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.bindings import binding
 from hekla.backends.kubernetes.budgets import eviction, is_protected
 from hekla.backends.kubernetes.claim_allocation import ClaimAllocation
 from hekla.backends.kubernetes.config import ExternalPodsSettings
 from hekla.backends.kubernetes.external_pod_cache import ExternalPodCache
+from hekla.backends.kubernetes.volume_binding import VolumeBinding
 from hekla.domain.external_pods import ExternalPod, ExternalPodRules, PodGroup
 from hekla.lib.clock import Clock
 
 log = logging.getLogger(__name__)
 _STRATEGIC = "application/strategic-merge-patch+json"
 _SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
+_REFUSALS = (BAD_REQUEST, FORBIDDEN, INVALID)
+"""Answers about the binding itself, for example of an admission webhook."""
 _GROUPS_VALID_SECONDS = 1.0
 _ABSENCE_VALID_SECONDS = 60.0
 
 
 class KubernetesExternalPods:
-    """Implements `external_pods.ExternalPods` for the namespaces that a configuration names. Without `claims`, pods
-    that claim devices are not placed.
+    """Implements `external_pods.ExternalPods` for the namespaces that a configuration names.
+
+    `priority_of`: the value of a priority class of the cluster, if it is known. Without `claims`, pods that claim
+    devices are not placed.
     """
 
     def __init__(
@@ -42,11 +57,14 @@ class KubernetesExternalPods:
         client: AsyncClient,
         clock: Clock,
         wake: Callable[[], None],
+        priority_of: Callable[[str], int | None],
+        volumes: VolumeBinding,
         claims: ClaimAllocation | None = None,
     ) -> None:
         self.rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
         self.recorded: frozenset[str] = frozenset()
-        self._api, self._client, self._clock = api, client, clock
+        self._api, self._client, self._clock, self._priority_of = api, client, clock, priority_of
+        self._volumes = volumes
         self._claims, scheduler, may_claim = claims, config.scheduler_name, claims is not None
         self._caches = {
             name: ExternalPodCache(api, name, scheduler, wake, may_claim=may_claim) for name in config.namespaces
@@ -97,7 +115,8 @@ class KubernetesExternalPods:
             log.info("the PodGroups in %s cannot be seen: %s", namespace, error)
             raise
         read = (external_pod_state.parse_pod_group(one) for page in pages for one in page.get("items") or ())
-        self._groups[namespace] = time.monotonic(), {one.name: one for one in read}
+        found = {one.name: replace(one, priority=self._priority_of(one.priority_class)) for one in read}
+        self._groups[namespace] = time.monotonic(), found
         return self._groups[namespace][1]
 
     def set_recorded(self, uids: AbstractSet[str]) -> None:
@@ -107,8 +126,8 @@ class KubernetesExternalPods:
     def bind_many(
         self, binds: Iterable[ExternalBind], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[ExternalBind, BackendError | None]]:
-        """Bind many pods concurrently, after their claims are allocated. Each binding has the uid of the pod, so it
-        cannot bind a later one.
+        """Bind many pods concurrently, after their claims are allocated and bound. Each binding has the uid of the pod,
+        so it cannot bind a later one.
         """
         return self._client.run_each(self._bind, binds, heartbeat)
 
@@ -146,11 +165,18 @@ class KubernetesExternalPods:
             cache.close()
 
     async def _bind(self, bind: ExternalBind) -> None:
+        """Raises NodeUnsuitable, StartDelayed, BindRefused, BackendError."""
         body = binding(bind.pod.name, bind.pod.uid, bind.node, bind.annotations)
         if self._claims and (wanted := bind.pod.claims):
             await self._claims.allocate(wanted, bind.node, bind.pod)
+        await self._volumes.bind(bind.pod.volume_claims, bind.node, bind.pod.namespace)
         await self._client.checkpoint()
-        await self._ignore_deleted(self._client.create(f"{_path_of(bind.pod)}/binding", body))
+        try:
+            await self._ignore_deleted(self._client.create(f"{_path_of(bind.pod)}/binding", body))
+        except ApiError as error:
+            if error.status in _REFUSALS:
+                raise BindRefused(str(error)) from error
+            raise
 
     async def _try_to_evict(self, pod: ExternalPod) -> None:
         await self._evict(pod, "?dryRun=All")

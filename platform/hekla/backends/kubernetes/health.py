@@ -35,6 +35,7 @@ from hekla.backends.kubernetes.hypernode_members import HyperNodeResolver
 from hekla.backends.kubernetes.keys import KeyRefused
 from hekla.backends.kubernetes.permissions import (
     DEVICES,
+    FOR_GROUP_PRIORITIES,
     HYPERNODES,
     NODE_METRICS,
     NUMA_TOPOLOGIES,
@@ -118,8 +119,12 @@ class _Look:
         has_groups = "scheduling.volcano.sh" in self._groups
         claims = self._config.devices and "resource.k8s.io" in self._groups
         for namespace in self._config.external_pods.namespaces:
-            needed = permissions_for_external_pods(namespace, has_groups=has_groups, claims_devices=claims)
+            needed = permissions_for_external_pods(
+                namespace, has_groups=has_groups, claims_devices=claims, binds_volumes=self._config.storage
+            )
             yield from self._missing(namespace, needed)
+        if has_groups:
+            yield from self._missing(self._config.namespace, FOR_GROUP_PRIORITIES)
         if self._config.external_pods.shows_queues and has_groups:
             yield from self._missing(self._config.namespace, REQUIRED_FOR_QUEUES)
 

@@ -1,12 +1,18 @@
 """The objects of one kind on an API server, as they are, kept up to date by a watch."""
 
+import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hekla.backends.kubernetes.api import Api, Json
+from hekla.backends.base import BackendError
+from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.pod_state import ObjectName
 from hekla.backends.kubernetes.reflector import Reflector
+
+log = logging.getLogger(__name__)
+_ABSENCE_VALID_SECONDS = 60.0
 
 
 class StoredObject(NamedTuple):
@@ -92,3 +98,30 @@ class ObjectStore:
     def _record_change(self) -> None:
         self.changes += 1
         self._wake()
+
+
+class OptionalObjectStore(ObjectStore):
+    """Objects of a kind that the server may not have, or not let us read."""
+
+    def __init__(self, api: Api, path: str, wake: Callable[[], None]) -> None:
+        super().__init__(api, path, wake)
+        self._path = path
+        self._absent_until = float("-inf")
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the server has refused the objects within the last minute."""
+        return time.monotonic() < self._absent_until
+
+    def follow_if_possible(self) -> bool:
+        """Follow the objects. Returns whether they are known. A refusal is valid for a minute."""
+        if self.is_absent:
+            return False
+        try:
+            self.follow()
+        except BackendError as error:
+            log.info("%s cannot be listed: %s", self._path, error)
+            if isinstance(error, ApiError) and error.status in (NOT_FOUND, FORBIDDEN):
+                self._absent_until = time.monotonic() + _ABSENCE_VALID_SECONDS
+            return False
+        return True

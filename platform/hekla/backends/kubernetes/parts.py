@@ -18,6 +18,7 @@ from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.backends.kubernetes.pod_creation import PodCreation
 from hekla.backends.kubernetes.pod_deletion import PodDeletion
 from hekla.backends.kubernetes.pod_metrics import PodMetricsPoller
+from hekla.backends.kubernetes.priority_class_store import PriorityClassStore
 from hekla.backends.kubernetes.priority_classes import PodPriorityClasses
 from hekla.backends.kubernetes.prometheus import Prometheus
 from hekla.backends.kubernetes.runtime_classes import RuntimeClassStore
@@ -27,7 +28,7 @@ from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces
 from hekla.backends.kubernetes.volume_binding import VolumeBinding
 from hekla.lib.once_property import once_property
 
-_WATCHES = ("cache", "numa_topologies", "devices", "storage", "budgets", "runtime_classes")
+_WATCHES = ("cache", "numa_topologies", "devices", "storage", "budgets", "runtime_classes", "priority_classes")
 
 
 class KubernetesParts:
@@ -86,8 +87,12 @@ class KubernetesParts:
         return RuntimeClassStore(self.api, self.config.runtime_classes, self.cache.wake)
 
     @once_property
+    def priority_classes(self) -> PriorityClassStore:
+        return PriorityClassStore(self.api, self.cache.wake)
+
+    @once_property
     def storage(self) -> StorageStore:
-        return StorageStore(self.api, self.layout, self.cache.wake)
+        return StorageStore(self.api, self.layout, self.cache.wake, self._external)
 
     @once_property
     def volume_binding(self) -> VolumeBinding:

@@ -115,6 +115,10 @@ REQUIRED_FOR_QUEUES = (
 )
 """To display our queues in the cluster, as `deploy/kubernetes/rights-adopted-queues.yaml` grants it."""
 
+FOR_GROUP_PRIORITIES = tuple(
+    ClusterPermission(verb, "priorityclasses", everywhere=True, group="scheduling.k8s.io") for verb in ("list", "watch")
+)
+"""To know the priorities of PodGroups, as `deploy/kubernetes/rights-adopted.yaml` grants it."""
 _FOR_PRIORITIES = tuple(
     ClusterPermission(verb, "priorityclasses", everywhere=True, group="scheduling.k8s.io") for verb in ("create", "get")
 )
@@ -155,16 +159,19 @@ _FOR_VOLUME_CLAIMS = (ClusterPermission("patch", CLAIMS),)
 
 
 def permissions_for_external_pods(
-    namespace: str, *, has_groups: bool, claims_devices: bool = False
+    namespace: str, *, has_groups: bool, claims_devices: bool = False, binds_volumes: bool = False
 ) -> list[ClusterPermission]:
     """To place external pods in this namespace, as `deploy/kubernetes/rights-adopted.yaml` grants it.
 
-    `has_groups`: the cluster has Volcano's PodGroups. `claims_devices`: the configuration of the cluster allows it.
+    `has_groups`: the cluster has Volcano's PodGroups. `claims_devices`, `binds_volumes`: the configuration of the
+    cluster allows it.
     """
     found = [ClusterPermission(verb, resource, namespace=namespace) for verb, resource in _ON_EXTERNAL_PODS]
     found += [ClusterPermission(verb, one, namespace=namespace, group="policy") for verb, one in _ON_BUDGETS]
     if claims_devices:
         found += [replace(one, namespace=namespace) for one in _FOR_CLAIMS]
+    if binds_volumes:
+        found += [replace(one, namespace=namespace) for one in _FOR_VOLUME_CLAIMS]
     if has_groups:
         found += [
             ClusterPermission(verb, resource, namespace=namespace, group=_VOLCANO) for verb, resource in _ON_GROUPS

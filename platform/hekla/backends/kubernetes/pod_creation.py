@@ -60,7 +60,7 @@ class PodCreation:
         if order.settings.resource_claims:
             await self._claims.allocate(order.settings.resource_claims, order.node, pod)
             pod = await self._read_pod(order.key) or pod  # its status names its claims now
-        await self._volume_binding.bind(order, pod.namespace)
+        await self._volume_binding.bind(list(volumes.claim_names(order)), order.node, pod.namespace)
         await self._client.checkpoint()  # the pod may have ended and been deleted before we created it again
         await self._bind(pod, order)
 

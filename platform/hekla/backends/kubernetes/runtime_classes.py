@@ -1,31 +1,27 @@
 """The RuntimeClasses that jobs may name, followed because they add to the requests and constraints of pods."""
 
 import logging
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from hekla.backends.base import BackendError
-from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, Api, ApiError, Json
-from hekla.backends.kubernetes.object_store import ObjectStore
+from hekla.backends.kubernetes.api import Api, Json
+from hekla.backends.kubernetes.object_store import OptionalObjectStore
 from hekla.domain.cluster_objects import ObjectFacts, ObjectKind
 from hekla.domain.runtime_classes import RuntimeClassFacts
 
 log = logging.getLogger(__name__)
 _PATH = "/apis/node.k8s.io/v1/runtimeclasses"
-_ABSENCE_VALID_SECONDS = 60.0
 
 
 class RuntimeClassStore:
     """The runtime classes of one cluster with these names. Implements `base.RuntimeClasses`."""
 
     def __init__(self, api: Api, names: Collection[str], wake: Callable[[], None]) -> None:
-        self._store, self._names = ObjectStore(api, _PATH, wake), frozenset(names)
-        self._absent_until = float("-inf")
+        self._store, self._names = OptionalObjectStore(api, _PATH, wake), frozenset(names)
         self._listed: tuple[object, Sequence[ObjectFacts]] = (None, ())
 
     def list_runtime_classes(self) -> Sequence[ObjectFacts]:
         """From the watch; the last known ones if they cannot be read now."""
-        if self._follow_if_possible() and self._listed[0] != self._store.changes:
+        if self._store.follow_if_possible() and self._listed[0] != self._store.changes:
             self._listed = self._store.changes, tuple(self._read_all())
         return self._listed[1]
 
@@ -37,18 +33,6 @@ class RuntimeClassStore:
     def close(self) -> None:
         """End the watch. The owner closes the connections."""
         self._store.close()
-
-    def _follow_if_possible(self) -> bool:
-        if time.monotonic() < self._absent_until:
-            return False
-        try:
-            self._store.follow()
-        except BackendError as error:
-            log.info("runtime classes cannot be listed: %s", error)
-            if isinstance(error, ApiError) and error.status in (NOT_FOUND, FORBIDDEN):
-                self._absent_until = time.monotonic() + _ABSENCE_VALID_SECONDS
-            return False
-        return True
 
     def _read_all(self) -> Iterator[ObjectFacts]:
         for (_namespace, name), _version, body in self._store.all():

@@ -13,7 +13,7 @@ from hekla.backends.kubernetes.cluster_store import ClusterStore
 from hekla.backends.kubernetes.layout import Scopes, namespace_path
 from hekla.backends.kubernetes.object_store import StoredObject
 from hekla.backends.kubernetes.resource_paths import CLAIMS
-from hekla.domain.cluster_objects import ObjectFacts, ObjectKind, claim_name, foreign_name
+from hekla.domain.cluster_objects import ObjectFacts, ObjectKind, claim_name, external_scope, foreign_name
 from hekla.engine import storage_objects
 
 _CORE, _STORAGE = "/api/v1", "/apis/storage.k8s.io/v1"
@@ -28,8 +28,9 @@ class StorageStore(ClusterStore):
     """The volumes of one cluster, and claims to them."""
 
     def places(self) -> Mapping[ObjectKind, str]:
-        """Claims only where our pods are."""
-        of_pods = _CORE if self.layout.per_tenant else namespace_path(self.layout.base)
+        """Claims only where our pods are, and external ones."""
+        is_wide = self.layout.per_tenant or self.external_scopes
+        of_pods = _CORE if is_wide else namespace_path(self.layout.base)
         return {
             ObjectKind.VOLUME_CLAIM: f"{of_pods}/{CLAIMS}",
             ObjectKind.VOLUME: VOLUMES,
@@ -69,7 +70,7 @@ def _key(namespace: str, name: str, scopes: Scopes) -> dict[str, str]:
     if namespace not in scopes:
         return {"namespace": "", "name": foreign_name(namespace, name)}
     scope = scopes[namespace]
-    made_for = names.volume_of(name)
+    made_for = names.volume_of(name) if scope != external_scope(namespace) else None
     return {"namespace": scope, "name": claim_name("", *made_for).removeprefix("/") if made_for else name}
 
 

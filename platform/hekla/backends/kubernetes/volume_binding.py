@@ -8,11 +8,10 @@ rest. Volumes and claims are written only in the version that was read, so no de
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from weakref import WeakValueDictionary
 
-from hekla.backends.base import BackendError, NodeUnsuitable, PodOrder, StartDelayed
-from hekla.backends.kubernetes import volumes
+from hekla.backends.base import BackendError, NodeUnsuitable, StartDelayed, VolumePending
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.layout import namespace_path
@@ -43,24 +42,24 @@ class VolumeBinding:
         """Of claims that are being bound."""
         self._storage: tuple[object, Storage] = (None, Storage())
 
-    async def bind(self, order: PodOrder, namespace: str) -> None:
-        """Bind the claims of a created pod. Raises StartDelayed, NodeUnsuitable, BackendError."""
-        names = list(dict.fromkeys(volumes.claim_names(order))) if self.enabled else []
+    async def bind(self, claims: Sequence[str], node: str, namespace: str) -> None:
+        """Bind the claims of a created pod for its node. Raises StartDelayed, NodeUnsuitable, BackendError."""
+        names = list(dict.fromkeys(claims)) if self.enabled else []
         if not names:
             return
         await asyncio.to_thread(self._store.follow)
         await self._await_listed(namespace, names)
-        labels = await labels_of(self._client, order.node)
+        labels = await labels_of(self._client, node)
         async with contextlib.AsyncExitStack() as stack:
             for name in sorted(names):
                 await stack.enter_async_context(self._locks.setdefault((namespace, name), asyncio.Lock()))
             known = self._known().claims
             has_written = False
             for name in sorted(names, key=lambda name: known[f"{namespace}/{name}"].size):
-                has_written |= await self._bind_one(namespace, name, order.node, labels)
+                has_written |= await self._bind_one(namespace, name, node, labels)
         await self._await_bound(namespace, names, _BOUND_WITHIN_SECONDS if has_written else 0.0)
         for name in names:
-            self._check_reach(self._claim(namespace, name), order.node, labels)
+            self._check_reach(self._claim(namespace, name), node, labels)
 
     async def _await_listed(self, namespace: str, names: list[str]) -> None:
         """Wait for claims that were just created to be listed."""
@@ -137,7 +136,7 @@ class VolumeBinding:
         for name in names:
             while not is_bound(self._claim(namespace, name)):
                 if time.monotonic() > give_up_at:
-                    raise StartDelayed(f"The claim “{name}” has no volume yet.")
+                    raise VolumePending(f"The claim “{name}” has no volume yet.")
                 await asyncio.sleep(_PAUSE_SECONDS)
 
     def _check_reach(self, claim: Json, node: str, labels: Mapping[str, str]) -> None:

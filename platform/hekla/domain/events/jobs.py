@@ -80,7 +80,11 @@ class JobDelayed(Event):
 
 
 class JobChanged(Event):
-    """The specification changed: `priority`, or the size, by `task.replicas`, `task.min_available`, `min_available`."""
+    """The specification changed: `priority`, or the size, by `task.replicas`, `task.min_available`, `min_available`;
+    or autoscaling, by `task.autoscaling.field`, whose values are null where it is off.
+
+    Of external pods also `queue`, and without values `roles`, `sub_groups`, `network_topology`, `min_resources`.
+    """
 
     changes: Changes
     revision: int = 1

@@ -24,11 +24,13 @@ class TaskSizeRow:
     name: str
     replicas: BoundField
     least: BoundField
+    autoscaling: tuple[BoundField, ...]
+    """Empty for tasks that do not scale by themselves."""
 
     @property
-    def fields(self) -> tuple[BoundField, BoundField]:
-        """Both fields."""
-        return self.replicas, self.least
+    def fields(self) -> tuple[BoundField, ...]:
+        """All fields."""
+        return self.replicas, self.least, *self.autoscaling
 
 
 class SizeForm(forms.Form):
@@ -43,6 +45,11 @@ class SizeForm(forms.Form):
         for place, task in enumerate(self.spec.tasks):
             self.fields[f"replicas-{place}"] = _number(gettext_lazy("Replicas"), task.replicas)
             self.fields[f"least-{place}"] = _number(gettext_lazy("Minimum"), task.minimum)
+            if rule := task.autoscaling:
+                self.fields[f"most-{place}"] = _number(gettext_lazy("Maximum replicas"), rule.max_replicas, least=1)
+                self.fields[f"target-{place}"] = _number(
+                    gettext_lazy("Target GPU utilization, in percent"), rule.gpu_utilization, least=1, most=100
+                )
         self.fields["min_available"] = forms.IntegerField(
             label=gettext_lazy("Minimum pods of the job"),
             required=self.spec.min_available is not None,
@@ -54,16 +61,21 @@ class SizeForm(forms.Form):
     def rows(self) -> Iterator[TaskSizeRow]:
         """The rows of the tasks, in order."""
         for place, name in enumerate(self.names):
-            yield TaskSizeRow(name, self[f"replicas-{place}"], self[f"least-{place}"])
+            rule = [self[field] for field in (f"most-{place}", f"target-{place}") if field in self.fields]
+            yield TaskSizeRow(name, self[f"replicas-{place}"], self[f"least-{place}"], tuple(rule))
 
     def size(self) -> JobScale:
         """The submitted size. Raises Invalid."""
+        tasks = {name: self._task(place) for place, name in enumerate(self.names)}
+        return JobScale.parse({"tasks": tasks, "min_available": self.cleaned_data["min_available"]})
+
+    def _task(self, place: int) -> dict[str, Any]:
         cleaned = self.cleaned_data
-        tasks = {
-            name: {"replicas": cleaned[f"replicas-{place}"], "min_available": cleaned[f"least-{place}"]}
-            for place, name in enumerate(self.names)
-        }
-        return JobScale.parse({"tasks": tasks, "min_available": cleaned["min_available"]})
+        size = {"replicas": cleaned[f"replicas-{place}"], "min_available": cleaned[f"least-{place}"]}
+        if f"most-{place}" not in self.fields:
+            return size
+        rule = {"max_replicas": cleaned[f"most-{place}"], "gpu_utilization": cleaned[f"target-{place}"]}
+        return {**size, "autoscaling": rule}
 
     def show(self, error: HeklaError) -> None:
         """Show each problem at its field; the rest above."""
@@ -81,9 +93,20 @@ class SizeForm(forms.Form):
         """The field of a path, for example of `tasks.worker.replicas`."""
         head, _, rest = path.partition(".")
         name, _, field = rest.partition(".")
-        kinds = {"replicas": "replicas", "min_available": "least", "autoscaling.max_replicas": "replicas"}
+        kinds = {
+            "replicas": "replicas",
+            "min_available": "least",
+            "autoscaling.max_replicas": "most",
+            "autoscaling.gpu_utilization": "target",
+        }
         return f"{kinds[field]}-{self.names.index(name)}" if head == "tasks" and field in kinds else path
 
 
-def _number(label: Any, first: int) -> forms.IntegerField:  # noqa: ANN401  (a lazy translation)
-    return forms.IntegerField(label=label, initial=first, min_value=0, max_value=MAX_REPLICAS)
+def _number(
+    label: Any,  # noqa: ANN401  (a lazy translation)
+    first: int,
+    *,
+    least: int = 0,
+    most: int = MAX_REPLICAS,
+) -> forms.IntegerField:
+    return forms.IntegerField(label=label, initial=first, min_value=least, max_value=most)

@@ -6,6 +6,7 @@ from hekla.apps.demonstrations.scenes import DemoJob, Demonstration, Measure, Ou
 from hekla.apps.demonstrations.stages import ELASTIC, GANGS
 
 _TEN = {"worker": 10}
+_RULE = {"max_replicas": 3, "gpu_utilization": 70}
 
 DEMONSTRATIONS = (
     Demonstration(
@@ -86,5 +87,28 @@ DEMONSTRATIONS = (
         measure=Measure.ENDED,
         outcome=Outcome(0, evicted=(5, 0), action="reclaim"),
         without=Without("reclaim", Outcome(1)),
+    ),
+    Demonstration(
+        name="autoscaling",
+        topic=Topic.GANGS,
+        title=_("More workers while GPUs are busy"),
+        story=(
+            _(
+                "Two workers share work that keeps both of their GPUs 91 % busy. Their task has a target of 70 % "
+                "and a maximum of three replicas."
+            ),
+            _("When the workers have run for a minute, a third one is added. Then each of their GPUs is 61 % busy."),
+            _("The job takes idle GPUs only when its work needs them. This demonstration takes three minutes."),
+        ),
+        watch=_("a third square after about a minute. The history of the job says why it grew."),
+        stage=GANGS,
+        acts=(DemoJob("busy", {"worker": 2}, seconds=90, busy_gpus=1.82, task_fields={"autoscaling": _RULE}),),
+        measure=Measure.HELD,
+        outcome=Outcome(3),
+        without=Without("autoscaling", Outcome(2)),
+        inputs=_(
+            "A local cluster measures NVIDIA's GPUs. On Kubernetes, their utilization comes from Prometheus with "
+            "NVIDIA's exporter."
+        ),
     ),
 )

@@ -1,4 +1,5 @@
-"""Changes the size of a job: the replicas of its tasks, and their minimum; by a person, or by autoscaling.
+"""Changes the size of a job: the replicas of its tasks, their minimum, and their autoscaling; by a person, or by
+autoscaling.
 
 New replicas have the next numbers, and the controller creates their pods when it reconciles next. Of surplus replicas
 the last ones are stopped. That is a request like an abort: no policy treats it as a failure, and it is not a retry.
@@ -50,11 +51,11 @@ def scale(job: Job, size: JobScale, *, user: User, now: datetime, expected_revis
         _require_open(job, expected_revision)
         old, new = valid_spec(job), scaling.resize(valid_spec(job), size)
         sizes = scaling.size_changes(old, new)
-        if sizes:
+        if changed := sizes | scaling.autoscaling_changes(old, new):
             _require_possible_there(job, old, sizes)
             _require_room(job, old, new)
             _change(job, new)
-            recorded = {name: events.FieldChange(old=before, new=after) for name, (before, after) in sizes.items()}
+            recorded = {name: events.FieldChange(old=before, new=after) for name, (before, after) in changed.items()}
             _record(job, events.JobChanged(changes=recorded, revision=job.revision), sizes, actor_of(user), now)
     return job
 
