@@ -47,9 +47,10 @@ def read_topology(reserved: Collection[int], system: Path = SYSTEM, own: Collect
     that tells of no cells is one.
     """
     own = own_cpus() if own is None else frozenset(own)
-    kept = own & frozenset(reserved) or frozenset(sorted(own)[:1])
+    own_reserved = own & frozenset(reserved) or frozenset(sorted(own)[:1])
+    free = own - own_reserved
     found = [_read(path) for path in _by_number(system / "node", "node*/cpulist")]
-    cells = [cell & own - kept for cell in found or [own] if cell & own - kept][:MAX_CELLS]
+    cells = [cell & free for cell in found or [own] if cell & free][:MAX_CELLS]
     cores = {cpu: _read(system / "cpu" / f"cpu{cpu}" / _SIBLINGS) & own | {cpu} for cpu in own}
     return CpuTopology(tuple(cells), own.difference(*cells), cores)
 
