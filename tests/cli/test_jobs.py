@@ -219,6 +219,10 @@ def test_pod_show_lists_attempts(console, manifest):
     assert output.count("main-0, attempt") == 2
     assert output.count("137, stopped by SIGKILL") == 2
     assert "Request more memory" in output
+    assert "Own CPUs" not in output
+    Pod.objects.filter(attempt=2).update(cpus="2-3")
+    assert "Own CPUs  2-3" in console("pod", "show", "talk").output
+    assert "OWN CPUS" in console("job", "show", "talk").output
     attempts = json.loads(console("pod", "show", "talk", "--task", "main", "--json").output)
     assert [attempt["attempt"] for attempt in attempts] == [1, 2]
     absent = console("pod", "show", "talk", "--index", "7")

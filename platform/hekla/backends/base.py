@@ -116,7 +116,10 @@ class PodOrder:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The present state of one pod at the backend. Recording it twice changes nothing."""
+    """The present state of one pod at the backend. Recording it twice changes nothing.
+
+    `cpus`: those that the pod has for itself, as Linux writes them (`0-3,8`); empty: none, or not known.
+    """
 
     key: PodKey
     phase: PodPhase
@@ -124,6 +127,7 @@ class Observation:
     reason: str = ""
     message: str = ""
     exit_code: int | None = None
+    cpus: str = ""
 
 
 @dataclass(frozen=True, slots=True)

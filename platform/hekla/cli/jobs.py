@@ -79,7 +79,9 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
     for one in client.autoscaling(found) if is_scaled else ():
         click.echo(f"{'Scaling':<10} {one['task']}: {one['min_replicas']} to {one['max_replicas']}. {one['sentence']}")
     click.echo()
-    heads = ("POD", "PHASE", "ATTEMPT", "NODE", "CARDS", "EXIT", "STARTED", "MESSAGE")
+    has_cpus = any(pod["cpus"] for pod in found["pods"])
+    own_cpus = ("OWN CPUS",) if has_cpus else ()
+    heads = ("POD", "PHASE", "ATTEMPT", "NODE", "CARDS", *own_cpus, "EXIT", "STARTED", "MESSAGE")
     rows = [
         (
             f"{pod['task']}-{pod['index']}",
@@ -87,6 +89,7 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
             pod["attempt"],
             pod["node"] or "–",
             output.cards(pod["cards"]) or "–",
+            *((pod["cpus"] or "–",) if has_cpus else ()),
             "–" if pod["exit_code"] is None else pod["exit_code"],
             output.moment(pod["started_at"]),
             strip_control_codes(pod["message"])[:80],

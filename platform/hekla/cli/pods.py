@@ -56,6 +56,7 @@ def _facts(attempt: dict[str, Any]) -> list[tuple[str, str]]:
         *((label, output.moment(attempt[name]) if attempt[name] else "") for label, name in times),
         ("Node", attempt["node"]),
         ("Cards", output.cards(attempt["cards"])),
+        ("Own CPUs", attempt["cpus"]),
         ("Exit", attempt["exit_meaning"] if attempt["exit_code"] is not None else ""),
         ("Message", strip_control_codes(attempt["message"])),
         ("Cause", attempt["cause"]),

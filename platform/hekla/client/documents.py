@@ -12,6 +12,7 @@ class PodDocument(TypedDict):
     phase: str
     node: str
     cards: list[dict[str, Any]]
+    cpus: str
     reason: str
     message: str
     exit_code: int | None

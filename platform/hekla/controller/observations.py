@@ -124,4 +124,5 @@ def sighting(o: Observation) -> Sighting:
         reason=o.reason,
         message=o.message,
         exit_code=o.exit_code,
+        cpus=o.cpus,
     )

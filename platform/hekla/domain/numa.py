@@ -6,7 +6,7 @@ from enum import StrEnum
 from itertools import combinations
 from typing import Any
 
-MAX_CELLS, MAX_CPUS = 8, 4096
+MAX_CELLS = 8
 """A kubelet supports eight cells."""
 
 

@@ -172,11 +172,12 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
 class PodSerializer(serializers.ModelSerializer[Pod]):
     cards = HeldCardSerializer(many=True)
+    cpus = serializers.CharField(help_text="those that it has for itself, as 0-3,8; empty if none, or unknown")
 
     class Meta:
         model = Pod
-        fields = ["task", "index", "attempt", "phase", "node", "cards", "address", "reason", "message", "exit_code"]
-        fields += ["created_at", "bound_at", "started_at", "finished_at"]
+        fields = ["task", "index", "attempt", "phase", "node", "cards", "cpus", "address", "reason", "message"]
+        fields += ["exit_code", "created_at", "bound_at", "started_at", "finished_at"]
 
 
 class AttemptSerializer(PodSerializer):

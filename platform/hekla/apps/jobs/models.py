@@ -135,7 +135,8 @@ class Pod(models.Model):
     """One attempt of one replica. `slot` is the replica's number in all its attempts; addresses are made from it.
 
     `annotations`: those that its bind gave it, for the cluster and for later decisions. `cards`: those that it holds or
-    held, as `domain.cards.HeldCard`.
+    held, as `domain.cards.HeldCard`. `cpus`: the CPUs that it has or had for itself, as Linux writes them (`0-3,8`);
+    empty: it shared CPUs, or the cluster does not tell.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="pods")
@@ -149,6 +150,7 @@ class Pod(models.Model):
     node = models.CharField(max_length=253, blank=True)
     annotations = models.JSONField(default=dict, db_default={})
     cards = models.JSONField(default=list, db_default=[])
+    cpus = models.TextField(blank=True, default="", db_default="")
     stopping = models.BooleanField(default=False)
     evicted = models.BooleanField(default=False)
     stop_reason = models.CharField(max_length=200, blank=True)

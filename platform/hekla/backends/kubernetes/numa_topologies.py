@@ -8,13 +8,14 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.reflector import Reflector
-from hekla.domain.numa import MAX_CELLS, MAX_CPUS, NumaTopology
+from hekla.domain.cpu_sets import MAX_CPUS, parse_cpus
+from hekla.domain.numa import MAX_CELLS, NumaTopology
 from hekla.domain.resources import Resources
 
 log = logging.getLogger(__name__)
@@ -108,7 +109,7 @@ def parse_topology(spec: Json) -> NumaTopology:
         raise ValueError("it has too many CPUs")
     cell_of = {int(cpu): int(detail.get("numa") or 0) for cpu, detail in details.items()}
     reserved = set(_reserved(details, (spec.get("resReserved") or {}).get("cpu")))
-    free = _cpus((((spec.get("numares") or {}).get("cpu")) or {}).get("allocatable") or "")
+    free = parse_cpus((((spec.get("numares") or {}).get("cpu")) or {}).get("allocatable") or "")
     pinnable = cell_of.keys() - reserved
     counts = Counter(cell_of[cpu] for cpu in pinnable)
     left = Counter(cell_of[cpu] for cpu in pinnable & free)
@@ -130,16 +131,3 @@ def _reserved(details: Mapping[str, Json], amount: str | None) -> list[int]:
     count = math.ceil(Resources.parse({"cpu": amount or 0}).amount("cpu") / 1000)  # of thousandths
     places = ((int(one.get("socket") or 0), int(one.get("core") or 0), int(cpu)) for cpu, one in details.items())
     return [cpu for _socket, _core, cpu in sorted(places)][:count]
-
-
-def _cpus(text: str) -> set[int]:
-    """The CPUs in a set as Linux writes it: `0-3,8`. Raises ValueError."""
-    return {cpu for part in text.split(",") if part for cpu in _range(part)}
-
-
-def _range(part: str) -> Iterator[int]:
-    first, _, last = part.partition("-")
-    low, high = int(first), int(last or first)
-    if not 0 <= low <= high < MAX_CPUS:
-        raise ValueError("a set of CPUs is not valid")
-    yield from range(low, high + 1)

@@ -16,6 +16,7 @@ import os
 import re
 import select
 import shutil
+import signal
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -43,6 +44,8 @@ from hekla.backends.kind import BackendContext
 from hekla.backends.local import (
     addresses,
     cgroups,
+    cpu_topology,
+    cpusets,
     inventory,
     isolation,
     machine,
@@ -59,6 +62,8 @@ from hekla.backends.local.config import LocalConfig
 from hekla.backends.local.containers.exec import ContainerExec
 from hekla.backends.local.containers.order import ContainerOrder
 from hekla.backends.local.containers.runtime import Runtime, default_socket
+from hekla.backends.local.cpusets import CpuOrder
+from hekla.backends.local.exclusive_cpus import STATIC, ExclusiveCpus
 from hekla.backends.local.node_metrics import MachineMeter
 from hekla.backends.local.pod_folder import (
     FINAL,
@@ -67,9 +72,11 @@ from hekla.backends.local.pod_folder import (
     StopRequest,
     damaged_status,
     open_regular,
+    signal_holder,
 )
 from hekla.backends.streams import Stream
 from hekla.domain.addresses import Replica
+from hekla.domain.cpu_sets import parse_cpus
 from hekla.domain.phases import PodPhase
 
 REMOVE_PATIENCE_SECONDS = 10.0
@@ -91,13 +98,16 @@ class LocalBackend(Backend):
         self._wake = self._root / "wake"
         self._pipe: int | None = None
         self._make_folders()
-        groups = cgroups.create_parents(_group_name(self._root))
+        name = _group_name(self._root)
+        groups = cgroups.create_parents(name)
         shared = pod_sandbox.shared_paths(config.shared_folders, config.writable_folders)
         runtime = None
         if config.runtime == "containers":
             socket = config.socket or default_socket()
             runtime = Runtime(socket, config.image, home=home, cluster=self._root)
-        self._machine = orders.Machine(home, self._wake, groups, shared, runtime)
+        self._exclusive = self._exclusive_cpus()
+        parent = cpusets.create_parent(name, groups) if self._exclusive and not runtime else None
+        self._machine = orders.Machine(home, self._wake, groups, shared, runtime, cpu_groups=parent)
 
     @property
     def runner(self) -> "LocalBackend":
@@ -125,18 +135,22 @@ class LocalBackend(Backend):
 
     def nodes(self) -> Sequence[NodeInfo]:
         """This machine. Its message says how it keeps pods apart, and which limits it enforces."""
-        node = machine.node(self._root, self._config)
         try:
-            message = self._isolation()
+            cpus, message = self._usable_cpus(), self._isolation()
         except BackendError as error:
-            return [replace(node, ready=False, message=str(error))]
+            return [replace(machine.node(self._root, self._config), ready=False, message=str(error))]
+        node = machine.node(self._root, self._config, cpus.topology() if cpus else None)
         return [node if node.message else replace(node, message=message)]
 
     def _isolation(self) -> str:
-        if self._machine.runtime:
-            engine = self._machine.runtime.info()
-            return isolation.of_containers(f"{engine.name} {engine.version}", engine.limits)
-        return isolation.description(cgroups.limited(self._machine.groups))
+        runtime, sentences = self._machine.runtime, list[str]()
+        if self._config.cpu_policy == STATIC:
+            is_enforced = runtime is not None or self._machine.cpu_groups is not None
+            sentences = isolation.cpu_sentences(is_possible=bool(self._usable_cpus()), is_enforced=is_enforced)
+        if runtime:
+            engine = runtime.info()
+            return " ".join([*sentences, isolation.of_containers(f"{engine.name} {engine.version}", engine.limits)])
+        return " ".join([*sentences, isolation.description(cgroups.limited(self._machine.groups))])
 
     def address(self, replica: Replica) -> str:
         """A loopback address that only its slot has."""
@@ -162,7 +176,10 @@ class LocalBackend(Backend):
         self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[PodOrder, BackendError | None]]:
         """Sequentially."""
-        return one_by_one(self._start, orders, heartbeat)
+        try:
+            yield from one_by_one(self._start, orders, heartbeat)
+        finally:
+            self._wake_shims()
 
     def _stop(self, request: tuple[PodKey, str]) -> None:
         """Request the shim to stop the pod, with its grace period. A pod that was not started yet never runs."""
@@ -184,7 +201,9 @@ class LocalBackend(Backend):
     def observe(self, since: str | None) -> Observations:  # noqa: ARG002  (always reports all)
         """Every pod whose end is not recorded."""
         cursor = self._clock().isoformat()
-        return Observations(pods=list(self._observe_all()), cursor=cursor, complete=True)
+        pods = list(self._observe_all())
+        self._release_cpus(pods)
+        return Observations(pods=pods, cursor=cursor, complete=True)
 
     def forget(self, keys: Sequence[PodKey]) -> None:
         """Stop reporting these pods."""
@@ -310,8 +329,8 @@ class LocalBackend(Backend):
         accepted = self._config.accept_weak_isolation
         is_apart = self._machine.runtime is not None or isolation.is_complete()
         uid = tenants.admit(self._root / "tenants", order.key.tenant, is_apart=is_apart, accepts_several=accepted)
-        with self._draft(folder) as draft:
-            orders.write(order, draft, final=folder.path, uid=uid, machine=here)
+        with self._claimed_cpus(order) as cpus, self._draft(folder) as draft:
+            orders.write(order, draft, final=folder.path, uid=uid, machine=here, cpus=cpus)
 
     def _create_tombstone(self, key: PodKey, folder: PodFolder, reason: str) -> bool:
         """Create a stopped pod in place of one that was never started. False if a start came first."""
@@ -334,6 +353,63 @@ class LocalBackend(Backend):
             raise BackendError(f"The pod's folder could not be written: {error}") from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+
+    # CPUs of pods
+
+    def _exclusive_cpus(self) -> ExclusiveCpus | None:
+        if self._config.cpu_policy != STATIC:
+            return None
+        topology = cpu_topology.read_topology(parse_cpus(self._config.reserved_cpus))
+        if not topology.cells:
+            return None
+        return ExclusiveCpus(self._root / "cpus", topology, self._config.topology_policy, self._is_over)
+
+    def _usable_cpus(self) -> ExclusiveCpus | None:
+        """None if no pod can have CPUs for itself. Raises BackendError if the container engine does not answer."""
+        runtime = self._machine.runtime
+        is_usable = not (self._exclusive and runtime) or "cpuset" in runtime.info().limits
+        return self._exclusive if is_usable else None
+
+    @contextlib.contextmanager
+    def _claimed_cpus(self, order: PodOrder) -> Iterator[CpuOrder | None]:
+        """The CPUs of a pod that is created while this is open. Raises BackendError, StartDelayed, StartRefused."""
+        if not (cpus := self._usable_cpus()):
+            yield None
+            return
+        try:
+            with cpus.claim(names.entry_of(order.key), order.resources.amount("cpu")) as own:
+                yield CpuOrder(own=own, pool=str(cpus.shared), group="")
+        except OSError as error:
+            raise BackendError(f"The CPUs of the pod could not be recorded: {error}") from error
+
+    def _is_over(self, entry: str) -> bool:
+        """Whether the pod of this name has ended, or there is none."""
+        try:
+            folder = self._existing_folder(names.key_of(entry))
+        except (ValueError, UnknownPod):
+            return True
+        status = folder.status()
+        return status is not None and status["phase"] in FINAL
+
+    def _release_cpus(self, pods: Sequence[Observation]) -> None:
+        """Free the CPUs of pods that are not among these, or have ended."""
+        if self._exclusive is None:
+            return
+        live = {names.entry_of(pod.key) for pod in pods if not pod.phase.is_final}
+        with contextlib.suppress(OSError):  # the next observation repeats it
+            self._exclusive.release(live.__contains__)
+        self._wake_shims()
+
+    def _wake_shims(self) -> None:
+        """Let shims read which CPUs all pods share, if that has changed."""
+        if self._exclusive is None or not self._exclusive.has_news:
+            return
+        self._exclusive.has_news = False
+        for entry in os.listdir(self._active):
+            with contextlib.suppress(ValueError, UnknownPod, OSError):
+                folder = self._folder(names.key_of(entry))
+                if (shim := folder.holder()) is not None:
+                    signal_holder(folder, shim, signal.SIGUSR1)
 
     # Pods
 
@@ -392,6 +468,7 @@ def _observation(key: PodKey, status: ShimStatus) -> Observation:
         reason=status.get("reason", ""),
         message=status.get("message", ""),
         exit_code=status.get("exit_code"),
+        cpus=status.get("cpus", ""),
     )
 
 

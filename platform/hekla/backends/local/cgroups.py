@@ -28,7 +28,7 @@ def create_parents(name: str, root: str = ROOT, own: Mapping[str, str] | None = 
     `own`: our own groups, by controller; "" for that of version 2. The parent is not inside our own group of version 2,
     because a group with processes cannot delegate limits.
     """
-    own = _own_groups() if own is None else own
+    own = own_groups() if own is None else own
     parent = os.path.normpath(f"{root}/{own.get('', '/')}")
     while parent.startswith(root):
         if _delegates(parent) and (created := _create_delegating(os.path.join(parent, name))):
@@ -73,7 +73,7 @@ def create(group: str, files: Mapping[str, str]) -> None:
         if "sw" in name and not os.path.exists(os.path.join(group, name)):
             continue  # kernels without limits of swap lack these files
         if not name.startswith(_CPU_FILES):
-            _write(os.path.join(group, name), value)
+            write(os.path.join(group, name), value)
 
 
 def limit_cpu(group: str, files: Mapping[str, str]) -> None:
@@ -83,17 +83,17 @@ def limit_cpu(group: str, files: Mapping[str, str]) -> None:
     """
     for name, value in files.items():
         if name.startswith(_CPU_FILES):
-            _write(os.path.join(group, name), value)
+            write(os.path.join(group, name), value)
 
 
 def enter(group: str) -> None:
     """Move this process, and all processes that it starts later, into the group. Raises OSError."""
-    _write(os.path.join(group, "cgroup.procs"), "0")
+    write(os.path.join(group, "cgroup.procs"), "0")
 
 
 def memory_groups(pid: int) -> list[str]:
     """The groups by which version 2 or 1 counts the memory of a process; none if it has ended."""
-    own, places = _own_groups(str(pid)), {MEMORY: f"{ROOT}/{MEMORY}", "": ROOT}
+    own, places = own_groups(str(pid)), {MEMORY: f"{ROOT}/{MEMORY}", "": ROOT}
     return [place + own[controller] for controller, place in places.items() if controller in own]
 
 
@@ -110,7 +110,7 @@ def kill(group: str) -> None:
     """Kill all processes of the group, and delete it if it is empty then."""
     with contextlib.suppress(OSError):
         if os.path.exists(os.path.join(group, "cgroup.events")):
-            _write(os.path.join(group, "cgroup.kill"), "1")
+            write(os.path.join(group, "cgroup.kill"), "1")
         else:
             _kill_each(group)
     with contextlib.suppress(OSError):
@@ -130,7 +130,7 @@ def _kill_each(group: str) -> None:
         time.sleep(0.01)
 
 
-def _own_groups(process: str = "self") -> dict[str, str]:
+def own_groups(process: str = "self") -> dict[str, str]:
     """Our own groups, or those of another process, by controller; "" for that of version 2."""
     found: dict[str, str] = {}
     with contextlib.suppress(OSError), open(f"/proc/{process}/cgroup", encoding="utf-8") as file:
@@ -151,7 +151,7 @@ def _delegates(group: str) -> bool:
 def _create_delegating(path: str) -> str | None:
     try:
         os.makedirs(path, exist_ok=True)
-        _write(os.path.join(path, "cgroup.subtree_control"), "+memory +cpu")
+        write(os.path.join(path, "cgroup.subtree_control"), "+memory +cpu")
     except OSError:
         return None
     return path
@@ -170,6 +170,7 @@ def _create_plain(path: str, file: str) -> bool:
     return False
 
 
-def _write(path: str, value: str) -> None:
+def write(path: str, value: str) -> None:
+    """Write to a file of a control group. Raises OSError."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(value)

@@ -3,16 +3,27 @@
 import os
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from hekla.backends.card_config import Cards
 from hekla.backends.config import ClusterConfig, Quantities
+from hekla.domain.cpu_sets import parse_cpus
+from hekla.domain.numa import TopologyPolicy
+from hekla.domain.translation import translate
 
 
 def _absolute(path: str) -> str:
     if not os.path.isabs(path) or os.path.normpath(path) in {"/", "/proc", "/dev", "/sys"}:
         raise ValueError(f"“{path}” is not the absolute path of a folder that can be shared.")
     return os.path.normpath(path)
+
+
+def _cpu_list(text: str) -> str:
+    try:
+        parse_cpus(text)
+    except ValueError as error:
+        raise ValueError(translate("Write CPUs as Linux does, for example 0-3,8.")) from error
+    return text
 
 
 SharedFolder = Annotated[str, AfterValidator(_absolute)]
@@ -28,6 +39,9 @@ class LocalConfig(ClusterConfig):
     although this machine cannot keep their pods apart.
     `cards`: replace the GPUs that NVIDIA's driver reports, for example for another vendor. `share_gpu_memory`: several
     pods may share a GPU of NVIDIA: it counts as `volcano.sh/gpu-number` and `gpu-memory`, not as `nvidia.com/gpu`.
+    `cpu_policy`: with `static`, as with a kubelet, pods that request whole CPUs have them for themselves, and the node
+    reports its NUMA cells. `topology_policy`: on how many cells those CPUs may be. `reserved_cpus`: those that no pod
+    has for itself, for the console and other pods, such as `0-1`; empty: the lowest.
     """
 
     allocatable: Quantities = {}
@@ -41,3 +55,12 @@ class LocalConfig(ClusterConfig):
     shared_folders: list[SharedFolder] = []
     writable_folders: list[SharedFolder] = []
     accept_weak_isolation: bool = False
+    cpu_policy: Literal["none", "static"] = "none"
+    topology_policy: TopologyPolicy = TopologyPolicy.NONE
+    reserved_cpus: Annotated[str, Field(max_length=1000), AfterValidator(_cpu_list)] = ""
+
+    @model_validator(mode="after")
+    def _sets_nothing_without_effect(self) -> "LocalConfig":
+        if self.cpu_policy == "none" and (self.reserved_cpus or self.topology_policy is not TopologyPolicy.NONE):
+            raise ValueError(translate("topology_policy and reserved_cpus need the cpu_policy static."))
+        return self

@@ -31,6 +31,11 @@ _MISSING = {
     LANDLOCK: gettext_noop("This machine has no Landlock, which would check access to files a second time."),
 }
 _ONE_TENANT = gettext_noop("The cluster serves one tenant only, until an admin accepts the risk.")
+_OWN_CPUS = gettext_noop("Pods that request whole CPUs have them for themselves.")
+_NO_OWN_CPUS = gettext_noop(
+    "No pod has CPUs for itself, because this machine has one CPU, or its container engine cannot set the CPUs of pods."
+)
+_BY_AFFINITY = gettext_noop("CPUs of pods are set by affinity, which their programs can change.")
 _LIMITED = gettext_noop("Limits of memory and CPU are enforced.")
 _UNLIMITED = {
     "memory": gettext_noop("Limits of memory are not enforced."),
@@ -81,6 +86,13 @@ def sentences() -> list[str]:
 def limit_sentences(limited: Collection[str]) -> list[str]:
     """Which limits of pods are enforced here, of those in `limited`, or that all are."""
     return [sentence for name, sentence in _UNLIMITED.items() if name not in limited] or [_LIMITED]
+
+
+def cpu_sentences(*, is_possible: bool, is_enforced: bool) -> list[str]:
+    """Whether pods have CPUs for themselves, as the configuration wants it, and whether programs could leave theirs."""
+    if not is_possible:
+        return [_NO_OWN_CPUS]
+    return [_OWN_CPUS] if is_enforced else [_OWN_CPUS, _BY_AFFINITY]
 
 
 def of_containers(engine: str, limited: Collection[str]) -> str:

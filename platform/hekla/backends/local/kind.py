@@ -13,6 +13,7 @@ KIND = BackendKind(
     supplies={
         Input.NODE_LABELS: gettext_noop("labels of this machine and of the cluster's configuration"),
         Input.NODE_USAGE: gettext_noop("the processes and cards of this machine"),
+        Input.NUMA_CELLS: gettext_noop("NUMA cells of this machine, with the cpu_policy static"),
         Input.NODE_ANNOTATIONS: gettext_noop("cards of this machine, and annotations in the cluster's configuration"),
     },
 )

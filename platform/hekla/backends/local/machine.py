@@ -16,25 +16,30 @@ from hekla.backends.local.config import LocalConfig
 from hekla.domain import cards
 from hekla.domain.card_resources import product_labels
 from hekla.domain.cards import NodeCard
+from hekla.domain.numa import NumaTopology
 from hekla.domain.resources import Resources
 
 PODS = 110
 MIN_FREE_DISK_BYTES = 64 * 2**20
 
 
-def node(home: Path, config: LocalConfig) -> NodeInfo:
-    """The node, with the configured amounts in place of measured ones."""
+def node(home: Path, config: LocalConfig, numa: NumaTopology | None = None) -> NodeInfo:
+    """The node, with the configured amounts in place of measured ones. `numa`: if pods may have CPUs for themselves:
+    then all pods together request no more, as reserved CPUs are not allocatable.
+    """
     free = shutil.disk_usage(home).free
     ready, found = free >= MIN_FREE_DISK_BYTES, cards_of(config)
     links = {} if config.cards else gpus.links(found)
+    cpus = {"cpu": 1000.0 * sum(whole for whole, _free in numa.cells)} if numa else {}
     return NodeInfo(
         name=node_name(),
-        allocatable=Resources({**measured(), **cards.amounts(found), **Resources.parse(config.allocatable)}),
+        allocatable=Resources({**measured(), **cpus, **cards.amounts(found), **Resources.parse(config.allocatable)}),
         labels={**machine_labels(), **product_labels(found), **config.labels},
         ready=ready,
         message="" if ready else f"Only {free // 2**20} MiB are free on the disk of {home}.",
         annotations={**cards.annotations(found), **links, **config.annotations},
         cards=found,
+        numa=numa,
     )
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from hekla.backends.base import EnvironmentSpec, PodOrder, StartRefused
-from hekla.backends.local import cgroups, folders, gpus, pod_sandbox, volumes
+from hekla.backends.local import cgroups, cpusets, folders, gpus, pod_sandbox, volumes
 from hekla.backends.local.containers import order as container_orders
 from hekla.backends.local.containers.runtime import Runtime
+from hekla.backends.local.cpusets import CpuOrder
 from hekla.backends.local.pod_folder import RUN, EnvironmentOrder, PodFolder, ShimOrder, boot_id
 from hekla.backends.local.pod_sandbox import SharedPath
 from hekla.backends.local.processes import HOSTS_FILE, MARK
@@ -62,7 +63,7 @@ class Machine:
 
     `home`: the data of the console. `wake`: the pipe to which shims write. `groups`: the parents of control groups.
     `shared`: folders that all pods may use, with their modes. `runtime`: of pods in containers; None: processes.
-    `cards`: those of the node.
+    `cards`: those of the node. `cpu_groups`: the parent of groups that keep pods on CPUs.
     """
 
     home: Path
@@ -71,10 +72,16 @@ class Machine:
     shared: Sequence[SharedPath]
     runtime: Runtime | None = None
     cards: Sequence[NodeCard] = ()
+    cpu_groups: cpusets.Parent | None = None
 
 
-def write(order: PodOrder, folder: PodFolder, *, final: str, uid: int, machine: Machine) -> None:
-    """Write the order to a new folder that will be renamed to `final`. `uid`: of the pod; 0 for the console's own."""
+def write(
+    order: PodOrder, folder: PodFolder, *, final: str, uid: int, machine: Machine, cpus: CpuOrder | None = None
+) -> None:
+    """Write the order to a new folder that will be renamed to `final`. `uid`: of the pod; 0 for the console's own.
+
+    `cpus`: None if all pods share all CPUs. Its group is filled in.
+    """
     work = Path(folder.work)
     os.makedirs(folder.work)
     os.makedirs(folder.tmp)
@@ -96,7 +103,23 @@ def write(order: PodOrder, folder: PodFolder, *, final: str, uid: int, machine: 
         pod_sandbox.write_users(folder, uid, pod_sandbox.home_of(PodFolder(final)))
     if order.image and not machine.runtime:
         _note(folder.log, f"Pods of this cluster are processes, so the image {order.image} is not used.")
-    folder.write_order(_order(order, PodFolder(final), uid, machine))
+    made = _order(order, PodFolder(final), uid, machine)
+    if cpus:
+        made["cpus"] = cpus if machine.runtime else _with_cpu_group(cpus, made, machine.cpu_groups)
+    folder.write_order(made)
+
+
+def _with_cpu_group(cpus: CpuOrder, made: ShimOrder, parent: cpusets.Parent | None) -> CpuOrder:
+    """The order with the group that keeps the pod on its CPUs, which the shim then creates and deletes."""
+    if parent is None:
+        return cpus
+    group = os.path.join(parent.path, _group_name(made))
+    made["groups"][group] = {**made["groups"].get(group, {}), **parent.files}
+    return {**cpus, "group": group}
+
+
+def _group_name(made: ShimOrder) -> str:
+    return mark(made).replace(":", "~")
 
 
 def _note(log: str, line: str) -> None:
@@ -190,7 +213,7 @@ def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> Sh
         hidden_devices=gpus.hidden_devices(machine.cards, order.cards),
     )
     cpu, memory = order.resources.amount("cpu"), order.resources.amount("memory")
-    made["groups"] = cgroups.groups_of(machine.groups, mark(made).replace(":", "~"), cpu, memory)
+    made["groups"] = cgroups.groups_of(machine.groups, _group_name(made), cpu, memory)
     made["env"] = {
         **_base_env(folder, environment, pod_sandbox.user_name(uid)),
         **gpus.part_variables(order.cards),

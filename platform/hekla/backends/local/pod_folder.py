@@ -27,6 +27,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, BinaryIO, NotRequired, TypedDict, cast
 
+from hekla.backends.local.cpusets import CpuOrder
 from hekla.backends.local.sandbox.order import SandboxOrder
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ _FLOCK = "qqihh" if sys.platform == "darwin" else "hhqqi"
 
 
 class ShimStatus(TypedDict, total=False):
-    """The status of a pod. `launched` is written before its process is created, so it is never created twice."""
+    """The status of a pod. `launched` is written before its process is created, so it is never created twice.
+
+    `cpus`: those that it has alone, as Linux writes them.
+    """
 
     phase: str
     at: float
@@ -59,6 +63,7 @@ class ShimStatus(TypedDict, total=False):
     reason: str
     message: str
     exit_code: int | None
+    cpus: str
 
 
 class StopRequest(TypedDict):
@@ -73,7 +78,8 @@ class ContainerState(TypedDict, total=False):
     """How far the container of a pod is.
 
     `step`: pulling, creating, starting, running: written before each begins, except running. `pid`: on this machine.
-    `exit_code`: if it ended. `reason`: why it cannot run, or ran out of memory. `message`: for people.
+    `exit_code`: if it ended. `reason`: why it cannot run, or ran out of memory. `message`: for people. `cpus`: on which
+    it was created.
     """
 
     step: str
@@ -81,11 +87,12 @@ class ContainerState(TypedDict, total=False):
     exit_code: int
     reason: str
     message: str
+    cpus: str
 
 
 class ShimOrder(TypedDict):
     """The complete order for the shim, which decides nothing itself. `gpus`: the ids of those that the pod holds alone;
-    older orders do not have it.
+    older orders do not have it. `cpus`: only if the cluster gives pods CPUs of their own.
     """
 
     key: tuple[str, str, int, int]
@@ -101,6 +108,7 @@ class ShimOrder(TypedDict):
     sandbox: SandboxOrder | None
     container: "ContainerOrder | None"
     gpus: NotRequired[list[str]]
+    cpus: NotRequired[CpuOrder]
 
 
 class EnvironmentOrder(TypedDict):
@@ -304,7 +312,7 @@ def damaged_status(why: str) -> ShimStatus:
 def _is_status(value: object) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("at"), int | float) or not 0 <= value["at"] < _LATEST:
         return False
-    texts = [value.get(name, "") for name in ("phase", "reason", "message", "boot", "pid_started")]
+    texts = [value.get(name, "") for name in ("phase", "reason", "message", "boot", "pid_started", "cpus")]
     numbers = [value.get(name) or 0 for name in ("exit_code", "pid", "tries")]
     is_typed = all(isinstance(text, str) for text in texts) and all(_is_number(number) for number in numbers)
     return is_typed and value.get("phase") in PHASES

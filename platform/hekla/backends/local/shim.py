@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from hekla.backends.local import cgroups
+from hekla.backends.local import cgroups, cpusets
 from hekla.backends.local.pod_folder import FINAL, PodFolder, ShimOrder, ShimStatus, boot_id, open_regular, poke
 from hekla.backends.local.processes import descendants, kill, read_process, signal_group
 from hekla.backends.local.sandbox import init, system
@@ -51,6 +51,9 @@ class Shim:
         self._folder = folder
         self._order = order
         self._status = ShimStatus(boot=boot_id(), tries=tries)
+        self._cpus = ""
+        if (cpus := order.get("cpus")) and cpus["own"]:
+            self._status["cpus"] = cpus["own"]
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         self._log = os.open(folder.log, flags, 0o600)
         self._result = self._output = -1
@@ -125,6 +128,8 @@ class Shim:
         self._publish("preparing")
         for group, files in self._order["groups"].items():
             cgroups.create(group, files)
+        if cpus := self._order.get("cpus"):
+            self._keep_on_cpus(cpus, cpus["group"])
         pid = self._spawn(self._order["command"], self._order["env"], self._order["working_dir"], self._order)
         for group, files in self._order["groups"].items():
             cgroups.limit_cpu(group, files)
@@ -258,7 +263,20 @@ class Shim:
             self._sleep(self._patience(stopped_at, grace))
 
     def _look_around(self) -> None:
-        """What else to do after each signal; nothing for processes."""
+        """What else to do after each signal: follow the CPUs that all pods share, once the pod is on them."""
+        if self._cpus and (cpus := self._order.get("cpus")):
+            with contextlib.suppress(OSError):  # the next signal repeats it
+                self._keep_on_cpus(cpus, cpus["group"])
+
+    def _keep_on_cpus(self, cpus: cpusets.CpuOrder, group: str) -> None:
+        """Keep the pod on its CPUs. Without a group by affinity, which its processes inherit from this one."""
+        wanted = cpusets.wanted(cpus)
+        if wanted != self._cpus:
+            if group:
+                cpusets.keep_group(group, wanted)
+            else:
+                cpusets.keep_processes([os.getpid(), *descendants(os.getpid())], wanted)
+            self._cpus = wanted
 
     def _press(self, leader: int, stopped_at: float | None, grace: float) -> float:
         """Send SIGTERM once, and SIGKILL after the grace period. Returns when SIGTERM was sent."""

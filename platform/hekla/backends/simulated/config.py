@@ -11,8 +11,9 @@ from hekla.backends.config import BackendConfig, ClusterConfig, Quantities
 from hekla.domain.card_resources import product_labels
 from hekla.domain.cards import amounts, annotations
 from hekla.domain.cluster_objects import MAX_OBJECTS, ObjectFacts, ObjectKind, template_name
+from hekla.domain.cpu_sets import MAX_CPUS
 from hekla.domain.field_types import Label
-from hekla.domain.numa import MAX_CELLS, MAX_CPUS, NumaTopology, TopologyPolicy
+from hekla.domain.numa import MAX_CELLS, NumaTopology, TopologyPolicy
 from hekla.domain.placement import LabelSelector
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint, TaintEffect

@@ -30,7 +30,7 @@ def _row(place: str, labels: list[str], pod: Pod) -> str:
     return (
         f'<tr id="pod-{pod.pk}"><th scope="row"><a href="{place}pods/{pod.pk}/">{text(pod)}</a></th>'
         f'<td data-label="{phase}"><span>{html.phase(pod.phase)}{_note(pod)}</span></td>'
-        f'<td data-label="{node}"><span>{text(pod.node or "–")}{_cards(pod)}</span></td>'
+        f'<td data-label="{node}"><span>{text(pod.node or "–")}{_cards(pod)}{_cpus(pod)}</span></td>'
         f'<td class="number" data-label="{attempt}">{pod.attempt}</td>'
         f'<td data-label="{end}">{text(endings.exit_of(pod))}</td>'
         f'<td data-label="{started}">{html.moment(pod.started_at)}</td>'
@@ -43,6 +43,10 @@ def _cards(pod: Pod) -> str:
         return ""
     names, details = text(card_labels.cards(pod.cards)), text(card_labels.details(pod.cards))
     return f'<span class="row-note" title="{details}">{names}</span>'
+
+
+def _cpus(pod: Pod) -> str:
+    return f'<span class="row-note">{text(_("Own CPUs"))} {text(pod.cpus)}</span>' if pod.cpus else ""
 
 
 def _note(pod: Pod) -> str:

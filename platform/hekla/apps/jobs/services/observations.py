@@ -20,7 +20,7 @@ from hekla.domain.lifecycle import overdue, resolve, stimuli_of
 from hekla.domain.phases import PodPhase
 from hekla.domain.policies import LifecycleAction
 
-POD_FIELDS = ("phase", "reason", "message", "exit_code", "started_at", "finished_at")
+POD_FIELDS = ("phase", "reason", "message", "exit_code", "cpus", "started_at", "finished_at")
 """The fields that change with a pod's phase."""
 ORDER = {
     PodPhase.PENDING: 0,
@@ -35,7 +35,7 @@ ORDER = {
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """An observation of one pod at the time `at`."""
+    """An observation of one pod at the time `at`. `cpus`: those that it has for itself; empty: none, or not known."""
 
     task: str
     index: int
@@ -45,6 +45,7 @@ class Sighting:
     reason: str = ""
     message: str = ""
     exit_code: int | None = None
+    cpus: str = ""
 
 
 def observe(
@@ -88,6 +89,7 @@ def note_preparation(cluster_id: int, epoch: int, messages: Mapping[int, str]) -
 
 def record_observation(job: Job, pod: Pod, sighting: Sighting) -> None:
     """Move one pod to its observed phase (not saved yet), through RUNNING if it ended with an exit code."""
+    pod.cpus = sighting.cpus or pod.cpus
     if sighting.phase.is_final and pod.started_at is None and sighting.exit_code is not None:
         enter_pod_phase(job, pod, PodPhase.RUNNING, actor=CONTROLLER, now=sighting.at)
     enter_pod_phase(

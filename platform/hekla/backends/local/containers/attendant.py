@@ -21,7 +21,7 @@ from urllib.parse import quote
 if __name__ == "__main__":
     sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4)))
 
-from hekla.backends.local import cgroups
+from hekla.backends.local import cgroups, cpusets
 from hekla.backends.local.containers import image_access, mounts, registries
 from hekla.backends.local.containers.engine import CONFLICT, NOT_FOUND, Engine, EngineError
 from hekla.backends.local.pod_folder import CONTAINER_REMOVED, ContainerState, PodFolder
@@ -55,7 +55,7 @@ class Attendant:
         order = folder.order()
         if order is None or order["container"] is None:
             raise ValueError("it is no pod in a container")
-        self._folder, self._order = folder, order["container"]
+        self._folder, self._order, self._cpus = folder, order["container"], order.get("cpus")
         self._engine, self._path = Engine(self._order["socket"]), f"/containers/{quote(self._order['name'])}"
         self._state = folder.container_state() or ContainerState(step="pulling")
         self._is_to_stop = self._is_started = False
@@ -118,10 +118,13 @@ class Attendant:
 
     def _create(self, image: str) -> None:
         """Create the container of the image with this id: its name can mean another one by now."""
-        self._tell(ContainerState(step="creating", message=""))
+        state, body = ContainerState(step="creating", message=""), {**self._order["body"], "Image": image}
+        if self._cpus:
+            state["cpus"] = cpusets.wanted(self._cpus)
+            body["HostConfig"] = {**body["HostConfig"], "CpusetCpus": state["cpus"]}
+        self._tell(state)
         try:
-            name = quote(self._order["name"])
-            self._engine.request("POST", f"/containers/create?name={name}", {**self._order["body"], "Image": image})
+            self._engine.request("POST", f"/containers/create?name={quote(self._order['name'])}", body)
         except EngineError as error:
             if error.status != CONFLICT:
                 raise

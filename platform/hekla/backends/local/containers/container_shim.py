@@ -1,9 +1,11 @@
 """The shim of a pod in a container: it runs the attendant, and publishes what that tells. Standard library only."""
 
+import contextlib
 import os
 import signal
 import sys
 
+from hekla.backends.local import cpusets
 from hekla.backends.local.containers import removal
 from hekla.backends.local.pod_folder import CONTAINER_REMOVED, ContainerState, PodFolder, ShimOrder, ShimStatus
 from hekla.backends.local.processes import read_process
@@ -44,8 +46,15 @@ class ContainerShim(Shim):
     def _look_around(self) -> None:
         """Publish what is new about the container."""
         state = self._folder.container_state()
-        if state is None or state == self._state:
-            return
+        if state is not None and state != self._state:
+            self._publish_state(state)
+        if self._state["step"] == "running" and (cpus := self._order.get("cpus")):
+            self._cpus = self._cpus or self._state.get("cpus", "")
+            with contextlib.suppress(OSError):  # the next signal repeats it
+                if group := cpusets.group_of(self._state.get("pid", 0)):
+                    self._keep_on_cpus(cpus, group)
+
+    def _publish_state(self, state: ContainerState) -> None:
         self._state = state
         if "reason" in state or "exit_code" in state:
             return

@@ -14,7 +14,7 @@ from hekla.backends.local.containers.engine import Engine, EngineError
 
 CLUSTER_LABEL, POD_LABEL = "hekla.dev/cluster", "hekla.dev/pod"
 """Labels of containers: the folder of the cluster, and the mark of the pod."""
-_LIMITS = {"memory": "MemoryLimit", "cpu": "CpuCfsQuota", "pids": "PidsLimit"}
+_LIMITS = {"memory": "MemoryLimit", "cpu": "CpuCfsQuota", "pids": "PidsLimit", "cpuset": "CPUSet"}
 _SECONDS = 10.0
 _PODMAN, _PODMAN_WITH_DEVICES = "Podman", (5, 4)
 
