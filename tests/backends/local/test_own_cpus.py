@@ -1,6 +1,7 @@
 """CPUs that pods have for themselves: which ones, on a machine of files with two cells, and real pods on this one."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -253,14 +254,15 @@ def test_pod_cannot_leave_the_cpus_of_its_group(make_cluster):
 
 
 @has_two_cpus
-def test_pod_waits_for_its_cpus(make_cluster):
+def test_pod_waits_for_its_cpus_until_those_of_a_lost_pod_are_free(make_cluster):
     cluster = make_cluster("local", {**STATIC, "reserved_cpus": ",".join(map(str, OWN[:-1]))})
     first = cluster.started(cluster.long(0, resources=WHOLE))
+    cluster.until(first, PodPhase.RUNNING)
     second = cluster.order(1, script=ALLOWED, resources=WHOLE)
     with pytest.raises(StartDelayed):
         cluster.start(second)
-    cluster.stop(first, reason="enough")
-    cluster.ended(first)
+    os.kill(folder_of(cluster, first).holder(), signal.SIGKILL)
+    cluster.until(first, PodPhase.LOST)
     cluster.start(second)
     cluster.ended(second.key)
     assert cluster.log(second.key).split()[1] == str(OWN[-1])

@@ -27,11 +27,11 @@ import sys
 import time
 from typing import TYPE_CHECKING, BinaryIO, NotRequired, TypedDict, cast
 
-from hekla.backends.local.cpusets import CpuOrder
 from hekla.backends.local.sandbox.order import SandboxOrder
 
 if TYPE_CHECKING:
     from hekla.backends.local.containers.order import ContainerOrder
+    from hekla.backends.local.cpusets import CpuOrder
 
 CLAIMS, RUN = ".claims", ".run"
 FINAL = frozenset({"succeeded", "failed", "lost"})
@@ -108,7 +108,7 @@ class ShimOrder(TypedDict):
     sandbox: SandboxOrder | None
     container: "ContainerOrder | None"
     gpus: NotRequired[list[str]]
-    cpus: NotRequired[CpuOrder]
+    cpus: "NotRequired[CpuOrder]"
 
 
 class EnvironmentOrder(TypedDict):

@@ -14,13 +14,17 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from hekla.backends.local import cgroups, cpusets
+from hekla.backends.local import cgroups
 from hekla.backends.local.pod_folder import FINAL, PodFolder, ShimOrder, ShimStatus, boot_id, open_regular, poke
 from hekla.backends.local.processes import descendants, kill, read_process, signal_group
 from hekla.backends.local.sandbox import init, system
 from hekla.backends.local.sandbox.order import NAMESPACES, SandboxOrder
 from hekla.backends.local.shim_errors import PodStartError, StopRequested
+
+if TYPE_CHECKING:
+    from hekla.backends.local.cpusets import CpuOrder
 
 MAX_TRIES = 3
 _CHUNK_BYTES = 65536
@@ -268,8 +272,10 @@ class Shim:
             with contextlib.suppress(OSError):  # the next signal repeats it
                 self._keep_on_cpus(cpus, cpus["group"])
 
-    def _keep_on_cpus(self, cpus: cpusets.CpuOrder, group: str) -> None:
+    def _keep_on_cpus(self, cpus: "CpuOrder", group: str) -> None:
         """Keep the pod on its CPUs. Without a group by affinity, which its processes inherit from this one."""
+        from hekla.backends.local import cpusets  # noqa: PLC0415  (pods of most clusters share all CPUs)
+
         wanted = cpusets.wanted(cpus)
         if wanted != self._cpus:
             if group:
