@@ -75,7 +75,7 @@ def test_target_of_a_running_job_is_changed(alice: Any, bob: Any, running: Job) 
     assert sizes["autoscaling"] == {"max_replicas": 3, "gpu_utilization": 90, "stabilization_seconds": 300}
     assert change(sizes["autoscaling"]).json()["job"]["revision"] == 2, "the same again"
 
-    assert change({"gpu_utilization": 80}, bob).status_code == 404
+    assert change({"gpu_utilization": 80}, bob).status_code == 403
     assert change({"gpu_utilization": 80}, query="?revision=1").status_code == 409
     refused = change({"gpu_utilization": 0}).json()["errors"][0]
     assert refused["path"] == "tasks.worker.autoscaling.gpu_utilization"

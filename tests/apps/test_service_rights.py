@@ -78,7 +78,7 @@ OF_THE_PLATFORM = {
     "clusters.leases": {"take", "record_shuffle", "release", "renew", "report_fault", "revoke"},
     "demonstrations": {"advance_all"},
     "event_log": {"on_behalf", "purge", "record", "unit_of_work"},
-    "external_pods": {"follow"},
+    "external_pods": {"follow", "return_to_pending"},
     "flows": {"advance_all"},
     "forecasts": {"keep"},
     "impersonation": {"end_overdue"},

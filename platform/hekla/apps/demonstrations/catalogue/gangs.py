@@ -102,7 +102,7 @@ DEMONSTRATIONS = (
         ),
         watch=_("a third square after about a minute. The history of the job says why it grew."),
         stage=GANGS,
-        acts=(DemoJob("busy", {"worker": 2}, seconds=90, busy_gpus=1.82, task_fields={"autoscaling": _RULE}),),
+        acts=(DemoJob("busy", {"worker": 2}, seconds=100, busy_gpus=1.82, task_fields={"autoscaling": _RULE}),),
         measure=Measure.HELD,
         outcome=Outcome(3),
         without=Without("autoscaling", Outcome(2)),
