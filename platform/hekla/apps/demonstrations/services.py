@@ -79,7 +79,7 @@ def start(name: str, *, without: str = "", tenant: Tenant, user: User, now: date
 def _the_same(playing: DemoRun, demonstration: Demonstration, without: str, tenant: Tenant) -> DemoRun:
     if (playing.tenant_id, playing.demonstration, playing.without) == (tenant.pk, demonstration.name, without):
         return playing
-    sentence = _("“%(title)s” is running on the same simulated nodes. It ends within about a minute. Try again then.")
+    sentence = _("“%(title)s” is running on the same simulated nodes. It ends within three minutes. Try again then.")
     raise StageBusy(sentence % {"title": catalogue.get(playing.demonstration).title})
 
 
