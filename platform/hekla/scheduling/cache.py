@@ -1,8 +1,8 @@
 """A cache of the rows of a cluster, updated from the event log: a reconcile costs what changed, not what exists.
 
 Only jobs with new events are read again, and only those are new objects for the engine. Everything else is the very
-same object as before, which the engine does not examine again. Everything is read again every five minutes, so that no
-error lasts.
+same object as before, which the engine does not examine again. All jobs and pods are read again every five minutes, so
+that no error lasts; of nodes and reported objects, the versions and digests are compared.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
