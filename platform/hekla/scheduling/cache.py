@@ -292,11 +292,12 @@ class ClusterCache:
             }
             state = replace(around, jobs=job_info, last_shuffle_at=_last_shuffle_at(cluster))
             pods_by_job = [entry.pods for entry in self._entries.values()]
-            self._snapshot = Snapshot(state, active, pods_by_job, self._runtimes.parsed)
+            known = Snapshot(state, active, pods_by_job, self._runtimes.parsed)
         elif replace(known.state, jobs=(), last_shuffle_at=None) != around:
             state = replace(around, jobs=known.state.jobs, last_shuffle_at=known.state.last_shuffle_at)
-            self._snapshot = replace(known, state=state)
-        return self._snapshot
+            known = replace(known, state=state)
+        self._snapshot = known
+        return known
 
     def _without_jobs(self, cluster: Cluster) -> model.ClusterState:
         """Everything in the engine's input but the jobs, and what changes only together with a job."""
