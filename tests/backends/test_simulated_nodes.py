@@ -1,5 +1,6 @@
 """Taints, annotations and images in the configuration of simulated nodes."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -79,6 +80,47 @@ def test_pinned_cpus_are_in_use_until_the_pod_ends(tmp_path) -> None:
     assert numa(again) == numa(backend), "from the journal"
     backend.remove("job")
     assert numa(backend) == ("restricted", "static", ((4, 4), (8, 8)))
+
+
+def test_usage_is_that_of_the_pods_that_run_now(tmp_path) -> None:
+    clock = Clock()
+    times = {"speed": 1, "prepare_seconds": {"min": 5, "max": 5}, "run_seconds": {"min": 100, "max": 100}}
+    config = {"nodes": [{"name": "n", "allocatable": {"cpu": "10"}, "usage": {"cpu": "1"}}], "stop_seconds": 0, **times}
+    backend, other = (open_backend("simulated", config, BackendContext("c", tmp_path, clock)) for _ in range(2))
+    keys = [PodKey("job", "worker", 0, 1), PodKey("job", "worker", 1, 1), PodKey("removed", "worker", 0, 1)]
+
+    def used() -> float:
+        (found,), (same,) = backend.measure_nodes(), other.measure_nodes()
+        assert found == same
+        return found.cpu
+
+    for key in keys:
+        start(backend, key, cpus="2")
+    assert used() == 10, "none runs yet"
+    clock.pass_seconds(6)
+    assert [used(), used()] == [70, 70]
+    list(backend.stop_many([(keys[0], "test")], heartbeat=lambda: None))
+    clock.pass_seconds(1)
+    assert used() == 50
+    backend.remove("removed")
+    backend.remove_logs("removed")
+    assert used() == 30
+    clock.pass_seconds(200)
+    backend.observe(None)
+    assert used() == 10
+
+
+class Clock:
+    """Stands still between calls of `pass_seconds`."""
+
+    def __init__(self) -> None:
+        self._at = now()
+
+    def __call__(self) -> datetime:
+        return self._at
+
+    def pass_seconds(self, seconds: float) -> None:
+        self._at += timedelta(seconds=seconds)
 
 
 def start(backend: Any, key: PodKey, *, cpus: str) -> None:

@@ -1,12 +1,12 @@
 """A cache of the rows of a cluster, updated from the event log: a reconcile costs what changed, not what exists.
 
 Only jobs with new events are read again, and only those are new objects for the engine. Everything else is the very
-same object as before, which the engine does not examine again. Everything is read again every five minutes, so that no
-error lasts.
+same object as before, which the engine does not examine again. All jobs and pods are read again every five minutes, so
+that no error lasts; of nodes and reported objects, the versions and digests are compared.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -284,36 +284,33 @@ class ClusterCache:
 
     def snapshot(self, cluster: Cluster) -> Snapshot:
         """The engine's input; the very same object as before if nothing changed."""
-        hypernodes = self.nodes.hypernodes(cluster)
-        nodes = self.usage.added_to(self.nodes.nodes(cluster), cluster)
-        known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
-        bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
-        devices, storage = self._devices_of(cluster), self._storage_of(cluster)
-        budgets = self._budgets_of(cluster)
-        around = (nodes, hypernodes, known, bounds, devices, storage, budgets)
-        if self._snapshot is None or _around(self._snapshot.state) != around:
+        known, around = self._snapshot, self._without_jobs(cluster)
+        if known is None:
             job_info = tuple(entry.job_info for entry in self._entries.values())
-            self._snapshot = Snapshot(
-                model.ClusterState(
-                    nodes=nodes,
-                    hyper_nodes=hypernodes,
-                    devices=devices,
-                    storage=storage,
-                    queues=known,
-                    jobs=job_info,
-                    last_shuffle_at=_last_shuffle_at(cluster),
-                    tenant_quotas=bounds,
-                    budgets=budgets,
-                ),
-                {
-                    str(pk): entry.job
-                    for pk, entry in self._entries.items()
-                    if not (entry.job.is_final or entry.is_held)
-                },
-                [entry.pods for entry in self._entries.values()],
-                self._runtimes.parsed,
-            )
-        return self._snapshot
+            active = {
+                str(pk): entry.job for pk, entry in self._entries.items() if not (entry.job.is_final or entry.is_held)
+            }
+            state = replace(around, jobs=job_info, last_shuffle_at=_last_shuffle_at(cluster))
+            pods_by_job = [entry.pods for entry in self._entries.values()]
+            known = Snapshot(state, active, pods_by_job, self._runtimes.parsed)
+        elif replace(known.state, jobs=(), last_shuffle_at=None) != around:
+            state = replace(around, jobs=known.state.jobs, last_shuffle_at=known.state.last_shuffle_at)
+            known = replace(known, state=state)
+        self._snapshot = known
+        return known
+
+    def _without_jobs(self, cluster: Cluster) -> model.ClusterState:
+        """Everything in the engine's input but the jobs, and what changes only together with a job."""
+        return model.ClusterState(
+            nodes=self.usage.added_to(self.nodes.nodes(cluster), cluster),
+            hyper_nodes=self.nodes.hypernodes(cluster),
+            devices=self._devices_of(cluster),
+            storage=self._storage_of(cluster),
+            queues=tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster)),
+            jobs=(),
+            tenant_quotas=tuple(map(snapshot.bound, quotas.that_bound_resources())),
+            budgets=self._budgets_of(cluster),
+        )
 
     def _devices_of(self, cluster: Cluster) -> Devices:
         """The devices and claims; the very same object as before if they are unchanged."""
@@ -352,12 +349,6 @@ def _last_shuffle_at(cluster: Cluster) -> float | None:
     """When pods were last evicted for a better placement. It changes only together with a job."""
     at = leases.last_shuffle_at(cluster.pk)
     return None if at is None else at.timestamp()
-
-
-def _around(state: model.ClusterState) -> tuple[object, ...]:
-    """Everything in the state but the jobs."""
-    around = state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas
-    return (*around, state.devices, state.storage, state.budgets)
 
 
 def _counts_storage(before: Cluster, after: Cluster) -> bool:

@@ -65,13 +65,19 @@ class _ReportedBudget:
         return max(0, len(running) - stopping - needed)
 
 
+def _reported_cache() -> ObjectCache[tuple[_ReportedBudget, ...]]:
+    return ObjectCache(BUDGET_KINDS, _read_budgets, ())
+
+
+def _read_budgets(objects: Objects) -> tuple[_ReportedBudget, ...]:
+    return tuple(map(_ReportedBudget.read, objects[ObjectKind.DISRUPTION_BUDGET].values()))
+
+
 @dataclass
 class BudgetCache:
     """The budgets of one cluster."""
 
-    _reported: ObjectCache[tuple[_ReportedBudget, ...]] = field(
-        default_factory=lambda: ObjectCache(BUDGET_KINDS, _read_budgets, ())
-    )
+    _reported: ObjectCache[tuple[_ReportedBudget, ...]] = field(default_factory=_reported_cache)
     _covered: dict[int, tuple[object, Sequence[Sequence[Pod]]]] = field(default_factory=dict)
     """By job: its pods, and those of them that each budget covers."""
 
@@ -99,10 +105,6 @@ class BudgetCache:
             DisruptionBudget("", one.selector, one.left(pods), frozenset(str(pod.pk) for pod in pods))
             for one, pods in zip(reported, by_budget, strict=True)
         )
-
-
-def _read_budgets(objects: Objects) -> tuple[_ReportedBudget, ...]:
-    return tuple(map(_ReportedBudget.read, objects[ObjectKind.DISRUPTION_BUDGET].values()))
 
 
 def _coverage(budgets: Iterable[_ReportedBudget]) -> object:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from hekla.backends.base import NodeInfo, NodeMetrics, PodKey
-from hekla.backends.simulated.config import Quantities
+from hekla.backends.config import Quantities
 from hekla.backends.simulated.pod_plan import PodPlan
 from hekla.domain.resources import Resources
 

@@ -103,7 +103,7 @@ class Rounds:
         self._reconcile("nodes unchanged", "_nodes")
         world.change_nodes()
         self._reconcile("nodes changed", "_nodes")
-        self._reconcile("warm-up", "measuring_nodes")  # writes the rows that got old since the last time
+        self._reconcile("warm-up", "measuring_nodes", full)  # writes the rows that got old since the last time
         self._reconcile("usage unchanged", "measuring_nodes", full)
         self._change_usage()
         self._reconcile("usage changed", "measuring_nodes", full)
