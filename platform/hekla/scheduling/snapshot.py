@@ -339,7 +339,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
     ending = pod.stopping and not pod.is_final
     return model.PodSpec(
         uid=str(pod.pk),
-        name=f"{job.name}-{pod.task}-{pod.index}",
+        name=pod.external.name if job.is_external else f"{job.name}-{pod.task}-{pod.index}",
         role=base_role(pod.task) if job.is_external else pod.task,
         request=role.request,
         status=model.PodStatus.RELEASING if ending else _STATUS[PodPhase(pod.phase)],
@@ -352,6 +352,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         tolerations=role.tolerations,
         constraints=_with_own_claims(role.constraints, job, pod) if role.has_own_claims else role.constraints,
         labels=role.labels,
+        has_more_labels=not job.is_external or bool(pod.external.labels),
         preemptable=pod_annotations.is_preemptable(role.annotations, default="true"),
         annotations={**role.annotations, **pod.annotations} if pod.annotations else role.annotations,
         priority_class=role.priority_class,
