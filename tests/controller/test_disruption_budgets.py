@@ -133,3 +133,14 @@ def test_budget_of_another_tenant_covers_no_pods(world: World) -> None:
 def test_invalid_budget_of_a_configuration_is_refused(amounts: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         parse_config(SimulatedConfig, {"disruption_budgets": [{"name": "b", **amounts}]})
+
+
+@pytest.mark.parametrize("world", ["simulated"], indirect=True)
+def test_pods_without_own_labels_are_evicted_as_those_of_volcano_jobs(world: World) -> None:
+    """Volcano spares pods without any labels, but its jobs' pods have some, as Hekla's."""
+    text = f"{POLICY}compatibility: volcano\n"
+    clusters.set_policy(world.cluster, text, note="", by=world.alice, actor=PLATFORM, now=clock.now())
+    plain = submit(world, "plain", 4)
+    world.reconcile_until(lambda: count_running(plain) == 4)
+    urgent = submit(world, "urgent", 2, priority=100)
+    world.reconcile_until(lambda: count_running(urgent) == 1)

@@ -61,6 +61,8 @@ class Machine:
     """The devices of a ResourceSlice of its own."""
     attaches: int | None = None
     """If not None: how many volumes of the driver `disk.test` it can attach, by a CSINode."""
+    usage: tuple[float, float] | None = None
+    """Per cent of its CPU and memory that are used, as Prometheus measures."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,20 @@ class Volume:
 
 
 @dataclass(frozen=True)
+class Group:
+    """External pods of a PodGroup. `spec`: that of the PodGroup; None if it exists already."""
+
+    name: str
+    pods: Sequence[Object]
+    spec: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
 class Scenario:
-    """`waves`: jobs of which the next ones are submitted when the ones before are decided."""
+    """`waves`: jobs, or else only external pods; the next ones are submitted when the ones before are decided."""
 
     machines: Sequence[Machine]
-    waves: Sequence[Sequence[Object]]
+    waves: Sequence[Sequence[Object | Group]]
     policy: str = BASIC
     racks: Mapping[str, tuple[int, Sequence[int | str]]] = field(default_factory=dict)
     """HyperNodes: tier, and members: places in `machines` or names of HyperNodes."""
@@ -86,17 +97,34 @@ class Scenario:
     templates: Mapping[str, Object] = field(default_factory=dict)
     volumes: Sequence[Volume] = ()
     volume_claims: Sequence[str] = ()
-    """Their names. Their class binds them to the volumes at once."""
+    """Their names. Their class binds them to the volumes at once, unless it `waits_for_consumer`."""
+    waits_for_consumer: bool = False
+    budgets: Mapping[str, int] = field(default_factory=dict)
+    """Disruption budgets: how many pods of the tasks with this name stay available."""
+    priorities: Mapping[str, int] = field(default_factory=dict)
+    queues: Mapping[str, Object] = field(default_factory=dict)
+    """Queues beside `default`, by name: fields of Volcano's Queue."""
 
     @property
     def uses_devices(self) -> bool:
         return any(machine.devices for machine in self.machines)
 
+    @property
+    def is_measured(self) -> bool:
+        return any(machine.usage for machine in self.machines)
+
+    @property
+    def has_external_pods(self) -> bool:
+        return any(isinstance(one, Group) for wave in self.waves for one in wave)
+
 
 def job(name: str, replicas: int = 1, *, least: int | None = None, cpu: str = "1", **more: Any) -> Object:
-    """A Volcano Job with one task. `least`: its minAvailable, by default all pods. The rest: fields of the pod."""
-    above = {key: more.pop(key) for key in ("networkTopology", "priorityClassName") if key in more}
+    """A Volcano Job with one task. `least`: its minAvailable, by default all pods. The rest: `task`, the name of the
+    task, and fields of the task or of its pods.
+    """
+    above = {key: more.pop(key) for key in ("networkTopology", "priorityClassName", "queue") if key in more}
     task = {key: more.pop(key) for key in ("topologyPolicy",) if key in more}
+    task_name = more.pop("task", "main")
     requests = {"cpu": cpu, "memory": "1Gi", **more.pop("requests", {})}
     container = {
         "name": "main",
@@ -115,7 +143,7 @@ def job(name: str, replicas: int = 1, *, least: int | None = None, cpu: str = "1
             "minAvailable": replicas if least is None else least,
             "queue": "default",
             **above,
-            "tasks": [{"name": "main", "replicas": replicas, **task, "template": template}],
+            "tasks": [{"name": task_name, "replicas": replicas, **task, "template": template}],
         },
     }
 
@@ -191,7 +219,7 @@ def cells(*free: str, policy: str = "single-numa-node") -> list[Machine]:
     return [Machine(f"free-{one}", free_cpus=one, topology_policy=policy) for one in free]
 
 
-_TWO_RACKS = {"rack-a": (1, (0, 1)), "rack-b": (1, (2, 3)), "hall": (2, ("rack-a", "rack-b"))}
+TWO_RACKS = {"rack-a": (1, (0, 1)), "rack-b": (1, (2, 3)), "hall": (2, ("rack-a", "rack-b"))}
 _SMALL_AND_BIG = {"small": (1, (0, 1)), "big": (1, (2, 3, 4)), "hall": (2, ("small", "big"))}
 _DRIVER = "card.test"
 _THREE = [device("d-0"), device("d-1"), device("d-2")]
@@ -311,7 +339,7 @@ SCENARIOS: dict[str, Scenario] = {
             [job("next", 2, cpu="4", networkTopology={"mode": "hard", "highestTierAllowed": 1})],
         ],
         RACKS,
-        _TWO_RACKS,
+        TWO_RACKS,
     ),
     "a hall where no rack is large enough": Scenario(
         [Machine("any")] * 4,
@@ -320,7 +348,7 @@ SCENARIOS: dict[str, Scenario] = {
             [job("hall", 3, cpu="4", networkTopology={"mode": "hard", "highestTierAllowed": 2})],
         ],
         RACKS,
-        _TWO_RACKS,
+        TWO_RACKS,
     ),
     "only the larger rack": Scenario(
         [*[Machine("small")] * 2, *[Machine("big")] * 3],
@@ -421,6 +449,27 @@ SCENARIOS: dict[str, Scenario] = {
         volumes=[Volume(csi=True)] * 3,
         volume_claims=["first", "second", "third"],
     ),
+    "a local volume for its first consumer": Scenario(
+        [Machine("with", labels={"disk": "a"}), Machine("without")],
+        [[job("one", cpu="3", **mounting("data"))], [job("two", cpu="3")], [job("three", **mounting("data"))]],
+        volumes=[Volume(on={"disk": "a"})],
+        volume_claims=["data"],
+        waits_for_consumer=True,
+    ),
+    "the second claim finds no volume": Scenario(
+        [Machine("with", labels={"disk": "a"}), Machine("without")],
+        [[job("one", **mounting("first"))], [job("two", **mounting("second"))], [job("three", cpu="4")]],
+        volumes=[Volume(on={"disk": "a"})],
+        volume_claims=["first", "second"],
+        waits_for_consumer=True,
+    ),
+    "a gang shares a volume of a node that has room for a part of it": Scenario(
+        [Machine("with", labels={"disk": "a"}), Machine("without")],
+        [[job("three", 3, cpu="1500m", **mounting("data"))], [job("two", 2, cpu="1500m", **mounting("data"))]],
+        volumes=[Volume(on={"disk": "a"})],
+        volume_claims=["data"],
+        waits_for_consumer=True,
+    ),
     "no such device": Scenario(
         [Machine("cards", devices=[device("d-0", "small")])],
         [[job("one", **claiming("one"))]],
@@ -437,5 +486,6 @@ NOTHING_FITS = {
     "no such device",
     "a claim without a volume, and one that does not exist",
     "a gang that shares a claim without devices yet",
+    "a slice that no rack holds",
 }
 """The scenarios in which no pod is placed."""

@@ -76,6 +76,7 @@ READS: dict[str, list[tuple[Input, set[str] | None]]] = {
             Input.PRIORITY_CLASSES: ("priority_class",),
             Input.JOB_TOPOLOGY: ("topology", "uses_hypernodes"),
             Input.SUB_GROUPS: ("sub_groups",),
+            Input.POD_LABELS: ("has_more_labels",),
             Input.BUDGETS: ("budgets",),
             Input.RESOURCE_QUOTAS: ("quotas",),
             Input.SHUFFLE_TIME: ("last_shuffle_at",),
@@ -365,7 +366,7 @@ NODE_FIELDS: dict[Input, dict[str, Any]] = {
     Input.NUMA_CELLS: {"numa": None},
 }
 POD_FIELDS: dict[Input, dict[str, Any]] = {
-    Input.POD_LABELS: {"labels": {}},
+    Input.POD_LABELS: {"labels": {}, "has_more_labels": False},
     Input.POD_ANNOTATIONS: {"annotations": {}},
     Input.POD_CARDS: {"annotations": {}},
     Input.POD_LIMITS: {"limits": Resources()},

@@ -73,6 +73,9 @@ def test_volcano_never_evicts_pods_without_labels() -> None:
     cluster = state([node("a", "2")], [*plain_first, job("urgent", priority=9, namespace="team")])
     assert preempt(cluster, "pdb", "volcano") == {"batch"}
     assert preempt(cluster, "pdb") == {"plain"}
+    plain, *others = cluster.jobs
+    with_others = replace(plain, pods=tuple(replace(task, has_more_labels=True) for task in plain.pods))
+    assert preempt(replace(cluster, jobs=(with_others, *others)), "pdb", "volcano") == {"plain"}
 
 
 def test_pods_without_a_budget_are_not_shuffled() -> None:

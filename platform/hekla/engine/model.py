@@ -175,6 +175,8 @@ class PodSpec:
     device_limits: tuple[Resources, ...] = ()
     scheduled_at: float = 0.0
     """When it was bound to its node; 0 if unknown."""
+    has_more_labels: bool = False
+    """Whether it has labels in its cluster that are not among `labels`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,17 @@ def labels(pod: Pod, names: frozenset[str]) -> Mapping[str, str]:
     return {name: value for name, value in found.items() if name in names}
 
 
+def name(pod: Pod) -> str:
+    """The name of the pod in its cluster, if it is known, else empty."""
+    found: str = pod.external.name if _exists(pod) else ""
+    return found
+
+
+def has_labels(pod: Pod) -> bool:
+    """Whether the pod has labels in its cluster."""
+    return _exists(pod) and bool(pod.external.labels)
+
+
 def priority(pod: Pod, job: Job) -> int:
     """The priority of the pod: its own, if it is known. That of the job can be its PodGroup's."""
     own: int | None = pod.external.priority if _exists(pod) else None

@@ -351,6 +351,11 @@ def _latest(pods: Iterable[Pod]) -> list[Pod]:
     return [pod for pod in pods if not pod.is_final or (last[pod.task, pod.index] == pod.pk and not pod.stopping)]
 
 
+def _pod_name(pod: Pod, job: Job) -> str:
+    own = external_pods.name(pod) if job.is_external else ""
+    return own or f"{job.name}-{pod.task}-{pod.index}"
+
+
 def _priority(pod: Pod, job: Job, role: _Role) -> int:
     if not job.is_external:
         return role.priority
@@ -361,7 +366,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
     uid, ending = str(pod.pk), pod.stopping and not pod.is_final
     return model.PodSpec(
         uid=uid,
-        name=f"{job.name}-{pod.task}-{pod.index}",
+        name=_pod_name(pod, job),
         role=base_role(pod.task) if job.is_external else pod.task,
         request=role.request,
         status=model.PodStatus.RELEASING if ending else _STATUS[pod.phase],
@@ -374,6 +379,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         tolerations=role.tolerations,
         constraints=_with_own_claims(role.constraints, job, pod) if role.has_own_claims else role.constraints,
         labels=role.labels,
+        has_more_labels=not job.is_external or external_pods.has_labels(pod),
         preemptable=role.preemptable,
         annotations={**role.annotations, **pod.annotations} if pod.annotations else role.annotations,
         priority_class=role.priority_class,

@@ -1,5 +1,6 @@
 """The real Volcano on the control plane of the tests: its controllers and its scheduler, without webhooks."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,12 @@ from tests.kubernetes.control_plane import ControlPlane, Part, RequestRefused
 from tests.kubernetes.go_programs import FILES
 
 _CONTROLLERS = ("job-controller", "queue-controller", "pg-controller")
+_SCHEDULER = (
+    "--schedule-period=200ms",
+    "--cache-dumper=false",
+    # Else a claim that waits for its first consumer needs a node that can attach volumes of this name.
+    "--ignored-provisioners=kubernetes.io/no-provisioner",
+)
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -40,12 +47,16 @@ class Volcano:
         """Start the scheduler again."""
         self._parts[1].start(self.plane.home)
 
-    def schedule_by(self, configuration: str) -> None:
-        """Start the scheduler again with this configuration: YAML with actions and tiers."""
+    def schedule_by(self, configuration: str, nodes: Mapping[str, str]) -> None:
+        """Start the scheduler again with this configuration: YAML with actions and tiers.
+
+        `nodes`: it knows only nodes with one of these labels.
+        """
         file = self.plane.home / "volcano-scheduler.yaml"
         file.write_text(configuration)
         self.stop_scheduler()
-        self._parts[1] = self._scheduler(f"--scheduler-conf={file}")
+        selected = (f"--node-selector={label}:{value}" for label, value in nodes.items())
+        self._parts[1] = self._scheduler(f"--scheduler-conf={file}", *selected)
         self.start_scheduler()
 
     def log(self) -> str:
@@ -65,7 +76,7 @@ class Volcano:
         return self._part("controller-manager", "--controllers=" + ",".join(_CONTROLLERS))
 
     def _scheduler(self, *more: str) -> Part:
-        return self._part("scheduler", "--schedule-period=200ms", "--cache-dumper=false", *more)
+        return self._part("scheduler", *_SCHEDULER, *more)
 
     def _part(self, name: str, *more: str) -> Part:
         kubeconfig = self.plane.home / "kubeconfig"

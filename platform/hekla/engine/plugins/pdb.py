@@ -1,8 +1,9 @@
 """Pod disruption budgets: no more pods are evicted than each budget allows now (`volcano-spec` §5.4).
 
-Volcano never evicts pods without labels, does not count the evictions of the same session, and lets `shuffle` evict
-every pod that no budget protects. Here a pod that no budget selects may be evicted like any other, evictions of this
-session count against their budgets, and no pod is evicted because it has no budget.
+Volcano never evicts pods without any labels (those of its jobs have some, as those of Hekla's jobs), does not count the
+evictions of the same session, and lets `shuffle` evict every pod that no budget protects. Here a pod that no budget
+selects may be evicted like any other, evictions of this session count against their budgets, and no pod is evicted
+because it has no budget.
 """
 
 from collections.abc import Sequence
@@ -92,7 +93,8 @@ def _judge(
     judged = []
     for victim in candidates:
         matching = _matching(budgets, victim)
-        may_go = bool((left[matching] > 0).all()) and not (follows and not victim.spec.labels)
+        is_immune = follows and not (victim.spec.labels or victim.spec.has_more_labels)
+        may_go = bool((left[matching] > 0).all()) and not is_immune
         left[matching] -= may_go
         judged.append((victim, may_go))
     return judged
