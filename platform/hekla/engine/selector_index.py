@@ -5,7 +5,7 @@ costs one comparison for each combination of these, and a new match only for the
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from hekla.engine.constraints import NO_CONSTRAINTS, PodAffinityTerm, PodConstraints, PodSelector
 from hekla.engine.job_info import JobInfo
@@ -13,18 +13,20 @@ from hekla.engine.model import PodSpec
 
 LabelSet = tuple[str, frozenset[tuple[str, str]]]
 """A namespace, and labels of pods in it."""
+Terms = Mapping[PodSelector, Sequence[PodAffinityTerm]]
+"""Terms by selector, each once."""
 _NO_LABELS: frozenset[tuple[str, str]] = frozenset()
 
 
 class SelectorIndex:
     """All pod selectors and the pods that they match. Equal pods that match the same ones share a class number.
 
-    `anti_affinity_terms`: the required anti-affinity terms of all pods; `preferred_terms`: the preferred terms.
+    `anti_affinity_terms`, `preferred_terms`: the required anti-affinity and the preferred terms of all pods.
     """
 
     def __init__(self) -> None:
-        self.anti_affinity_terms: tuple[PodAffinityTerm, ...] = ()
-        self.preferred_terms: tuple[PodAffinityTerm, ...] = ()
+        self.anti_affinity_terms: Terms = {}
+        self.preferred_terms: Terms = {}
         self._jobs: defaultdict[LabelSet, dict[int, JobInfo]] = defaultdict(dict)
         self._unsorted: dict[int, JobInfo] = {}
         """Jobs by id that are not in `_jobs` yet: labels do not matter before there is a selector."""
@@ -64,10 +66,8 @@ class SelectorIndex:
             return []
         self._is_dirty = False
         self._sort_jobs()
-        self.anti_affinity_terms = tuple(dict.fromkeys(term for one in self._users for term in one.pod_anti_affinity))
-        self.preferred_terms = tuple(
-            dict.fromkeys(term for one in self._users for _weight, term in one.preferred_pod_affinity)
-        )
+        self.anti_affinity_terms = _by_selector(term for one in self._users for term in one.pod_anti_affinity)
+        self.preferred_terms = _by_selector(term for one in self._users for _weight, term in one.preferred_pod_affinity)
         before, self._selectors = self._selectors, dict.fromkeys(s for one in self._users for s in one.selectors())
         changed = before.keys() ^ self._selectors.keys()
         concerned = [label_set for label_set in self._jobs if _matching(changed, label_set)] if changed else []
@@ -106,6 +106,13 @@ class SelectorIndex:
         if found is None:
             found = self._matches[label_set] = _matching(self._selectors, label_set)
         return found
+
+
+def _by_selector(terms: Iterable[PodAffinityTerm]) -> Terms:
+    found: defaultdict[PodSelector, list[PodAffinityTerm]] = defaultdict(list)
+    for term in dict.fromkeys(terms):
+        found[term.selector].append(term)
+    return dict(found)
 
 
 def _matching(selectors: Iterable[PodSelector], label_set: LabelSet) -> frozenset[PodSelector]:
