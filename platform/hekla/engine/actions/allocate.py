@@ -81,10 +81,12 @@ def _by_queue(session: Session, allocator: "JobAllocator") -> dict[str, Priority
 def _feasible_classes(
     session: Session, allocator: "JobAllocator", classes: Iterable[job_queues.Jobs]
 ) -> Iterator[job_queues.Jobs]:
-    """The classes whose first job may be placed; records the reasons of the others."""
-    for first, jobs in ((jobs[0], jobs) for jobs in classes):
-        if not first.is_admitted:
-            continue
+    """The classes whose first job may be placed; records the reasons of the others.
+
+    In job order: so those that are placed one after the other are scored together (`state_scores`).
+    """
+    admitted = ((jobs[0], jobs) for jobs in classes if jobs[0].is_admitted)
+    for first, jobs in sorted(admitted, key=lambda one: session.rank(one[0])):
         if session.is_valid(first) and not allocator.is_hopeless(first):
             yield jobs
         else:
