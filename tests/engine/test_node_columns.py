@@ -12,10 +12,11 @@ from hekla.engine import registry
 from hekla.engine.columns import NodeTable
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus
-from hekla.engine.node_columns import NodeColumns
+from hekla.engine.node_columns import NodeColumns, RequestColumns
 from hekla.engine.policy import parse
 from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.session import Session
+from hekla.engine.state_scores import StateScores
 
 POLICY = parse("""
 actions: "allocate"
@@ -54,10 +55,11 @@ def test_score_of_one_node_equals_its_score_among_many(
     table, pod = session.table, session.jobs["new"].pods[0]
     factories = session.functions(ExtensionPoint.COLUMN_ORDER)
     scorers = [scorer for factory in factories if (scorer := factory(pod)) is not None]
-    everywhere = NodeColumns.of(table.resources(slice(None)))
+    requests = RequestColumns.of(pod.request, pod.nonzero_surplus)
+    everywhere = NodeColumns.of(table.resources(np.arange(len(rows))), requests)
     for scorer in scorers:
         many = np.broadcast_to(scorer(everywhere), len(rows)).tolist()
-        assert many == [scorer(NodeColumns.of_row(table, row)) for row in range(len(rows))]
+        assert many == [scorer(NodeColumns.of_row(table, row, requests)) for row in range(len(rows))]
     assert session.node_fit(pod).best_node() == opened(cluster(rows, request)).node_fit(pod).best_node()
 
 
@@ -82,8 +84,7 @@ def test_few_and_many_rows_have_the_same_steps(count: int) -> None:
     nodes = [node(f"n{at:02}", cpu=f"{at % 7 + 1}", memory=f"{at + 1}Gi") for at in range(30)]
     session = opened(state(nodes, [job("j", 2, cpu="3")]))
     scores = session.node_fit(session.jobs["j"].pods[0])._state_scores
-    everywhere = np.ones(len(session.table), dtype=bool)
-    expected = list(zip(*(column.tolist() for column in scores.of_candidates(everywhere)), strict=True))
+    expected = list(zip(*(column.tolist() for column in scores.of_candidates()), strict=True))
     assert scores.of_rows(list(range(count))) == expected[:count]
 
 
@@ -92,9 +93,11 @@ def test_candidates_have_their_steps_and_others_no_room(every: int) -> None:
     """Nodes of three states: fewer candidates than states are examined alone, more by state."""
     nodes = [node(f"n{at:02}", cpu=f"{at % 3 + 2}") for at in range(12)]
     session = opened(state(nodes, [job("j", 2, cpu="2")]))
-    scores, rows = session.node_fit(session.jobs["j"].pods[0])._state_scores, list(range(0, 12, every))
-    candidates = np.isin(np.arange(12), rows)
-    later, now, found = (column.tolist() for column in scores.of_candidates(candidates))
+    pod, rows = session.jobs["j"].pods[0], list(range(0, 12, every))
+    scorers = [scorer for factory in session.functions(ExtensionPoint.COLUMN_ORDER) if (scorer := factory(pod))]
+    candidates, request = np.isin(np.arange(12), rows), (pod.request, pod.nonzero_surplus)
+    scores = StateScores(session.table, request, candidates, [], scorers)
+    later, now, found = (column.tolist() for column in scores.of_candidates())
     assert [(later[row], now[row], found[row]) for row in rows] == scores.of_rows(rows)
     if len(rows) < len(session.table.states):
         assert sum(now) == sum(later) == len(rows)

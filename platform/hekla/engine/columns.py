@@ -3,11 +3,12 @@
 `future_idle = idle + releasing - pipelined`, as in Volcano's NodeInfo. A placement changes one row.
 """
 
+from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from operator import lt
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,10 @@ import numpy.typing as npt
 from hekla.domain.resources import Resources
 from hekla.engine.constraints import NONZERO_DEFAULTS
 from hekla.engine.model import NodeSpec, PodStatus
-from hekla.engine.node_states import NodeStates
+from hekla.engine.node_states import NodeStates, RowList
+
+if TYPE_CHECKING:
+    from hekla.engine.state_scores import StateScores
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -111,9 +115,13 @@ class NodeResources:
 
 
 def fits(request: Vector, room: Vector) -> Mask:
-    """Per row of `room`: whether the request fits, within the tolerance, in every dimension."""
+    """Per row of `room`: whether the request fits, within the tolerance, in every dimension.
+
+    `request`: one for all rows, or one row for each.
+    """
     if room.ndim == 1 or len(room) < _MANY:
-        answer: Mask = np.logical_and.reduce(request < room + EPSILON, axis=-1)  # `all` does the same, but slower
+        requests = request.reshape(-1, room.shape[1]) if room.ndim > 1 else request
+        answer: Mask = np.logical_and.reduce((room + EPSILON).T > requests.T)  # `all` does the same, but slower
         return answer
     answer = np.ones(len(room), dtype=bool)
     for requested, there in zip(request.T, room.T, strict=True):
@@ -174,6 +182,8 @@ class NodeTable:
         self.change_log: list[tuple[int, Vector | None]] = []
         """Every change in order: the row and, if it was an allocation, the request."""
         self._states: NodeStates | None = None
+        self.unexamined: defaultdict[Hashable, deque[StateScores]] = defaultdict(deque)
+        """By scorers: classes of pods for which no candidate was scored yet, in their order (`state_scores`)."""
 
     def for_session(self) -> "NodeTable":
         """A copy for one session."""
@@ -234,9 +244,14 @@ class NodeTable:
         self.idle += more
         self._states = None
 
-    def resources(self, rows: Rows) -> NodeResources:
+    def resources(self, rows: RowList) -> NodeResources:
         """The resources of these rows."""
-        return NodeResources(self.allocatable[rows], self.used[rows], self.expected[rows], self.nonzero_surplus[rows])
+        return NodeResources(  # `take` is much faster than an index
+            self.allocatable.take(rows, axis=0),
+            self.used.take(rows, axis=0),
+            self.expected.take(rows, axis=0),
+            self.nonzero_surplus.take(rows, axis=0),
+        )
 
     def future_idle(self, rows: Rows | int = slice(None)) -> Vector:
         """Idle resources once all releasing pods are gone, minus pipelined ones."""

@@ -87,12 +87,18 @@ def _checked(point: ExtensionPoint, function: Function) -> Function:
 
 
 def _with_guarded_result(option: PluginOption, point: ExtensionPoint, function: Function) -> Function:
-    """A factory whose result is guarded too if it is a function; an iterator becomes a list."""
+    """A factory whose result is guarded too if it is a function; an iterator becomes a list.
+
+    The same function gets the same guard, so that it can be recognized (`state_scores`).
+    """
+    guards: dict[int, Function] = {}
 
     def call(*arguments: Any) -> Any:  # noqa: ANN401
         result = function(*arguments)
         if callable(result):
-            return guarded(option, point, result, is_scorer=point in _SCORES)
+            if id(result) not in guards:
+                guards[id(result)] = guarded(option, point, result, is_scorer=point in _SCORES)
+            return guards[id(result)]
         return list(result) if isinstance(result, Iterator) else result
 
     return call

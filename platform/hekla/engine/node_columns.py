@@ -6,7 +6,7 @@ times faster than numpy computes arrays of length one; both follow IEEE 754, so 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -17,30 +17,77 @@ Column: TypeAlias = float | Vector
 """The amount of one node, or those of many."""
 
 
+@dataclass(frozen=True, slots=True)
+class RequestColumns:
+    """What pods request by resource: numbers for one class of pods, or columns with the class of each node.
+
+    `counted`: cpu and memory with the non-zero surplus, as some scorers count. `request`: the amounts, in rows.
+    """
+
+    amounts: list[Column]
+    counted: list[Column]
+    request: Vector
+
+    @classmethod
+    def of(cls, request: Vector, nonzero_surplus: Vector) -> "RequestColumns":
+        """The columns of one class, given its request as a vector, or of several, one row each."""
+        counted = request[..., : nonzero_surplus.shape[-1]] + nonzero_surplus
+        if request.ndim == 1:
+            return cls(request.tolist(), counted.tolist(), request)
+        return cls([*request.T], [*counted.T], request)
+
+
 @dataclass(slots=True)
 class NodeColumns:
-    """As `NodeResources`: by resource, one number or one column."""
+    """As `NodeResources`: by resource, one number or one column; and the requests that are placed there."""
 
+    requests: RequestColumns
     allocatable: list[Column]
     used: list[Column]
     expected: list[Column]
     nonzero_surplus: list[Column]
+    _everywhere: dict[int, bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, resources: NodeResources) -> "NodeColumns":
+    def of(cls, resources: NodeResources, requests: RequestColumns) -> "NodeColumns":
         """Columns of many nodes."""
-        amounts = resources.allocatable, resources.used, resources.expected, resources.nonzero_surplus
-        return cls(*([*one.T] for one in amounts))
+        return cls(
+            requests,
+            [*resources.allocatable.T],
+            [*resources.used.T],
+            [*resources.expected.T],
+            [*resources.nonzero_surplus.T],
+        )
 
     @classmethod
-    def of_row(cls, table: NodeTable, row: int) -> "NodeColumns":
+    def of_row(cls, table: NodeTable, row: int, requests: RequestColumns) -> "NodeColumns":
         """The numbers of one node."""
         return cls(
+            requests,
             table.allocatable[row].tolist(),
             table.used[row].tolist(),
             table.expected[row].tolist(),
             table.nonzero_surplus[row].tolist(),
         )
+
+    def has_everywhere(self, at: int) -> bool:
+        """Whether each of the nodes has some of a resource: the usual case, in which parts cost much less."""
+        whole = self.allocatable[at]
+        if isinstance(whole, float):
+            return whole > 0
+        found = self._everywhere.get(at)
+        if found is None:
+            found = self._everywhere[at] = np.count_nonzero(whole) == len(whole)
+        return found
+
+    def part(self, at: int, amount: Column, *, otherwise: float) -> Column:
+        """An amount as a part of what is allocatable of a resource; `otherwise` on nodes that have none."""
+        whole = self.allocatable[at]
+        if isinstance(whole, float):
+            return amount / whole if whole > 0 else otherwise
+        if self.has_everywhere(at):
+            return amount / whole
+        return fractions(np.asarray(amount), whole, otherwise=otherwise)
 
 
 ColumnScorer = Callable[[NodeColumns], Column]
@@ -68,13 +115,6 @@ def larger(amount: Column, other: Column) -> Column:
     if isinstance(amount, float) and isinstance(other, float):
         return amount if amount > other else other
     return np.maximum(amount, other)
-
-
-def fraction(amount: Column, whole: Column, *, otherwise: float) -> Column:
-    """`amount / whole`; `otherwise` where `whole` is 0."""
-    if isinstance(amount, float) and isinstance(whole, float):
-        return amount / whole if whole > 0 else otherwise
-    return fractions(np.asarray(amount), np.asarray(whole), otherwise=otherwise)
 
 
 def choose(is_so: bool | Mask, amount: Column, otherwise: Column) -> Column:

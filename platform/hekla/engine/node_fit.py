@@ -82,14 +82,17 @@ class NodeFit:
             for_class(ExtensionPoint.WIDE_PREDICATE, table),
         )
         scorers = for_class(ExtensionPoint.USE_ORDER), for_class(ExtensionPoint.COLUMN_ORDER)
-        self._state_scores = StateScores(table, pod.request, *scorers)
         self._scorers, self._relative_scorers = (
             functions(ExtensionPoint.NODE_ORDER),
             for_class(ExtensionPoint.WIDE_NODE_ORDER, table),
         )
         self._statically_feasible = ~_refused_rows(self._static_refusals, len(table))
-        self._feasible = self._statically_feasible.copy()
-        self._feasible_alone = self._statically_feasible.copy()
+        request = pod.request, pod.nonzero_surplus
+        self._state_scores = StateScores(table, request, self._may_be_chosen(), *scorers)
+        self._feasible = self._feasible_alone = (
+            self._statically_feasible.copy() if self._node_predicates else self._statically_feasible
+        )
+        """`_feasible_alone`: without predicates that depend on pods of other nodes."""
         self._later = self._now = self._fits_future = _NO_ROWS
         """Rows with room in future idle, in idle, and feasible ones with room in future idle."""
         self._scores = self._idle_scores = _NO_SCORES
@@ -100,11 +103,7 @@ class NodeFit:
         self._log_position = _NEVER
         """The changes that were taken into account. The rows are scored on first use: many classes are not placed."""
         is_predictable = not (self._node_predicates or self._cluster_predicates or self._scorers)
-        self._lookahead = (
-            ScoreLookahead(table, (pod.request, pod.nonzero_surplus), self._state_scores.score)
-            if is_predictable
-            else None
-        )
+        self._lookahead = ScoreLookahead(table, request, self._state_scores.score) if is_predictable else None
 
     @property
     def feasible(self) -> Mask:
@@ -274,7 +273,7 @@ class NodeFit:
             idle_scores[row] = score if now and is_feasible else _NOWHERE
 
     def _score_all(self) -> None:
-        self._later, self._now, self._scores = self._state_scores.of_candidates(self._may_be_chosen())
+        self._later, self._now, self._scores = self._state_scores.of_candidates()
         self._fits_future, self._idle_scores = np.empty_like(self._later), np.empty_like(self._scores)
         self._finish(ALL_ROWS)
 
@@ -303,8 +302,6 @@ class NodeFit:
             self._feasible = self._feasible_alone & ~_refused_rows(
                 (r for function in self._cluster_predicates for r in function()), len(self._table)
             )
-        else:
-            self._feasible[rows] = self._feasible_alone[rows]
         self._fits_future[rows] = self._feasible[rows] & self._later[rows]
         has_room = self._fits_future[rows] & self._now[rows]
         self._idle_scores[rows] = np.where(has_room, self._scores[rows], -np.inf)

@@ -14,18 +14,20 @@ from hekla.engine.model import PodGroupSpec, PodSpec
 
 LabelSet = tuple[str, frozenset[tuple[str, str]]]
 """A namespace, and labels of pods in it."""
+Terms = Mapping[PodSelector, Sequence[PodAffinityTerm]]
+"""Terms by selector, each once."""
 _NO_LABELS: frozenset[tuple[str, str]] = frozenset()
 
 
 class SelectorIndex:
     """All pod selectors and the pods that they match. Equal pods that match the same ones share a class number.
 
-    `anti_affinity_terms`: the required anti-affinity terms of all pods; `preferred_terms`: the preferred terms.
+    `anti_affinity_terms`, `preferred_terms`: the required anti-affinity and the preferred terms of all pods.
     """
 
     def __init__(self) -> None:
-        self.anti_affinity_terms: tuple[PodAffinityTerm, ...] = ()
-        self.preferred_terms: tuple[PodAffinityTerm, ...] = ()
+        self.anti_affinity_terms: Terms = {}
+        self.preferred_terms: Terms = {}
         self._groups: defaultdict[LabelSet, dict[Hashable, PodGroupSpec]] = defaultdict(dict)
         self._is_sorted = False
         """Whether the jobs are in `_groups`: labels do not matter before there is a selector."""
@@ -70,10 +72,8 @@ class SelectorIndex:
         if not self._is_sorted:
             self._is_sorted = True
             self._sort(groups.items())
-        self.anti_affinity_terms = tuple(dict.fromkeys(term for one in self._users for term in one.pod_anti_affinity))
-        self.preferred_terms = tuple(
-            dict.fromkeys(term for one in self._users for _weight, term in one.preferred_pod_affinity)
-        )
+        self.anti_affinity_terms = _by_selector(term for one in self._users for term in one.pod_anti_affinity)
+        self.preferred_terms = _by_selector(term for one in self._users for _weight, term in one.preferred_pod_affinity)
         before, self._selectors = self._selectors, dict.fromkeys(s for one in self._users for s in one.selectors())
         changed = before.keys() ^ self._selectors.keys()
         concerned = [label_set for label_set in self._groups if _matching(changed, label_set)] if changed else []
@@ -116,6 +116,13 @@ class SelectorIndex:
         if found is None:
             found = self._matches[label_set] = _matching(self._selectors, label_set)
         return found
+
+
+def _by_selector(terms: Iterable[PodAffinityTerm]) -> Terms:
+    found: defaultdict[PodSelector, list[PodAffinityTerm]] = defaultdict(list)
+    for term in dict.fromkeys(terms):
+        found[term.selector].append(term)
+    return dict(found)
 
 
 def _matching(selectors: Iterable[PodSelector], label_set: LabelSet) -> frozenset[PodSelector]:

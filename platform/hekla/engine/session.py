@@ -96,6 +96,7 @@ class Session:
         self.on_close.clear()
         for found in (self._functions, self._builtin, self._flattened, self._named_functions, self._node_fits):
             found.clear()
+        self.table.unexamined.clear()
 
     # Registered functions.
 

@@ -1,43 +1,60 @@
-"""Room and scores by resources, of one class of pods: examined once for each state of a node (`node_states`)."""
+"""Room and scores by resources, of one class of pods: examined once for each state of a node (`node_states`).
+
+A class that only some nodes suit is examined together with the next classes that have the same scorers: for numpy, a
+thousand numbers are little more work than a few. Nodes that change before such a class is used are examined again.
+"""
 
 from collections.abc import Callable, Sequence
-from itertools import count
+from itertools import accumulate, count
 from operator import lt
 
 import numpy as np
 
 from hekla.engine.columns import EPSILON, Mask, NodeResources, NodeTable, Vector, fits
-from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns
+from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns, RequestColumns
 from hekla.engine.node_states import RowList, Step
 
 ResourceScorer = Callable[[NodeResources], Vector]
+_Examined = tuple[Mask, Mask, Vector]
+"""The steps of some rows, by column."""
 _numbers = count()
 _FEW = 10
 """Up to this number, it is faster to compute row by row."""
+_TOGETHER = 1000
+"""Classes are examined together up to this number of rows."""
 
 
 class StateScores:
-    """What pods with this request find on nodes, as far as it depends on the resources of the node only."""
+    """What pods with this request find on nodes, as far as it depends on the resources of the node only.
+
+    `candidates`: the rows that need scores.
+    """
 
     def __init__(
         self,
         table: NodeTable,
-        request: Vector,
+        request: tuple[Vector, Vector],
+        candidates: Mask,
         resource_scorers: Sequence[ResourceScorer],
         column_scorers: Sequence[ColumnScorer],
     ) -> None:
-        self._table, self._request = table, request
-        self._amounts: list[float] = request.tolist()
+        self._table, (self._request, self._surplus) = table, request
+        self._amounts: list[float] = self._request.tolist()
+        self._requests = RequestColumns.of(*request)
         self._resource_scorers, self._column_scorers = resource_scorers, column_scorers
         self._number = next(_numbers)
+        self._candidates, self._is_examined = candidates, False
+        self._ahead: tuple[int, _Examined] | None = None
+        """The candidates' steps until they are used, and after how many changes of the table they were examined."""
+        table.unexamined[*resource_scorers, *column_scorers].append(self)
 
-    def score(self, resources: NodeResources) -> Vector:
-        """The scores of nodes with these resources."""
+    def score(self, resources: NodeResources, requests: RequestColumns | None = None) -> Vector:
+        """The scores of nodes with these resources. `requests`: of the class for each node, if not of this one."""
         total: Vector = np.zeros(len(resources.used))
         for scorer in self._resource_scorers:
             total += scorer(resources)
         if self._column_scorers:
-            columns = NodeColumns.of(resources)
+            columns = NodeColumns.of(resources, requests or self._requests)
             for by_column in self._column_scorers:
                 total += by_column(columns)
         return total
@@ -51,26 +68,59 @@ class StateScores:
             states.learn(self._number, dict(zip(missing, self._examine([*missing.values()]), strict=True)))
         return [known[state] for state in numbers]
 
-    def of_candidates(self, candidates: Mask) -> tuple[Mask, Mask, Vector]:
-        """The steps of these rows, as three columns over all rows; the other rows get no room and no score."""
+    def of_candidates(self) -> _Examined:
+        """The steps of the candidates, as three columns over all rows; the other rows get no room and no score."""
+        table, candidates = self._table, self._candidates
         (rows,) = candidates.nonzero()
-        if len(rows) >= len(self._table.states):
-            examples, position = self._table.states.distinct()
-            later, now, scores = self._examine_rows(examples)
-            return later[position], now[position], scores[position]
-        columns = (
-            np.zeros(len(candidates), dtype=bool),
-            np.zeros(len(candidates), dtype=bool),
-            np.zeros(len(candidates)),
-        )
-        for column, found in zip(columns, self._examine_rows(rows), strict=True):
+        self._is_examined = True
+        if len(rows) >= len(table.states):
+            examples, state = table.states.distinct()
+            later, now, scores = self._examine_rows(examples, self._requests)
+            return later[state], now[state], scores[state]
+        position, examined = self._ahead or self._examine_together(rows)
+        self._ahead = None
+        columns = np.zeros_like(candidates), np.zeros_like(candidates), np.zeros(len(candidates))
+        for column, found in zip(columns, examined, strict=True):
             column[rows] = found
+        changed = [row for row in {row for row, _ in table.change_log[position:]} if candidates[row]]
+        for row, step in zip(changed, self._examine(changed) if changed else (), strict=True):
+            for column, one in zip(columns, step, strict=True):
+                column[row] = one
         return columns
+
+    def _examine_together(self, rows: RowList) -> tuple[int, _Examined]:
+        """Examine these rows, and for later the candidates of the next classes."""
+        classes, parts = self._with_next_classes(rows)
+        sizes = [*map(len, parts)]
+        requests = RequestColumns.of(
+            np.repeat([one._request for one in classes], sizes, axis=0),
+            np.repeat([one._surplus for one in classes], sizes, axis=0),
+        )
+        later, now, scores = self._examine_rows(np.concatenate(parts), requests)
+        position = len(self._table.change_log)
+        for one, size, end in zip(classes, sizes, accumulate(sizes), strict=True):
+            part = slice(end - size, end)
+            one._ahead = position, (later[part], now[part], scores[part])
+        return position, (later[: len(rows)], now[: len(rows)], scores[: len(rows)])
+
+    def _with_next_classes(self, rows: RowList) -> tuple[list["StateScores"], list[RowList]]:
+        """This class and others that were not examined yet, each with its candidates; these are the own ones."""
+        waiting = self._table.unexamined[*self._resource_scorers, *self._column_scorers]
+        classes, parts, total = [self], [rows], len(rows)
+        while waiting and total < _TOGETHER:
+            one = waiting.popleft()
+            if not one._is_examined:
+                one._is_examined = True
+                classes.append(one)
+                parts.append(one._candidates.nonzero()[0])
+                total += len(parts[-1])
+        return classes, parts
 
     def have_room(self) -> Mask:
         """The rows where the pods fit future idle."""
-        rows, position = self._table.states.distinct()
-        return fits(self._request, self._table.future_idle(rows))[position]
+        table, (rows, position) = self._table, self._table.states.distinct()
+        room = table.future_idle(rows) if table.has_reserved else table.idle.take(rows, axis=0)
+        return fits(self._request, room)[position]
 
     def has_room_on(self, row: int) -> bool:
         """Whether the pods fit future idle of the row."""
@@ -81,16 +131,20 @@ class StateScores:
     def _examine(self, rows: list[int]) -> list[Step]:
         if len(rows) <= _FEW and not self._resource_scorers:
             return [self._examine_row(row) for row in rows]
-        return list(zip(*(column.tolist() for column in self._examine_rows(np.array(rows))), strict=True))
+        return list(
+            zip(*(column.tolist() for column in self._examine_rows(np.array(rows), self._requests)), strict=True)
+        )
 
-    def _examine_rows(self, rows: RowList) -> tuple[Mask, Mask, Vector]:
-        table, request = self._table, self._request
-        later = fits(request, table.future_idle(rows))
-        now = later & fits(request, table.idle[rows]) if table.has_reserved else later
-        return later, now, self.score(table.resources(rows))
+    def _examine_rows(self, rows: RowList, requests: RequestColumns) -> _Examined:
+        table = self._table
+        later = now = fits(requests.request, table.idle.take(rows, axis=0))
+        if table.has_reserved:
+            later = fits(requests.request, table.future_idle(rows))
+            now = now & later
+        return later, now, self.score(table.resources(rows), requests)
 
     def _examine_row(self, row: int) -> Step:
-        table, nodes = self._table, NodeColumns.of_row(self._table, row)
+        table, nodes = self._table, NodeColumns.of_row(self._table, row, self._requests)
         later = self.has_room_on(row)
         now = later and (not table.has_reserved or _fit(self._amounts, table.idle[row].tolist()))
         total: Column = 0.0

@@ -5,7 +5,7 @@ count. A count is updated from its first use on.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -28,24 +28,36 @@ class TopologyCounts:
         self._others: list[tuple[Counts, Weigh]] = []
         self._by_trait: dict[Hashable, list[tuple[Counts, Weigh]]] = defaultdict(list)
         """Counters that only pods with this trait change; `_others`: the other ones."""
-        self.anti_affinity_terms, self.preferred_terms = (
-            selector_index.anti_affinity_terms,
-            selector_index.preferred_terms,
-        )
+        self._anti_affinity_terms = selector_index.anti_affinity_terms
+        self._preferred_terms = selector_index.preferred_terms
+
+    @property
+    def has_preferences(self) -> bool:
+        """Whether any pod has a preferred term."""
+        return bool(self._preferred_terms)
 
     def count(self, kind: Hashable, weigh: Weigh, trait: PodSelector | PodAffinityTerm | None = None) -> Counts:
         """Per row the sum of `weigh` over its pods. The array is shared and follows every change.
 
         `trait`: only pods with it have a weight: this selector matches them, or they avoid or prefer by this term.
         """
-        if kind not in self._counters:
+        counter = self._counters.get(kind)
+        if counter is None:
             counts = np.zeros(len(self._node_pods), dtype=np.int64)
             for row, pods in enumerate(self._node_pods):
                 if pods:
                     counts[row] = sum(weigh(pod) for pod in pods.values() if is_counted(pod))
             counter = self._counters[kind] = counts, weigh
             (self._others if trait is None else self._by_trait[trait]).append(counter)
-        return self._counters[kind][0]
+        return counter[0]
+
+    def avoiding(self, pod: PodInfo) -> Iterator[PodAffinityTerm]:
+        """The anti-affinity terms of all pods that match this one, in any order."""
+        return chain.from_iterable(self._anti_affinity_terms.get(one, ()) for one in pod.matching_selectors)
+
+    def preferring(self, pod: PodInfo) -> Iterator[PodAffinityTerm]:
+        """The preferred terms of all pods that match this one, in any order."""
+        return chain.from_iterable(self._preferred_terms.get(one, ()) for one in pod.matching_selectors)
 
     def matching(self, selector: PodSelector) -> Counts:
         """Per row the pods that the selector matches."""

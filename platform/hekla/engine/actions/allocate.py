@@ -81,10 +81,13 @@ def _by_queue(session: Session, allocator: "JobAllocator") -> dict[str, Priority
 def _feasible_classes(
     session: Session, allocator: "JobAllocator", classes: Iterable[job_queues.Uids]
 ) -> Iterator[job_queues.Uids]:
-    """The classes whose first job may be placed; records the reasons of the others."""
-    for first, uids in ((session.jobs[uids[0]], uids) for uids in classes):
-        if not first.is_admitted:
-            continue
+    """The classes whose first job may be placed; records the reasons of the others.
+
+    In job order: so those that are placed one after the other are scored together (`state_scores`).
+    """
+    firsts = ((session.jobs[uids[0]], uids) for uids in classes)
+    admitted = ((first, uids) for first, uids in firsts if first.is_admitted)
+    for first, uids in sorted(admitted, key=lambda one: session.rank(one[0])):
         if session.is_valid(first) and not allocator.is_hopeless(first):
             yield uids
         else:

@@ -1,12 +1,14 @@
 """Fill nodes before using new ones: the weighted used part of the requested resources (`volcano-spec` §5.6)."""
 
+from functools import cache
+
 import numpy as np
 
-from hekla.engine.columns import Vector
+from hekla.engine.columns import Mask, Vector
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.inputs import Need
 from hekla.engine.job_info import PodInfo
-from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns, choose, fraction
+from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns, choose
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -20,16 +22,22 @@ def open_session(session: Session, option: PluginOption) -> None:
     if not weight:
         return
 
+    factors = weights.tolist()
+
     def scorer(pod: PodInfo) -> ColumnScorer | None:
-        factors, requests = weights.tolist(), pod.request.tolist()
-        wanted = [at for at, factor in enumerate(factors) if requests[at] > 0 and factor > 0]
+        requests = pod.request.tolist()
+        return score_by(tuple(at for at, factor in enumerate(factors) if requests[at] > 0 and factor > 0))
+
+    @cache
+    def score_by(wanted: tuple[int, ...]) -> ColumnScorer | None:
         divisor = sum(factors[at] for at in wanted)
 
         def score(nodes: NodeColumns) -> Column:
-            total, overflows = 0.0, False
+            total: Column = 0.0
+            overflows: bool | Mask = False
             for at in wanted:
-                after, whole = nodes.used[at] + requests[at], nodes.allocatable[at]
-                total = total + fraction(after, whole, otherwise=0.0) * factors[at]
+                after, whole = nodes.used[at] + nodes.requests.amounts[at], nodes.allocatable[at]
+                total = total + nodes.part(at, after, otherwise=0.0) * factors[at]
                 overflows = overflows | (after > whole)
             return choose(overflows, 0.0, total / divisor * 100 * weight)
 

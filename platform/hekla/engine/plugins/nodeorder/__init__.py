@@ -5,6 +5,7 @@ the candidate nodes with each other and scale the best to 100.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import TypeVar
 
 from hekla.domain.scheduling_inputs import Input
@@ -21,6 +22,7 @@ from hekla.engine.session import Session
 _About = TypeVar("_About", NodeColumns, Rows)
 _Factory = Callable[[Session, PodInfo], Callable[[_About], Column] | None]
 _Weighted = list[tuple[int, _Factory[_About]]]
+_Scorers = tuple[tuple[int, Callable[[_About], Column]], ...]
 _BY_AFFINITY = ("nodeaffinity", "podaffinity", "podtopologyspread")
 
 NEEDS = (
@@ -84,14 +86,18 @@ def open_session(session: Session, option: PluginOption) -> None:
         "tainttoleration": (3, node_scorers.taints),
         "podtopologyspread": (2, pod_scorers.topology_spread),
     })  # fmt: skip
-    session.register(ExtensionPoint.COLUMN_ORDER, option, lambda pod: _sum(session, pod, alone))
-    session.register(ExtensionPoint.WIDE_NODE_ORDER, option, lambda pod, _table: _sum(session, pod, compared))
+    same_sum = cache(_sum)  # classes with the same function are scored together
+    session.register(ExtensionPoint.COLUMN_ORDER, option, lambda pod: same_sum(_scorers(session, pod, alone)))
+    session.register(ExtensionPoint.WIDE_NODE_ORDER, option, lambda pod, _table: _sum(_scorers(session, pod, compared)))
 
 
 def _uses_affinity(option: PluginOption) -> bool:
     return any(option.whole(f"{name}.weight", 2) for name in _BY_AFFINITY)
 
 
-def _sum(session: Session, pod: PodInfo, weighted: _Weighted[_About]) -> Callable[[_About], Column] | None:
-    scorers = [(weight, scorer) for weight, factory in weighted if (scorer := factory(session, pod)) is not None]
+def _scorers(session: Session, pod: PodInfo, weighted: _Weighted[_About]) -> _Scorers[_About]:
+    return tuple([(weight, scorer) for weight, factory in weighted if (scorer := factory(session, pod)) is not None])
+
+
+def _sum(scorers: _Scorers[_About]) -> Callable[[_About], Column] | None:
     return (lambda about: sum(weight * scorer(about) for weight, scorer in scorers)) if scorers else None

@@ -6,7 +6,7 @@ import numpy as np
 
 from hekla.engine.columns import Mask, Rows, Vector
 from hekla.engine.job_info import PodInfo
-from hekla.engine.node_columns import ColumnScorer
+from hekla.engine.node_columns import ColumnScorer, NodeColumns
 from hekla.engine.node_index import is_tolerated
 from hekla.engine.session import Session
 
@@ -22,9 +22,10 @@ def normalized(raw: Vector) -> Vector:
 
 def spread_normalized(raw: Vector) -> Vector:
     """Scores scaled so that the smallest becomes 0 and the largest 100; all 0 if all are equal."""
-    if not len(raw) or raw.max() == raw.min():
+    least, most = (raw.min(), raw.max()) if len(raw) else (0.0, 0.0)
+    if least == most:
         return np.zeros(len(raw))
-    scaled: Vector = np.floor(MAX_NODE_SCORE * ((raw - raw.min()) / (raw.max() - raw.min())))
+    scaled: Vector = np.floor(MAX_NODE_SCORE * ((raw - least) / (most - least)))
     return scaled
 
 
@@ -44,7 +45,11 @@ _EFFECT = "PreferNoSchedule"
 
 def equal_taints(session: Session, pod: PodInfo) -> ColumnScorer | None:
     """TaintToleration if no taint matters: 100 for every node, with nothing to compare."""
-    return None if _untolerated(session, pod) else lambda _nodes: float(MAX_NODE_SCORE)
+    return None if _untolerated(session, pod) else _full_score
+
+
+def _full_score(_nodes: NodeColumns) -> float:
+    return float(MAX_NODE_SCORE)
 
 
 def taints(session: Session, pod: PodInfo) -> Callable[[Rows], Vector] | None:

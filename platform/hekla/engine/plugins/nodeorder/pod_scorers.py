@@ -25,7 +25,7 @@ class PodAffinityScorer:
     def __init__(self, session: Session) -> None:
         self._counted: Mask | None = None
         """The nodes whose pods count; None: all."""
-        if session.policy.follows_volcano and session.topology_counts.preferred_terms:
+        if session.policy.follows_volcano and session.topology_counts.has_preferences:
             self._counted = session.topology_counts.count("has affinity", _has_affinity) > 0
 
     def score(self, session: Session, pod: PodInfo) -> Callable[[Rows], Vector] | None:
@@ -35,8 +35,9 @@ class PodAffinityScorer:
         parts = [
             (weight, nodes.domain(term.topology_key), topology_counts.matching(term.selector)) for weight, term in own
         ]
-        seeing = [term for term in topology_counts.preferred_terms if term.selector in pod.matching_selectors]
-        parts += [(1, nodes.domain(term.topology_key), _weights_of(session, term)) for term in seeing]
+        parts += [
+            (1, nodes.domain(term.topology_key), _weights_of(session, term)) for term in topology_counts.preferring(pod)
+        ]
         if not parts:
             return None
         counted = None if own else self._counted

@@ -4,6 +4,8 @@ least requested: the mean free part after the placement; most requested: the mea
 containers without requests. balanced: how much the placement makes the used parts more or less equal, around 75.
 """
 
+from functools import cache
+
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_columns import (
     Column,
@@ -11,14 +13,12 @@ from hekla.engine.node_columns import (
     NodeColumns,
     choose,
     floor,
-    fraction,
     larger,
     smaller,
     square_root,
 )
 from hekla.engine.session import Session
 
-_CPU_AND_MEMORY = slice(0, 2)
 _PAIR = (0, 1)
 _GPU = "nvidia.com/gpu"
 _MIDDLE = 75
@@ -34,70 +34,65 @@ def count_surplus(session: Session) -> None:
     session.on_change.append(update)
 
 
-def least(_session: Session, pod: PodInfo) -> ColumnScorer:
+def least(_session: Session, _pod: PodInfo) -> ColumnScorer:
     """More free resources score higher."""
-    counted = _counted(pod)
-
-    def score(nodes: NodeColumns) -> Column:
-        return _mean_part(nodes, [larger(nodes.allocatable[at] - _after(nodes, at, counted), 0.0) for at in _PAIR])
-
-    return score
+    return _free_part
 
 
-def most(_session: Session, pod: PodInfo) -> ColumnScorer:
+def _free_part(nodes: NodeColumns) -> Column:
+    return _mean_part(nodes, [larger(nodes.allocatable[at] - _after(nodes, at), 0.0) for at in _PAIR])
+
+
+def most(_session: Session, _pod: PodInfo) -> ColumnScorer:
     """More used resources score higher."""
-    counted = _counted(pod)
-
-    def score(nodes: NodeColumns) -> Column:
-        return _mean_part(nodes, [smaller(_after(nodes, at, counted), nodes.allocatable[at]) for at in _PAIR])
-
-    return score
+    return _used_part
 
 
-def _counted(pod: PodInfo) -> list[float]:
-    """What the pod counts for: cpu and memory."""
-    amounts: list[float] = (pod.request[_CPU_AND_MEMORY] + pod.nonzero_surplus).tolist()
-    return amounts
+def _used_part(nodes: NodeColumns) -> Column:
+    return _mean_part(nodes, [smaller(_after(nodes, at), nodes.allocatable[at]) for at in _PAIR])
 
 
-def _after(nodes: NodeColumns, at: int, counted: list[float]) -> Column:
+def _after(nodes: NodeColumns, at: int) -> Column:
     """What counts for a resource after the placement."""
-    return nodes.expected[at] + nodes.nonzero_surplus[at] + counted[at]
+    return nodes.expected[at] + nodes.nonzero_surplus[at] + nodes.requests.counted[at]
 
 
 def _mean_part(nodes: NodeColumns, amounts: list[Column]) -> Column:
     """The mean of the parts in whole per cent, rounded down; resources that a node lacks are left out."""
     cpu, memory = (nodes.allocatable[at] for at in _PAIR)
-    hundredths = [floor(fraction(amounts[at] * 100, nodes.allocatable[at], otherwise=0.0)) for at in _PAIR]
-    kinds = larger((cpu != 0) + 0.0 + (memory != 0), 1.0)
+    hundredths = [floor(nodes.part(at, amounts[at] * 100, otherwise=0.0)) for at in _PAIR]
+    has_both = nodes.has_everywhere(0) and nodes.has_everywhere(1)
+    kinds = 2.0 if has_both else larger((cpu != 0) + 0.0 + (memory != 0), 1.0)
     return floor((hundredths[0] + hundredths[1]) / kinds)
 
 
 def balanced(session: Session, pod: PodInfo) -> ColumnScorer | None:
     """More equal used parts score higher: of cpu, memory, and GPUs if the pod requests some."""
     names, request = session.dimensions.names, pod.request.tolist()
-    weighed = [*_PAIR, *(at for at, name in enumerate(names) if name == _GPU and request[at] > 0)]
     if not any(request[at] for at in _PAIR):
         return None
+    return _balance_change((*_PAIR, *(at for at, name in enumerate(names) if name == _GPU and request[at] > 0)))
 
+
+@cache
+def _balance_change(weighed: tuple[int, ...]) -> ColumnScorer:
     def score(nodes: NodeColumns) -> Column:
-        whole, before = [nodes.allocatable[at] for at in weighed], [nodes.expected[at] for at in weighed]
-        after = [used + request[at] for used, at in zip(before, weighed, strict=True)]
-        return floor(_MIDDLE + (_balance(after, whole) - _balance(before, whole)) / 2)
+        before = [nodes.expected[at] for at in weighed]
+        after = [used + nodes.requests.amounts[at] for used, at in zip(before, weighed, strict=True)]
+        return floor(_MIDDLE + (_balance(nodes, weighed, after) - _balance(nodes, weighed, before)) / 2)
 
     return score
 
 
-def _balance(used: list[Column], whole: list[Column]) -> Column:
+def _balance(nodes: NodeColumns, weighed: tuple[int, ...], used: list[Column]) -> Column:
     """How equal the used parts are: 100 if equal, less by their standard deviation, as a whole number.
 
     GPUs count if the node has some.
     """
-    pairs = zip(used, whole, strict=True)
-    filled = [smaller(fraction(amount, there, otherwise=1.0), 1.0) for amount, there in pairs]
+    filled = [smaller(nodes.part(at, amount, otherwise=1.0), 1.0) for at, amount in zip(weighed, used, strict=True)]
     apart = larger(filled[0] - filled[1], filled[1] - filled[0]) / 2
     if len(filled) > len(_PAIR):
-        apart = choose(whole[-1] > 0, _standard_deviation(*filled), apart)
+        apart = choose(nodes.allocatable[weighed[-1]] > 0, _standard_deviation(*filled), apart)
     return floor((1 - apart) * 100)
 
 

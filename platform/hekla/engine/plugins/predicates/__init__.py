@@ -6,7 +6,7 @@ Each filter except the first and the pod count can be switched off by `predicate
 here: they change with every placement, and the session checks them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from hekla.domain.scheduling_inputs import Input
@@ -15,6 +15,7 @@ from hekla.engine.columns import NodeTable, Rows
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
+from hekla.engine.model import PodSpec
 from hekla.engine.node_fit import Refusal
 from hekla.engine.plugins.predicates import (
     attach_limits,
@@ -107,8 +108,14 @@ def open_session(session: Session, option: PluginOption) -> None:
     if _checks_claims(option, session.policy):
         wide.append(devices.AssumedDevices(session).predicate)
 
+    refusals: dict[Hashable, Sequence[Refusal]] = {}
+
     def static(pod: PodInfo, _table: NodeTable) -> Sequence[Refusal]:
-        return [refusal for predicate in fixed for refusal in predicate(session, pod)]
+        key = _what_fixed_filters_read(pod.spec)
+        found = refusals.get(key)
+        if found is None:
+            found = refusals[key] = [refusal for predicate in fixed for refusal in predicate(session, pod)]
+        return found
 
     def by_node(pod: PodInfo, _table: NodeTable) -> Callable[[Rows], Sequence[Refusal]] | None:
         functions = [function for predicate in changing if (function := predicate(session, pod)) is not None]
@@ -122,6 +129,12 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(ExtensionPoint.TRIES_EVICTIONS, option, lambda: True)
     session.register(ExtensionPoint.CHANGING_PREDICATE, option, by_node)
     session.register(ExtensionPoint.WIDE_PREDICATE, option, by_cluster)
+
+
+def _what_fixed_filters_read(spec: PodSpec) -> Hashable:
+    """Many classes of pods differ in other things only, so their refusals are computed once."""
+    constraints, selector = spec.constraints, tuple(spec.node_selector.items())
+    return selector, constraints.required_node_terms, spec.tolerations, constraints.volume_claims
 
 
 def _is_any_on(option: PluginOption, *filters: str) -> bool:

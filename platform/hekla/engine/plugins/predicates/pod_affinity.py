@@ -54,9 +54,8 @@ def _apart(session: Session, pod: PodInfo) -> Iterator[Check]:
 
 
 def _avoided(session: Session, pod: PodInfo) -> Iterator[Check]:
-    for term in session.topology_counts.anti_affinity_terms:
-        if term.selector in pod.matching_selectors:
-            yield _meets(session, term, _who_has(session, term), "anti-affinity of its pods")
+    for term in session.topology_counts.avoiding(pod):
+        yield _meets(session, term, _who_has(session, term), "anti-affinity of its pods")
 
 
 def _meets(session: Session, term: PodAffinityTerm, counts: Counts, reason: str) -> Check:
