@@ -60,25 +60,25 @@ class JobTable:
 
 
 class Jobs(Mapping[str, JobInfo]):
-    """Some jobs of a table by uid, in the order of the state. A job is built on its first use."""
+    """Some jobs of a table by uid, in the order of the state. A job is built on its first use. `uids`: those of all."""
 
     def __init__(self, table: JobTable, uids: Collection[Any]) -> None:
-        self._table, self._uids = table, uids
+        self._table, self.uids = table, uids
 
     def __getitem__(self, uid: str) -> JobInfo:
-        if uid not in self._uids:
+        if uid not in self.uids:
             raise KeyError(uid)
         return self._table[uid]
 
     def __contains__(self, uid: object) -> bool:
-        return uid in self._uids
+        return uid in self.uids
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._uids)
+        return iter(self.uids)
 
     def __len__(self) -> int:
-        return len(self._uids)
+        return len(self.uids)
 
     def stand_ins(self) -> Iterator[JobInfo]:
         """The jobs, or the templates that stand for them: enough for all that equal jobs have in common."""
-        return self._table.stand_ins(self._uids)
+        return self._table.stand_ins(self.uids)
