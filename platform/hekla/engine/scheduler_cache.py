@@ -75,6 +75,7 @@ class SchedulerCache:
         self._known_nodes: dict[str, NodeSpec] = {}
         self._job_table = JobTable(self._classes)
         """All jobs, also refused ones: their pods keep their resources."""
+        self._unsettled_jobs: Jobs | None = None
         self._index_jobs()
         self._pods_by_node: dict[str, dict[str, PodInfo]] = {}
         """Pods that hold resources, by node name; also on unknown nodes."""
@@ -312,7 +313,7 @@ class SchedulerCache:
     def _index_jobs(self) -> None:
         """Set the views over jobs of valid queues."""
         self.jobs = self._job_table.select(self._has_queue)
-        self._unsettled_jobs: Jobs | None = None
+        self._unsettled_jobs = None
         alone = (job for job in self._job_table.all_stand_ins() if job.equivalence_class is None)
         self.jobs_without_equals = {job.group.uid: job for job in alone if self._has_queue(job)}
         self.unique_jobs = {uid: job for uid, job in self.jobs_without_equals.items() if not job.is_settled}
