@@ -4,7 +4,7 @@ As long as a job is not built, the template of its class (`equivalence`) stands 
 owner, phase, counts and amounts, but with the pod group of another.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import Any
 
@@ -50,9 +50,8 @@ class JobTable:
         """Each job that is built, and each template that stands for some, once."""
         return dict.fromkeys(self._jobs.values())
 
-    def select(self, is_wanted: Callable[[JobInfo], bool]) -> "Jobs":
-        """The jobs for which this holds; it must not differ between equal jobs."""
-        others = {job for job in self.all_stand_ins() if not is_wanted(job)}
+    def without(self, others: Collection[JobInfo]) -> "Jobs":
+        """The jobs except these of `all_stand_ins`."""
         if not others:
             return Jobs(self, self.groups.keys())
         every = zip(self.groups, self.stand_ins(self.groups), strict=True)
