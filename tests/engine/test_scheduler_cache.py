@@ -239,7 +239,7 @@ def test_failed_update_leaves_no_partial_change() -> None:
             "job runs: the number of pods",
         ),
         (lambda cache: cache.queue_totals.add(cache.jobs["runs"]), "the sums of queue q"),
-        (lambda cache: cache.unsettled_jobs._uids.pop("waits"), "the set of jobs"),
+        (lambda cache: cache.unsettled_jobs.uids.pop("waits"), "the set of jobs"),
     ],
 )
 def test_audit_finds_a_corrupted_cache(corrupt: Callable[[SchedulerCache], object], word: str) -> None:

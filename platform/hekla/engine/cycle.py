@@ -183,6 +183,8 @@ def _close(session: Session, *, is_detailed: bool) -> Decisions:
     }
     for closed in session.on_close:
         closed()
+    for uid in [uid for uid, reasons in session.reasons.items() if not reasons]:
+        del session.reasons[uid]
     return Decisions(
         binds=tuple(session.binds),
         evictions=tuple(session.evictions),
@@ -195,5 +197,5 @@ def _close(session: Session, *, is_detailed: bool) -> Decisions:
         phases=phases,
         phases_before_close={uid: phase for uid, phase in before.items() if phase is not phases[uid]},
         counts={uid: {status: n for status, n in job.count_by_status.items() if n} for uid, job in detailed.items()},
-        reasons={uid: reasons for uid, reasons in session.reasons.items() if reasons},
+        reasons=dict(session.reasons),
     )

@@ -4,7 +4,7 @@ As long as a job is not built, the template of its class (`equivalence`) stands 
 owner, phase, counts and amounts, but with the pod group of another.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import Any
 
@@ -50,9 +50,8 @@ class JobTable:
         """Each job that is built, and each template that stands for some, once."""
         return dict.fromkeys(self._jobs.values())
 
-    def select(self, is_wanted: Callable[[JobInfo], bool]) -> "Jobs":
-        """The jobs for which this holds; it must not differ between equal jobs."""
-        others = {job for job in self.all_stand_ins() if not is_wanted(job)}
+    def without(self, others: Collection[JobInfo]) -> "Jobs":
+        """The jobs except these of `all_stand_ins`."""
         if not others:
             return Jobs(self, self.groups.keys())
         every = zip(self.groups, self.stand_ins(self.groups), strict=True)
@@ -60,25 +59,25 @@ class JobTable:
 
 
 class Jobs(Mapping[str, JobInfo]):
-    """Some jobs of a table by uid, in the order of the state. A job is built on its first use."""
+    """Some jobs of a table by uid, in the order of the state. A job is built on its first use. `uids`: those of all."""
 
     def __init__(self, table: JobTable, uids: Collection[Any]) -> None:
-        self._table, self._uids = table, uids
+        self._table, self.uids = table, uids
 
     def __getitem__(self, uid: str) -> JobInfo:
-        if uid not in self._uids:
+        if uid not in self.uids:
             raise KeyError(uid)
         return self._table[uid]
 
     def __contains__(self, uid: object) -> bool:
-        return uid in self._uids
+        return uid in self.uids
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._uids)
+        return iter(self.uids)
 
     def __len__(self) -> int:
-        return len(self._uids)
+        return len(self.uids)
 
     def stand_ins(self) -> Iterator[JobInfo]:
         """The jobs, or the templates that stand for them: enough for all that equal jobs have in common."""
-        return self._table.stand_ins(self._uids)
+        return self._table.stand_ins(self.uids)

@@ -75,6 +75,7 @@ class SchedulerCache:
         self._known_nodes: dict[str, NodeSpec] = {}
         self._job_table = JobTable(self._classes)
         """All jobs, also refused ones: their pods keep their resources."""
+        self._unsettled_jobs: Jobs | None = None
         self._index_jobs()
         self._pods_by_node: dict[str, dict[str, PodInfo]] = {}
         """Pods that hold resources, by node name; also on unknown nodes."""
@@ -101,7 +102,9 @@ class SchedulerCache:
     def unsettled_jobs(self) -> Jobs:
         """The jobs of valid queues with something left to decide. Found on first use."""
         if self._unsettled_jobs is None:
-            self._unsettled_jobs = self._job_table.select(lambda job: self._has_queue(job) and not job.is_settled)
+            every, queues = self._job_table.all_stand_ins(), self.queues
+            others = {job for job in every if job.is_settled or job.group.queue not in queues}
+            self._unsettled_jobs = self._job_table.without(others)
         return self._unsettled_jobs
 
     @property
@@ -311,14 +314,12 @@ class SchedulerCache:
 
     def _index_jobs(self) -> None:
         """Set the views over jobs of valid queues."""
-        self.jobs = self._job_table.select(self._has_queue)
-        self._unsettled_jobs: Jobs | None = None
-        alone = (job for job in self._job_table.all_stand_ins() if job.equivalence_class is None)
-        self.jobs_without_equals = {job.group.uid: job for job in alone if self._has_queue(job)}
-        self.unique_jobs = {uid: job for uid, job in self.jobs_without_equals.items() if not job.is_settled}
-
-    def _has_queue(self, job: JobInfo) -> bool:
-        return job.group.queue in self.queues
+        every, queues = self._job_table.all_stand_ins(), self.queues
+        self.jobs = self._job_table.without({job for job in every if job.group.queue not in queues})
+        self._unsettled_jobs = None
+        alone = [job for job in every if job.equivalence_class is None and job.group.queue in queues]
+        self.jobs_without_equals = {job.group.uid: job for job in alone}
+        self.unique_jobs = {job.group.uid: job for job in alone if not job.is_settled}
 
 
 def _invalid_queues(state: ClusterState) -> set[str]:

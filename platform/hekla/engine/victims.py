@@ -35,7 +35,7 @@ class VictimIndex:
         """
         changes = self._session.table.change_counts[row]
         if row not in self._by_row or self._by_row[row][0] != changes:
-            residents, known = self._session.node_pods[row].values(), self._session.jobs
+            residents, known = self._session.node_pods[row].values(), self._session.jobs.uids
             here = [m for m in residents if m.status in _EVICTABLE and m.job.group.uid in known]
             follows = self._session.policy.follows_volcano
             here.sort(key=_UID if follows else _KEY, reverse=not follows)
