@@ -20,8 +20,8 @@ _Examined = tuple[Mask, Mask, Vector]
 _numbers = count()
 _FEW = 10
 """Up to this number, it is faster to compute row by row."""
-_TOGETHER = 1000
-"""Classes are examined together up to this number of rows."""
+_TOGETHER, _CLASSES = 1000, 16
+"""Up to so many rows, and classes, are examined together: of more, too many rows would change before they are used."""
 
 
 class StateScores:
@@ -107,7 +107,7 @@ class StateScores:
         """This class and others that were not examined yet, each with its candidates; these are the own ones."""
         waiting = self._table.unexamined[*self._resource_scorers, *self._column_scorers]
         classes, parts, total = [self], [rows], len(rows)
-        while waiting and total < _TOGETHER:
+        while waiting and total < _TOGETHER and len(classes) < _CLASSES:
             one = waiting.popleft()
             if not one._is_examined:
                 one._is_examined = True
