@@ -13,7 +13,8 @@ class ProjectConfig(AppConfig):
 
         Each process sends tasks through this application. Messages are in the language of the request.
         """
-        from hekla.project import celery, checks, timestamps  # noqa: PLC0415, F401
+        from hekla.apps import timestamps  # noqa: PLC0415
+        from hekla.project import celery, checks  # noqa: PLC0415, F401
 
         translation.set_translator(gettext)
         timestamps.register()

@@ -1,6 +1,6 @@
 """Reads the timestamps of the database.
 
-Django's reader takes each apart in Python, ten times as slowly. That was a sixth of the time to read thousands of pods.
+Django's reader takes each apart in Python, ten times as slowly: that is felt where thousands of pods are read.
 """
 
 from datetime import UTC, datetime
