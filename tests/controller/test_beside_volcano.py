@@ -2,6 +2,10 @@
 
 Volcano decides first, and its jobs are deleted. Hekla gets the same manifests by REST, and the same scheduler
 configuration with `compatibility: volcano` (decision 0010). PodGroups of external pods are created for both.
+
+Not compared: `colocation`, which Volcano 1.14 does not have; pods of equal age whose names have no numbers, which it
+orders by random uids; and victims that a budget protects although a later tier names them: Volcano deletes them, while
+Hekla asks the cluster before each eviction.
 """
 
 import json

@@ -73,6 +73,7 @@ def test_minimum_of_each_role_and_sub_groups_reach_the_engine(
     assert group.topology == NetworkTopology(is_hard=False, highest_tier_name="rack")
     selector = (Requirement("app", "In", ("train",)),)
     assert group.sub_groups == (SubGroupPolicy("slices", ("slice",), selector, 2, 0, NetworkTopology(True, 1)),)
+    assert group.min_resources is None, "a PodGroup without minResources is admitted at once"
     assert {one.name for one in group.pods} == {"train-0", "train-1", "train-2"}
     found = {(one.role, tuple(sorted(one.labels.items()))) for one in group.pods}
     assert found == {("master", ()), ("worker", (("app", "train"), ("slice", "0")))}

@@ -153,8 +153,8 @@ class Stage:
     def wait_until_measured(self) -> None:
         """Wait until Volcano has all measurements: it has begun to ask again for each node."""
         if self.metrics is not None:
-            asked = self.metrics.requests
-            self.plane.wait_until(lambda: all(sum(name in one for one in asked) > _QUERIES for name in self.names))
+            requests = self.metrics.requests
+            self.plane.wait_until(lambda: all(sum(name in one for one in requests) > _QUERIES for name in self.names))
 
     def remove(self) -> None:
         """Delete all of it, the last first."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.cluster_objects import external_scope
-from hekla.domain.external_pods import GroupRef
+from hekla.domain.external_pods import GroupKind, GroupRef
+from hekla.domain.jobspec import JobSpec
 from hekla.engine import model
 from hekla.engine.pod_objects import label_selector
 from hekla.engine.scenario import sub_group_policy
@@ -18,6 +19,11 @@ from hekla.engine.scenario import sub_group_policy
 def object_scope(job: Job) -> str:
     """The namespace under which objects for the job's pods are reported."""
     return external_scope(GroupRef.of(job.external.key).namespace)
+
+
+def names_no_resources(job: Job, spec: JobSpec) -> bool:
+    """Whether the job is that of a PodGroup without minResources, which Volcano admits at once."""
+    return not spec.min_resources and GroupRef.of(job.external.key).kind is GroupKind.POD_GROUP
 
 
 def minimums(job: Job) -> Mapping[str, int]:

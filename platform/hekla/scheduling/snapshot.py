@@ -160,7 +160,7 @@ def job(
         priority=job.priority,
         min_available=least,
         min_task_member=external_pods.minimums(job) if job.is_external else least_of_each,
-        min_resources=_admission(spec),
+        min_resources=_admission(spec, job),
         phase=GangPhase(job.gang_phase),
         created_at=job.submitted_at.timestamp(),
         preemptable=pod_annotations.is_preemptable(spec.annotations, default="false"),
@@ -174,9 +174,10 @@ def job(
     )
 
 
-def _admission(spec: JobSpec) -> Resources | None:
+def _admission(spec: JobSpec, job: Job) -> Resources | None:
     """What must be free before the job is admitted; None if it says that it needs nothing: no plugin is asked then."""
-    return None if spec.min_resources and not spec.admission_resources else spec.admission_resources
+    is_free = job.is_external and external_pods.names_no_resources(job, spec)
+    return None if is_free or (spec.min_resources and not spec.admission_resources) else spec.admission_resources
 
 
 def _sub_groups(spec: JobSpec, least_of_each: Mapping[str, int], pods: Sequence[Pod]) -> Iterator[model.SubGroupPolicy]:
