@@ -86,10 +86,12 @@ def test_usage_is_that_of_the_pods_that_run_now(tmp_path) -> None:
     clock = Clock()
     times = {"speed": 1, "prepare_seconds": {"min": 5, "max": 5}, "run_seconds": {"min": 100, "max": 100}}
     config = {"nodes": [{"name": "n", "allocatable": {"cpu": "10"}, "usage": {"cpu": "1"}}], "stop_seconds": 0, **times}
-    backend, other = (open_backend("simulated", config, BackendContext("c", tmp_path, clock)) for _ in range(2))
+    context = BackendContext("c", tmp_path, clock)
+    backend: Any = open_backend("simulated", config, context)
+    other: Any = open_backend("simulated", config, context)
     keys = [PodKey("job", "worker", 0, 1), PodKey("job", "worker", 1, 1), PodKey("removed", "worker", 0, 1)]
 
-    def used() -> float:
+    def used() -> Any:
         (found,), (same,) = backend.measure_nodes(), other.measure_nodes()
         assert found == same
         return found.cpu
