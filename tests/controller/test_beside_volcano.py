@@ -46,6 +46,8 @@ _PODS = "/api/v1/namespaces/{}/pods"
 _SETTLED_SECONDS = 4.0
 """Volcano decides five times a second; what did not change for so long is its decision."""
 _NOTICED_SECONDS = 15.0
+_HYPERNODES_SECONDS = 3.0
+"""Volcano begins to decide before it knows the HyperNodes; until then, all nodes are near each other for it."""
 _USUAL = ("spread over zones", "CPUs of one cell", "a claim that pods share")
 """Those that run by default."""
 SCENARIOS = {
@@ -92,6 +94,8 @@ def decided_by_volcano(volcano: Volcano, stage: Stage) -> list[Placement]:
 
     volcano.schedule_by(stage.policy_of_volcano(), stage.labels)
     stage.wait_until_measured()
+    if stage.scenario.racks:
+        time.sleep(_HYPERNODES_SECONDS)
     placements = []
     for wave in stage.scenario.waves:
         for one in wave:
