@@ -151,8 +151,8 @@ class SchedulerCache:
     def _update(self, state: ClusterState) -> None:
         if not self._job_table.groups or self._duplicates or self._invalid_queues != _invalid_queues(state):
             raise _RebuildRequired
-        known = self._job_table.groups
-        changed = TwinGroups([group for group in state.jobs if known.get(group.uid) is not group])
+        known, groups = self._job_table.groups, () if state.jobs is self.state.jobs else state.jobs
+        changed = TwinGroups([group for group in groups if known.get(group.uid) is not group])
         self._changed_pods += sum(len(group.pods) for group in changed.groups)
         if self._changed_pods > max(len(self._pod_uids), _CHANGES_AT_LEAST):
             raise _RebuildRequired
@@ -164,7 +164,11 @@ class SchedulerCache:
     def _apply(self, state: ClusterState, changed: TwinGroups) -> None:
         self.queues = {queue.name: queue for queue in state.queues if queue.name not in self._invalid_queues}
         self._update_nodes(state)
-        self._update_jobs(state.jobs, changed)
+        if state.jobs is self.state.jobs:  # only nodes or queues changed
+            self.roll_back()
+            self._index_jobs()
+        else:
+            self._update_jobs(state.jobs, changed)
         self._recount_nodes()
         self.state = state
 
