@@ -198,7 +198,7 @@ def test_finished_job_is_not_refreshed(people: People, as_: As) -> None:
     Job.objects.update(phase="completed")
     page = as_(people.alice).get(reverse("usage:job", args=[job.uid])).content.decode()
     assert "data-refresh" not in page
-    assert "simulated" in page
+    assert "Simulated pods use nothing" in page
 
 
 def test_large_job_is_shown_by_task(people: People, as_: As) -> None:
