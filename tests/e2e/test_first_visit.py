@@ -14,7 +14,7 @@ def test_example_job_runs_with_live_logs_and_results(hekla: HeklaServer, page: P
     page.get_by_role("button", name="Run the example").click()
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
     head = page.locator("#job-head")
-    expect(head).to_contain_text("Running", timeout=60_000)
+    expect(head).to_contain_text("Running", timeout=180_000)  # its environment is made first
     expect(head).to_contain_text("Completed", timeout=300_000)  # a first import from a slow disk
     expect(page.locator("#job-results")).to_contain_text("accuracy", timeout=15_000)
     page.reload()
