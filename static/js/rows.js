@@ -13,7 +13,7 @@ function renumber(box) {
   const pattern = new RegExp(`(^|_)${prefix}-\\d+-`);
   [...box.querySelectorAll("[data-row]")].forEach((row, index) => {
     for (const element of row.querySelectorAll("[name], [id], [for], [aria-describedby]")) {
-      for (const attribute of ["name", "id", "for", "aria-describedby"]) {
+      for (const attribute of ["name", "id", "for", "aria-describedby", "aria-errormessage"]) {
         const value = element.getAttribute(attribute);
         if (value) element.setAttribute(attribute, value.replace(pattern, `$1${prefix}-${index}-`));
       }

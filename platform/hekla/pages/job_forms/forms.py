@@ -13,7 +13,8 @@ from hekla.domain import frameworks
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.policies import RESTART_ON_LOSS
 from hekla.domain.task_spec import MAX_REPLICAS, Iteration
-from hekla.pages.job_forms import network_closeness, passthrough_fields, secret_texts
+from hekla.pages.job_forms import drafts, network_closeness, passthrough_fields, secret_texts
+from hekla.pages.job_forms.amounts import AmountField
 
 MAX_MANIFEST_BYTES = 1024 * 1024
 MAX_TASK_ROWS = 50
@@ -153,7 +154,7 @@ class JobForm(forms.Form):
 
     def document(self) -> dict[str, Any]:
         """The job-level fields of a JobSpec document."""
-        cleaned = self.cleaned_data
+        cleaned = drafts.completed(self)
         numbers = (
             "min_available",
             "priority",
@@ -192,9 +193,9 @@ class TaskForm(forms.Form):
             "With an image, leave empty to run the image's own command."
         ),
     )
-    cpu = forms.CharField(label=gettext_lazy("CPU"), initial="1", required=False)
-    memory = forms.CharField(label=gettext_lazy("Memory"), initial="512Mi", required=False)
-    gpus = forms.CharField(label=gettext_lazy("GPUs"), required=False)
+    cpu = AmountField("cpu", label=gettext_lazy("CPU"), initial="1")
+    memory = AmountField("memory", label=gettext_lazy("Memory"), initial="512Mi")
+    gpus = AmountField("nvidia.com/gpu", label=gettext_lazy("GPUs"))
     environment = forms.ChoiceField(label=gettext_lazy("Environment"), required=False)
     env = forms.CharField(
         label=gettext_lazy("Variables"),
@@ -283,7 +284,8 @@ class TaskForm(forms.Form):
 
     def document(self) -> dict[str, Any]:
         """A task of a JobSpec document. Without a command, the framework or the image provides it."""
-        cleaned, rest = self.cleaned_data, self.cleaned_data["rest"]
+        cleaned = drafts.completed(self)
+        rest = cleaned["rest"]
         typed = {name: cleaned[field] for name, field in passthrough_fields.FIELD_OF_RESOURCE.items() if cleaned[field]}
         optional = {name: cleaned[name] or rest.get(name) for name in ("command", "image", "working_dir")}
         return {
@@ -295,20 +297,21 @@ class TaskForm(forms.Form):
             "resources": rest.get("resources", {}) | typed,
             "env": rest.get("env", {}) | cleaned["env"],
             "environment": cleaned["environment"],
-            "depends_on": self._dependency(),
-            "autoscaling": self._autoscaling(),
+            "depends_on": _dependency(cleaned),
+            "autoscaling": _autoscaling(cleaned),
         }
 
-    def _autoscaling(self) -> dict[str, Any] | None:
-        """With one of its fields the rest is required. Without both, the fields that the form does not show go too."""
-        names = passthrough_fields.FIELDS_OF_AUTOSCALING
-        typed = {name: number for name in names if (number := self.cleaned_data[name]) is not None}
-        return self.cleaned_data["rest"].get("autoscaling", {}) | typed if typed else None
 
-    def _dependency(self) -> dict[str, Any] | None:
-        cleaned = self.cleaned_data
-        iteration = str(Iteration.ANY if cleaned["depends_on_any"] else Iteration.ALL)
-        return {"tasks": cleaned["depends_on"], "iteration": iteration} if cleaned["depends_on"] else None
+def _autoscaling(cleaned: dict[str, Any]) -> dict[str, Any] | None:
+    """With one of its fields the rest is required. Without both, the fields that the form does not show go too."""
+    names = passthrough_fields.FIELDS_OF_AUTOSCALING
+    typed = {name: number for name in names if (number := cleaned[name]) is not None}
+    return cleaned["rest"].get("autoscaling", {}) | typed if typed else None
+
+
+def _dependency(cleaned: dict[str, Any]) -> dict[str, Any] | None:
+    iteration = str(Iteration.ANY if cleaned["depends_on_any"] else Iteration.ALL)
+    return {"tasks": cleaned["depends_on"], "iteration": iteration} if cleaned["depends_on"] else None
 
 
 class JobFileForm(forms.Form):

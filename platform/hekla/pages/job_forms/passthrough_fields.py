@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import RESTART_ON_LOSS
 from hekla.domain.task_spec import TaskSpec
+from hekla.pages.job_forms import amounts
 
 FIELD_OF_RESOURCE = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
 FIELDS_OF_AUTOSCALING = ("max_replicas", "gpu_utilization")
@@ -132,7 +133,7 @@ def of_task(task: TaskSpec) -> Rest:
         "resources": {
             name: amount
             for name, amount in task.resources.items()
-            if not (name in FIELD_OF_RESOURCE and is_line(amount))
+            if not (name in FIELD_OF_RESOURCE and is_line(amount) and amounts.is_unchanged(name, amount))
         },
         "env": {name: text for name, text in task.env.items() if with_our_ends(text) != text or "\n" in text},
         "command": [*task.command] if any("\r" in word for word in task.command) else [],

@@ -10,12 +10,15 @@ from hekla.domain.errors import Invalid, Problem
 
 def read(text: str) -> dict[str, str]:
     """The secrets by name. Raises Invalid; its message contains no secret."""
+    form = Invalid([Problem("secrets", _("Enter one “name: value” per line."))])
     try:
         documents = yaml_text.read(text)
     except Invalid as error:
-        raise Invalid([Problem("secrets", _("Enter one “name: value” per line."))]) from error
+        raise form from error
     if len(documents) > 1:
         raise Invalid([Problem("secrets", _("Expected one list of secrets."))])
+    if documents and not isinstance(documents[0], Mapping):
+        raise form
     return secrets.parse(documents[0] if documents else {})
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
-from hekla.apps.forms import attach
 from hekla.domain import frameworks, sweeps
 from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
 from hekla.domain.jobspec import JobSpec
@@ -18,6 +18,7 @@ from hekla.pages.job_forms.forms import Choices, FileFormSet, JobForm, TaskFormS
 
 _TASK_PATH = re.compile(r"tasks\.(?P<place>\d+)(\.(?P<field>\w+))?(\.(?P<rest>.+))?")
 Values = dict[str, Any]
+_ROUNDS = 4  # each without the fields that were wrong before; contradictions between fields appear late
 
 
 class SubmissionForm:
@@ -44,23 +45,58 @@ class SubmissionForm:
 
     def spec(self) -> JobSpec | None:
         """The submitted JobSpec; None if it is invalid, with the problems in the forms."""
-        if not all([self.job.is_valid(), self.tasks.is_valid(), self.files.is_valid()]):
-            return None
-        try:
-            return JobSpec.parse(self._document())
-        except Invalid as error:
-            self.show(error)
-            return None
+        draft = self.draft()
+        return None if self.is_wrong else draft
+
+    def draft(self) -> JobSpec | None:
+        """The job with harmless values in place of wrong fields, so that it can be judged further.
+
+        All problems found on the way are in the forms. None if even so it is no job.
+        """
+        self._are_valid()
+        for _round in range(_ROUNDS):
+            try:
+                return JobSpec.parse(self._document())
+            except Invalid as error:
+                self.show(error)
+        return None
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a form has an error."""
+        return bool(self.job.errors or self.tasks.total_error_count() or self.files.total_error_count())
+
+    @property
+    def problems(self) -> dict[str, list[str]]:
+        """The messages by the id of their field; those of no field under the empty id."""
+        found: dict[str, list[str]] = {}
+        for form in (self.job, *self.tasks, *self.files):
+            for name, messages in form.errors.items():
+                field = form[name].id_for_label if name in form.fields else ""
+                found.setdefault(field or "", []).extend(map(str, messages))
+        return found
+
+    def _are_valid(self) -> bool:
+        return all([self.job.is_valid(), self.tasks.is_valid(), self.files.is_valid()])
 
     def _document(self) -> Values:
         job, typed = self.job.document(), [form.cleaned_data for form in self.files]
-        files = {file["name"]: file["text"] for file in typed if file.get("name")}
+        files = {file["name"]: file.get("text", "") for file in typed if file.get("name")}
         tasks = [task.document() for task in self.tasks]
-        return {
+        document = {
             **passthrough_fields.with_its_volumes(job, tasks),
             "tasks": tasks,
             "files": job.get("files", {}) | files,
         }
+        return document | self._without_judgement(tasks)
+
+    def _without_judgement(self, tasks: Sequence[Values]) -> Values:
+        """Replaces what cannot be judged while names or replicas of tasks are wrong."""
+        wrong = {name for task in self.tasks for name in task.errors}
+        changed: Values = {"min_available": None} if "replicas" in wrong else {}
+        if "name" in wrong:
+            changed |= {"plugins": {}, "tasks": [task | {"depends_on": None} for task in tasks]}
+        return changed
 
     def typed(self) -> "InitialValues":
         """The current values of all fields, valid or not, as initial values of another form."""
@@ -97,9 +133,11 @@ class SubmissionForm:
         for problem in problems:
             form, name = self._place(problem.path)
             if form is None:
-                attach(self.job, Invalid([problem]))
-            else:
-                form.add_error(name, problem.message)
+                form, name = self.job, problem.path if problem.path in self.job.fields else None
+            text = problem.message if name or not problem.path else _(": ").join((problem.path, problem.message))
+            # One problem a field is enough, because the next may follow from it.
+            if text not in form.non_field_errors() if name is None else name not in form.errors:
+                form.add_error(name, text)
 
     def _place(self, path: str) -> tuple[forms.Form | None, str | None]:
         if path.startswith("files."):

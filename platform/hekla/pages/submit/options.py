@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import services as batches
+from hekla.apps.jobs import services as jobs
 from hekla.apps.notifications import selectors as notifications
 from hekla.apps.notifications import services as submitting
 from hekla.apps.notifications.forms import ChoiceForm
@@ -80,6 +81,22 @@ class SubmissionOptions:
         """A preview: the number of jobs, and the first of them. Raises what submitting them raises."""
         found = batches.check_sweep(spec=self._judged(draft), tenant=draft.tenant, user=draft.user, now=now)
         return {"preview": found[: context.MOST_IN_PREVIEW], "size": len(found)}
+
+    def find_problems(self, draft: Draft, *, now: datetime) -> list[Problem]:
+        """Everything for which the job with its placeholders would be refused now."""
+        return jobs.find_problems(
+            spec=draft.spec,
+            tenant=draft.tenant,
+            user=draft.user,
+            now=now,
+            secrets=draft.secrets,
+            has_own_name=not self.is_sweep,
+        )
+
+    @property
+    def problems(self) -> dict[str, list[str]]:
+        """The messages by the id of their field."""
+        return {field.id_for_label: [*map(str, field.errors)] for field in self.wrong}
 
     def submit(self, draft: Draft, *, now: datetime) -> str:
         """Submit the job or all jobs of the sweep. Returns the URL of the new job or batch. Raises what submitting

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -26,12 +26,13 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats, spec_changes
-from hekla.domain.errors import HeklaError, NotFound, Refused
+from hekla.domain.errors import HeklaError, Invalid, NotFound, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms import secret_texts
+from hekla.pages.job_forms.amounts import OFFERED
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, JobManifestForm, PresetForm, UploadForm
 from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit import framework_defaults, preset_mapping, undo
@@ -47,10 +48,12 @@ _KINDS = (*beginnings.KINDS, beginnings.SWEEP)
 
 @require_http_methods(["GET", "POST"])
 def submit(request: HttpRequest) -> HttpResponse:
-    """The form. A POST submits it, changes the kind of job, shows it as YAML, or saves it as a preset."""
+    """The form. A POST submits it, checks it (as JSON), changes its kind, shows it as YAML, or saves it as a preset."""
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
+    if request.POST.get("do") == "check":
+        return _checked(request, tenant)
     if request.method == "POST":
         return _refilled(request, tenant) or _posted_form(request, tenant)
     copy = _copy(request, tenant)
@@ -210,6 +213,8 @@ def _posted_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     if spec is not None and do == "yaml":
         return _yaml_page(request, tenant, _manifest_form(spec, form.secrets), beside)
     if spec is None or not (do == "keep" or beside.is_valid()):
+        if do not in ("yaml", "keep"):
+            _find_problems(request, tenant, form, beside)
         return _form_page(request, tenant, form, beside)
     draft = Draft(spec, tenant, person(request), form.secrets)
     try:
@@ -220,8 +225,27 @@ def _posted_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         address = beside.submit(draft, now=clock.now())
     except HeklaError as error:
         beside.show(error, form.show)
+        if do != "keep":
+            _find_problems(request, tenant, form, beside)
         return _form_page(request, tenant, form, beside)
     return _made(request, address, spec.remarks)
+
+
+def _checked(request: HttpRequest, tenant: Tenant) -> JsonResponse:
+    """The problems of a draft by the id of their field, while a person fills in the form."""
+    form = _form(request.POST, InitialValues(), tenant)
+    beside = SubmissionOptions(request.POST, form.shape, person(request))
+    _find_problems(request, tenant, form, beside)
+    return JsonResponse({"problems": form.problems | beside.problems})
+
+
+def _find_problems(request: HttpRequest, tenant: Tenant, form: SubmissionForm, beside: SubmissionOptions) -> None:
+    """Show every problem of the draft in its forms, also those that only a submission would find."""
+    beside.is_valid()
+    spec = form.draft()
+    if spec is not None:
+        draft = Draft(spec, tenant, person(request), form.secrets)
+        beside.show(Invalid(beside.find_problems(draft, now=clock.now())), form.show)
 
 
 @require_http_methods(["GET", "POST"])
@@ -388,6 +412,7 @@ def _form_page(
         "frameworks": beginnings.FRAMEWORKS,
         "upload": UploadForm(),
         "most_bytes": MAX_MANIFEST_BYTES,
+        "amounts": OFFERED,
         "filling": undo.carried(request.POST),
     }
     return render(request, "jobs/submit.html", context | more | _side(request, tenant))

@@ -23,7 +23,14 @@ from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
 from hekla.apps.jobs.services.routing import Route
 from hekla.apps.jobs.services.scaling import ScalingStep, autoscale, is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
-from hekla.apps.jobs.services.submission import check, require_submission_right, route_for, submit, try_out
+from hekla.apps.jobs.services.submission import (
+    check,
+    find_problems,
+    require_submission_right,
+    route_for,
+    submit,
+    try_out,
+)
 
 __all__ = [
     "BULK_ACTIONS",
@@ -46,6 +53,7 @@ __all__ = [
     "end",
     "end_pods",
     "end_unstarted",
+    "find_problems",
     "fixed_since",
     "follow",
     "has_priority",

@@ -73,7 +73,7 @@ def submit(
         return _the_same(known, spec, tenant)
     route = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
     requested = priorities.offer_to(tenant).requested(spec)
-    if Job.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists():
+    if _is_name_used(spec, tenant):
         raise _name_conflict(spec, tenant)
     try:
         with unit_of_work():
@@ -105,18 +105,53 @@ def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, st
     Raises Invalid, and what `route_for` raises.
     """
     route = route_for(spec=spec, tenant=tenant, user=user)
-    problems = [
-        *_reserved_kind(spec),
-        *_unknown_environments(spec),
-        *_missing_secrets(spec, secrets or {}),
-        *_missing_commands(spec, route.queue),
-        *priorities.offer_to(tenant).problems(spec),
-        *never_fitting(spec, route.queue),
-        *quota.never_fitting(spec, tenant=tenant, user=user),
-    ]
+    problems = [*_job_problems(spec, tenant, user, secrets), *_queue_problems(spec, route.queue)]
     if problems:
         raise Invalid(problems)
     return route
+
+
+def find_problems(
+    *,
+    spec: JobSpec,
+    tenant: Tenant,
+    user: User,
+    now: datetime,
+    secrets: Mapping[str, str] | None = None,
+    has_own_name: bool = True,
+) -> list[Problem]:
+    """Everything for which `submit` would refuse this job now, for a form that shows all problems at once.
+
+    `submit` itself stops at the first kind of problem. `has_own_name`: the job gets this name, not one derived from it.
+    """
+    found = [*_job_problems(spec, tenant, user, secrets)]
+    if has_own_name and _is_name_used(spec, tenant):
+        found.append(_as_problem(_name_conflict(spec, tenant)))
+    try:
+        queue = route_for(spec=spec, tenant=tenant, user=user, is_timed=False).queue
+        found += _queue_problems(spec, queue)
+        quota.require([spec], [queue], tenant=tenant, user=user, now=now, is_dry=True)
+    except Refused as error:
+        found.append(_as_problem(error))
+    return found
+
+
+def _as_problem(error: Refused) -> Problem:
+    return Problem(error.path, error.message)
+
+
+def _job_problems(spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None) -> Iterable[Problem]:
+    """The problems that the job has in every queue."""
+    yield from _reserved_kind(spec)
+    yield from _unknown_environments(spec)
+    yield from _missing_secrets(spec, secrets or {})
+    yield from priorities.offer_to(tenant).problems(spec)
+    yield from quota.never_fitting(spec, tenant=tenant, user=user)
+
+
+def _queue_problems(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
+    yield from _missing_commands(spec, queue)
+    yield from never_fitting(spec, queue)
 
 
 def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
@@ -174,6 +209,10 @@ def new_row(
 def submitted(job: Job) -> events.JobSubmitted:
     """The first event of a job."""
     return events.JobSubmitted(name=job.name, queue=job.queue.name, job_kind=job.kind, replicas=job.replicas)
+
+
+def _is_name_used(spec: JobSpec, tenant: Tenant) -> bool:
+    return Job.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists()
 
 
 def _name_conflict(spec: JobSpec, tenant: Tenant) -> JobNameConflict:
