@@ -15,7 +15,7 @@ function fill(form, fields) {
 }
 
 async function take(button) {
-  const form = button.closest("form");
+  const form = document.getElementById("submission");
   const body = new FormData(form);
   for (const name of ["upload", "before"]) body.delete(name);
   body.set("change", button.dataset.take);

@@ -26,6 +26,27 @@ def test_job_survives_the_switch_to_yaml_and_back_and_runs(page: Page) -> None:
     expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
 
 
+def test_mistakes_appear_when_a_field_is_left_and_submit_is_always_in_sight(page: Page) -> None:
+    page.goto("/jobs/submit/")
+    submit = page.get_by_role("button", name="Submit", exact=True)
+    expect(submit).to_be_in_viewport(ratio=1)
+    memory, name = page.get_by_label("Memory"), page.get_by_label("Name", exact=True)
+    name.fill("My job")
+    memory.fill("8")
+    memory.blur()
+    expect(page.locator("#id_tasks-0-memory_error")).to_contain_text("For 8 GiB enter 8Gi")
+    expect(page.locator("#id_name_error")).to_contain_text("Use lowercase letters")
+    expect(page.locator("#id_tasks-0-command_error")).to_be_empty()  # not filled in yet
+    memory.fill("8 GB")
+    memory.blur()
+    expect(page.locator("#id_tasks-0-memory_error")).to_be_empty()
+    page.get_by_label("Command").fill("true")
+    submit.click()
+    expect(page.get_by_role("alert")).to_contain_text("Use lowercase letters")
+    expect(submit).to_be_in_viewport(ratio=1)
+    expect(memory).to_have_value("8 GB")
+
+
 FORMS = [*(f"/jobs/submit/?preset={kind}" for kind in ("single", "distributed", "debugging", "mpi")), "/batches/new/"]
 
 
