@@ -35,7 +35,7 @@ from hekla.pages.job_forms import secret_texts
 from hekla.pages.job_forms.amounts import OFFERED
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, JobManifestForm, PresetForm, UploadForm
 from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
-from hekla.pages.submit import framework_defaults, preset_mapping, undo
+from hekla.pages.submit import copies, framework_defaults, preset_mapping, undo
 from hekla.pages.submit import presets as beginnings
 from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.options import SWEEP, Draft, SubmissionOptions
@@ -210,8 +210,8 @@ def _posted_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     form, do = _form(request.POST, InitialValues(), tenant), request.POST.get("do")
     beside = SubmissionOptions(request.POST, form.shape, person(request))
     spec = form.spec()
-    if spec is not None and do == "yaml":
-        return _yaml_page(request, tenant, _manifest_form(spec, form.secrets), beside)
+    if spec is not None and do in ("copy", "yaml"):
+        return _as_text(request, tenant, form, beside, spec)
     if spec is None or not (do == "keep" or beside.is_valid()):
         if do not in ("yaml", "keep"):
             _find_problems(request, tenant, form, beside)
@@ -229,6 +229,16 @@ def _posted_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
             _find_problems(request, tenant, form, beside)
         return _form_page(request, tenant, form, beside)
     return _made(request, address, spec.remarks)
+
+
+def _as_text(
+    request: HttpRequest, tenant: Tenant, form: SubmissionForm, beside: SubmissionOptions, spec: JobSpec
+) -> HttpResponse:
+    """The job as its manifest, or the form with the job as commands and programs."""
+    if request.POST["do"] == "yaml":
+        return _yaml_page(request, tenant, _manifest_form(spec, form.secrets), beside)
+    found = copies.copies(spec, tenant.slug, request.build_absolute_uri("/").rstrip("/"))
+    return _form_page(request, tenant, form, beside, copies=found)
 
 
 def _checked(request: HttpRequest, tenant: Tenant) -> JsonResponse:
