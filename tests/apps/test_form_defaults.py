@@ -192,7 +192,7 @@ def test_preset_fills_its_fields_and_keeps_the_input(people: People, as_: As) ->
     assert json.loads(sent["rest"])["annotations"] == {"a": "large"}
     assert page.context["filling"].words == (
         "Filled in from “large”: Maximum restarts, annotations, plugins and their arguments, Replicas, "
-        "Command, CPU, Memory, node selector, big.py. Other fields are unchanged."
+        "Command, CPU, Memory, Node labels, big.py. Other fields are unchanged."
     )
     back = form_data(alice.post(reverse("jobs:submit"), sent | {"do": "undo"}))
     assert (back["tasks-0-command"], back["tasks-0-cpu"], back["name"]) == ("python mine.py", "6", "mine")

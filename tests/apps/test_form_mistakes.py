@@ -32,6 +32,9 @@ MISTAKES = {
     "tasks-0-memory": ("8", "enter 8Gi"),
     "tasks-0-gpus": ("one", "Examples: 2"),
     "tasks-0-env": ("DEBUG", "NAME=value"),
+    "tasks-0-node_selector": ("zone", "label=value"),
+    "tasks-0-tolerations": ("gpu:Never", "NoSchedule"),
+    "tasks-0-ports": ("8080", "web=8080"),
     "tasks-0-gpu_utilization": ("700", "less than or equal to 100"),
     "tasks-1-replicas": ("-1", "greater than or equal to 0"),
     "tasks-1-command": ("", "required"),
@@ -42,13 +45,13 @@ MISTAKES = {
 }
 
 
-def twenty_mistakes() -> dict[str, str]:
+def many_mistakes() -> dict[str, str]:
     more = {"tasks-TOTAL_FORMS": "2", "tasks-1-name": "server", "files-TOTAL_FORMS": "2", "files-0-text": "print(1)"}
     return minimal_form(**more) | {field: typed for field, (typed, _words) in MISTAKES.items()}
 
 
-def test_twenty_mistakes_are_reported_at_once_and_nothing_is_lost(people: People, as_: As) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit"), twenty_mistakes())
+def test_many_mistakes_are_reported_at_once_and_nothing_is_lost(people: People, as_: As) -> None:
+    page = as_(people.alice).post(reverse("jobs:submit"), many_mistakes())
     html = page.content.decode()
     for field, (typed, words) in MISTAKES.items():
         assert words in " ".join(problems_of(page, field)), (field, problems_of(page, field))
@@ -58,7 +61,7 @@ def test_twenty_mistakes_are_reported_at_once_and_nothing_is_lost(people: People
 
 
 def test_check_of_a_draft_finds_the_same_problems(people: People, as_: As) -> None:
-    answer = as_(people.alice).post(reverse("jobs:submit"), twenty_mistakes() | {"do": "check"}).json()
+    answer = as_(people.alice).post(reverse("jobs:submit"), many_mistakes() | {"do": "check"}).json()
     assert {field.removeprefix("id_") for field in answer["problems"]} == set(MISTAKES)
 
 

@@ -17,7 +17,7 @@ from tests.apps.shared_people import db, people, shared_people
 from tests.domain.specs import DOCUMENTS
 
 from hekla.apps.accounts.models import User
-from hekla.apps.clusters.models import Cluster
+from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
@@ -405,3 +405,38 @@ def test_empty_manifest_has_no_error(people: People, as_: As) -> None:
     for text in ("", " \n"):
         box = as_(people.alice).post(reverse("jobs_what_if"), {"text": text}).content.decode()
         assert "Enter or paste a manifest" in box
+
+
+def test_node_labels_tolerations_and_ports_are_typed_in_lines(people: People, as_: As) -> None:
+    """From the form to the stored job, and back."""
+    Node.objects.filter(cluster=people.cluster).update(labels={"nvidia.com/gpu.product": "H100", "zone": "a"})
+    lines = {
+        "tasks-0-gpu_model": "H100",
+        "tasks-0-node_selector": "zone=a\r\ndisk=",
+        "tasks-0-tolerations": "gpu=yes:noschedule\r\nbatch\r\n*:NoExecute",
+        "tasks-0-ports": "web = 8080",
+    }
+    as_(people.alice).post(reverse("jobs:submit"), minimal_form(**lines))
+    job = Job.objects.get()
+    task = job.spec["tasks"][0]
+    assert task["node_selector"] == {"zone": "a", "disk": "", "nvidia.com/gpu.product": "H100"}
+    assert task["tolerations"] == [
+        {"key": "gpu", "value": "yes", "effect": "NoSchedule"},
+        {"key": "batch", "operator": "Exists"},
+        {"operator": "Exists", "effect": "NoExecute"},
+    ]
+    assert task["ports"] == {"web": 8080}
+    page = as_(people.alice).get(reverse("jobs:submit"), {"clone": job.uid})
+    again = page.context["tasks"].forms[0]
+    assert [again[name].value() for name in ("gpu_model", "node_selector", "tolerations", "ports")] == [
+        "H100", "disk=\nzone=a", "gpu=yes:NoSchedule\nbatch\n*:NoExecute", "web=8080",
+    ]  # fmt: skip
+    assert not page.context["also"]
+
+
+def test_toleration_with_a_time_limit_is_passed_on() -> None:
+    toleration = {"key": "down", "operator": "Exists", "effect": "NoExecute", "toleration_seconds": 60}
+    document = {"name": "main", "command": ["x"], "tolerations": [toleration]}
+    spec = JobSpec.parse({"name": "a", "tasks": [document]})
+    form = form_of(post_data(form_of(None, filled(spec))), InitialValues())
+    assert (form.spec(), form.also) == (spec, ["plugins and their arguments", "main: tolerations"])

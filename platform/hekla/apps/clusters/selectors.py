@@ -208,8 +208,13 @@ def reported_tiers(cluster: Cluster) -> list[str]:
 
 def label_values(cluster: Cluster, label: str) -> set[str]:
     """The values of a label of the cluster's nodes."""
-    found = Node.objects.filter(cluster=cluster, labels__has_key=label)
-    return set(found.order_by().values_list(KeyTextTransform(label, "labels"), flat=True).distinct())
+    return set(values_of_label([cluster.pk], label))
+
+
+def values_of_label(cluster_ids: Collection[int], label: str) -> list[str]:
+    """The values of a label of the nodes of these clusters, sorted."""
+    found = Node.objects.filter(cluster__in=cluster_ids, labels__has_key=label).order_by()
+    return sorted(found.values_list(KeyTextTransform(label, "labels"), flat=True).distinct())
 
 
 def node(node_id: int) -> Node:

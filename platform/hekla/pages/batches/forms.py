@@ -9,7 +9,7 @@ from hekla.domain import formats, sweeps
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.sweeps import MAX_JOBS, MAX_NAME, SweepMethod, SweepSpec
-from hekla.pages.job_forms.forms import ManifestForm
+from hekla.pages.job_forms.manifest_forms import ManifestForm
 
 _HOW = [
     (SweepMethod.GRID.value, _("All combinations")),

@@ -27,7 +27,7 @@ from hekla.pages.batches import forms
 from hekla.pages.batches.tables import batches_on
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
-from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
+from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES
 
 
 @require_safe

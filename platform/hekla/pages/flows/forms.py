@@ -6,7 +6,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy
 
 from hekla.pages.frame.edit_form import ValuesEditForm
-from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, ManifestForm
+from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES, ManifestForm
 
 
 class FlowForm(ManifestForm):

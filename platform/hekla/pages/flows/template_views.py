@@ -27,7 +27,7 @@ from hekla.pages.flows.tables import TemplatesTable
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import OwnedFilter, listing
-from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
+from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES
 
 
 @require_safe

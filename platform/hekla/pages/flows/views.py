@@ -22,7 +22,7 @@ from hekla.pages.flows.forms import FlowForm
 from hekla.pages.flows.tables import flows_on
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
-from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
+from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES
 
 
 @require_safe

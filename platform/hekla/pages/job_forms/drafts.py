@@ -4,7 +4,10 @@ from typing import Any
 
 from django import forms
 
-_HARMLESS: dict[str, Any] = {"queue": "no-queue", "replicas": 1, "command": ["true"], "env": {}, "depends_on": []}
+_HARMLESS: dict[str, Any] = {
+    "queue": "no-queue", "replicas": 1, "command": ["true"], "env": {}, "depends_on": [],
+    "node_selector": {}, "tolerations": [], "ports": {},
+}  # fmt: skip
 # A wrong field makes these meaningless, so they are not judged.
 _DEPENDENT = {
     "replicas": ("min_available", "max_replicas", "gpu_utilization"),

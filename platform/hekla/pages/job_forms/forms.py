@@ -5,18 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django import forms
-from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hekla.domain import frameworks
-from hekla.domain.errors import HeklaError, Invalid, Problem
+from hekla.domain.errors import Invalid
 from hekla.domain.policies import RESTART_ON_LOSS
 from hekla.domain.task_spec import MAX_REPLICAS, Iteration
-from hekla.pages.job_forms import drafts, network_closeness, passthrough_fields, secret_texts
+from hekla.pages.job_forms import drafts, network_closeness, passthrough_fields, placement_lines, secret_texts
 from hekla.pages.job_forms.amounts import AmountField
+from hekla.pages.job_forms.placement_lines import GPU_MODEL
 
-MAX_MANIFEST_BYTES = 1024 * 1024
 MAX_TASK_ROWS = 50
 MAX_FILE_ROWS = 32
 FRAMEWORKS = [
@@ -50,7 +49,8 @@ _FIRST_SHAPES = [
 ]
 
 
-def _code(rows: int) -> forms.Textarea:
+def code_input(rows: int) -> forms.Textarea:
+    """A text area for code."""
     return forms.Textarea(attrs={"rows": rows, "class": "code-input", "spellcheck": "false"})
 
 
@@ -62,7 +62,7 @@ class SecretsField(forms.CharField):
         kwargs.setdefault(
             "help_text", gettext_lazy("One “name: value” per line. Secrets are stored separately and never shown.")
         )
-        super().__init__(required=False, strip=False, widget=_code(3), **kwargs)
+        super().__init__(required=False, strip=False, widget=code_input(3), **kwargs)
 
     def clean(self, value: str | None) -> dict[str, str]:
         """The secrets by name."""
@@ -187,7 +187,7 @@ class TaskForm(forms.Form):
     command = forms.CharField(
         label=gettext_lazy("Command"),
         required=False,
-        widget=_code(2),
+        widget=code_input(2),
         help_text=gettext_lazy(
             "A program and its arguments, for example: python train.py --epochs 10. For a shell: sh -c '…'. "
             "With an image, leave empty to run the image's own command."
@@ -201,7 +201,7 @@ class TaskForm(forms.Form):
         label=gettext_lazy("Variables"),
         required=False,
         strip=False,
-        widget=_code(2),
+        widget=code_input(2),
         help_text=gettext_lazy("One NAME=value per line."),
     )
     depends_on = forms.CharField(
@@ -235,12 +235,17 @@ class TaskForm(forms.Form):
             "maximum, and shrinks while they are less busy, at least to its minimum."
         ),
     )
+    gpu_model = forms.ChoiceField(label=gettext_lazy("GPU model"), required=False)
+    node_selector = placement_lines.node_labels_field()
+    tolerations = placement_lines.tolerations_field()
+    ports = placement_lines.ports_field()
     rest = passthrough_fields.task_field()
 
     def __init__(
         self,
         *args: Any,  # noqa: ANN401
         environments: Sequence[str] = (),
+        gpu_models: Sequence[str] = (),
         needs_command: bool = True,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
@@ -248,11 +253,14 @@ class TaskForm(forms.Form):
         self.fields["command"].required = needs_command and not self["image"].value()
         choices = [("", gettext_lazy("Console default")), *((name, name) for name in environments)]
         _offer(self, "environment", choices, gettext_lazy("%s (deleted)"))
+        models = [("", gettext_lazy("Any")), *((model, model) for model in gpu_models)]
+        _offer(self, "gpu_model", models, gettext_lazy("%s (on no node)"))
 
     @property
     def opens(self) -> bool:
         """Whether an optional field has a non-default value or an error, so that its section must be open."""
         fields = ("env", "image", "working_dir", "min_available", "depends_on", "max_replicas", "gpu_utilization")
+        fields += ("node_selector", "tolerations", "ports")
         return _says(self, fields) or bool({"name", "replicas"} & set(self.errors))
 
     def clean_env(self) -> dict[str, str]:
@@ -274,6 +282,8 @@ class TaskForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """The cleaned data, with the command split into words; words that the page cannot show are kept."""
         cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("gpu_model") and GPU_MODEL in (cleaned.get("node_selector") or {}):
+            self.add_error("node_selector", _("The GPU model is set twice: here and in its own field."))
         try:
             return cleaned | {
                 "command": passthrough_fields.merged_command(cleaned.get("rest", {}), cleaned.get("command", ""))
@@ -297,6 +307,9 @@ class TaskForm(forms.Form):
             "resources": rest.get("resources", {}) | typed,
             "env": rest.get("env", {}) | cleaned["env"],
             "environment": cleaned["environment"],
+            "node_selector": rest.get("node_selector", {}) | cleaned["node_selector"] | _gpu_model(cleaned),
+            "tolerations": [*rest.get("tolerations", []), *cleaned["tolerations"]],
+            "ports": rest.get("ports", {}) | cleaned["ports"],
             "depends_on": _dependency(cleaned),
             "autoscaling": _autoscaling(cleaned),
         }
@@ -309,6 +322,10 @@ def _autoscaling(cleaned: dict[str, Any]) -> dict[str, Any] | None:
     return cleaned["rest"].get("autoscaling", {}) | typed if typed else None
 
 
+def _gpu_model(cleaned: dict[str, Any]) -> dict[str, str]:
+    return {GPU_MODEL: cleaned["gpu_model"]} if cleaned["gpu_model"] else {}
+
+
 def _dependency(cleaned: dict[str, Any]) -> dict[str, Any] | None:
     iteration = str(Iteration.ANY if cleaned["depends_on_any"] else Iteration.ALL)
     return {"tasks": cleaned["depends_on"], "iteration": iteration} if cleaned["depends_on"] else None
@@ -318,7 +335,7 @@ class JobFileForm(forms.Form):
     """A file in the working folder of every pod. An empty row counts as absent."""
 
     name = forms.CharField(label=gettext_lazy("Name"), required=False, max_length=255)
-    text = forms.CharField(label=gettext_lazy("Text"), required=False, strip=False, widget=_code(10))
+    text = forms.CharField(label=gettext_lazy("Text"), required=False, strip=False, widget=code_input(10))
 
     def clean(self) -> dict[str, Any]:
         """The file, with line endings as in Unix. Text without a name is an error."""
@@ -362,74 +379,6 @@ FileFormSet = forms.formset_factory(
 )
 
 
-class ManifestForm(forms.Form):
-    """A job manifest, typed or uploaded."""
-
-    text = forms.CharField(
-        label=gettext_lazy("Manifest"),
-        required=False,
-        strip=False,
-        widget=_code(24),
-        help_text=gettext_lazy(
-            "A job manifest of Volcano, Kubeflow, Ray, Spark, Flink, Kubernetes or OpenPAI, at most 1 MiB."
-        ),
-    )
-    upload = forms.FileField(label=gettext_lazy("Or upload a file"), required=False)
-
-    def clean_upload(self) -> str:
-        """The text of the file; empty without a file."""
-        return _text_of(self.cleaned_data["upload"])
-
-    def clean(self) -> dict[str, Any]:
-        """The cleaned data, with the uploaded text in `text` if a file was chosen."""
-        cleaned = super().clean() or self.cleaned_data
-        if cleaned.get("upload"):
-            cleaned["text"] = cleaned["upload"]
-        if not cleaned.get("text") and not self.errors:
-            self.add_error("text", _("Enter a manifest, or choose a file."))
-        return cleaned
-
-
-class UploadForm(forms.Form):
-    """A manifest file that fills in the submission form. The file is optional there."""
-
-    use_required_attribute = False
-    upload = forms.FileField(
-        label=gettext_lazy("Manifest file"),
-        error_messages={"required": gettext_lazy("Choose a file.")},
-        widget=forms.ClearableFileInput({"form": "submission"}),
-        help_text=gettext_lazy(
-            "YAML or JSON: a job of Volcano, Kubeflow, Ray, Spark, Flink, Kubernetes or OpenPAI, at most 1 MiB. It "
-            "replaces the form. You can undo this."
-        ),
-    )
-
-    def clean_upload(self) -> str:
-        """The text of the file."""
-        return _text_of(self.cleaned_data["upload"])
-
-    @property
-    def file_name(self) -> str:
-        """The name of the chosen file."""
-        return str(getattr(self.files.get("upload"), "name", ""))
-
-    def refuse(self, error: HeklaError) -> None:
-        """Show at the field why the file cannot be used."""
-        problems = error.problems if isinstance(error, Invalid) else (Problem("", error.message),)
-        for problem in problems:
-            self.add_error("upload", f"{problem.path}: {problem.message}" if problem.path else problem.message)
-
-
-def _text_of(upload: UploadedFile | None) -> str:
-    if upload is None:
-        return ""
-    size = upload.size or 0
-    if size > MAX_MANIFEST_BYTES:
-        raise forms.ValidationError(_("The file has %.1f MiB. The limit is 1 MiB.") % (size / 2**20))
-    text: str = upload.read().decode(errors="replace")
-    return text
-
-
 def _offer(form: forms.Form, field: str, choices: Sequence[tuple[str, Any]], word: Any) -> None:  # noqa: ANN401
     """Offer these choices, and keep an unavailable current value as a choice: the browser would silently select
     another.
@@ -455,12 +404,6 @@ def _refuse_repeated(names: Iterable[str]) -> None:
         if name in known:
             raise forms.ValidationError(_("“%s” is set twice.") % name[:60])
         known.add(name)
-
-
-class JobManifestForm(ManifestForm):
-    """A job manifest, and the secrets that its commands refer to."""
-
-    secrets = SecretsField()
 
 
 class PresetForm(forms.Form):

@@ -16,7 +16,8 @@ from django.utils.translation import gettext_lazy
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import RESTART_ON_LOSS
 from hekla.domain.task_spec import TaskSpec
-from hekla.pages.job_forms import amounts
+from hekla.pages.job_forms import amounts, placement_lines
+from hekla.pages.job_forms.placement_lines import GPU_MODEL
 
 FIELD_OF_RESOURCE = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
 FIELDS_OF_AUTOSCALING = ("max_replicas", "gpu_utilization")
@@ -143,15 +144,32 @@ def of_task(task: TaskSpec) -> Rest:
             if name not in FIELDS_OF_AUTOSCALING
         },
         **{name: text for name in ("image", "working_dir") if not is_line(text := getattr(task, name))},
+        "node_selector": dict(task.node_selector),
+        "tolerations": document.get("tolerations", []),
+        "ports": dict(task.ports),
     }
+    values = {name: value for name, value in values.items() if name not in in_lines(task)}
     plain = (
         "min_partitions", "partition_topology", "topology_policy",
-        "policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports",
-        "success_policy", "args",
-        "labels", "annotations", "tolerations", "affinity", "topology_spread_constraints",
+        "policies", "max_retry", "grace_seconds", "partition_size", "volume_mounts", "success_policy", "args",
+        "labels", "annotations", "affinity", "topology_spread_constraints",
         "host_ports", "resource_claims", "pull_secrets", "runtime_class", "security_context",
     )  # fmt: skip
     return {name: document[name] for name in plain if name in document} | {n: v for n, v in values.items() if v}
+
+
+def in_lines(task: TaskSpec) -> dict[str, str]:
+    """The texts of the fields with one entry on each line, and the GPU model; without those that no text can hold."""
+    tolerations = task.model_dump(mode="json", exclude_defaults=True).get("tolerations", [])
+    labels = dict(task.node_selector)
+    model = labels.pop(GPU_MODEL, "")
+    texts = {
+        "node_selector": placement_lines.write(labels, placement_lines.read_labels),
+        "ports": placement_lines.write(task.ports, placement_lines.read_ports),
+        "tolerations": placement_lines.write_tolerations(tolerations),
+    }
+    found = {name: text for name, text in texts.items() if text is not None}
+    return found | ({"gpu_model": model} if model and "node_selector" in found else {})
 
 
 def with_its_volumes(job: Rest, tasks: Sequence[Rest]) -> Rest:

@@ -31,13 +31,19 @@ class SubmissionForm:
         *,
         queues: Choices,
         environments: Sequence[str],
+        gpu_models: Sequence[str] = (),
         classes: Choices = (),
         tiers: Iterable[str] = (),
     ) -> None:
         data = _tight(data) if data is not None and data.get("shape") == "sweep" else data
         self.job = JobForm(data, initial=first.job, queues=queues, classes=classes, tiers=tiers)
         has_commands = bool(frameworks.commands({str(self.job["framework"].value()): []}))
-        kwargs = {"environments": environments, "needs_command": not has_commands, "empty_permitted": False}
+        kwargs = {
+            "environments": environments,
+            "gpu_models": gpu_models,
+            "needs_command": not has_commands,
+            "empty_permitted": False,
+        }
         self.tasks = TaskFormSet(data, initial=first.tasks, prefix="tasks", form_kwargs=kwargs)
         self.files = FileFormSet(data, initial=first.files, prefix="files")
         if data is None:

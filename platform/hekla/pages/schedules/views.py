@@ -22,7 +22,7 @@ from hekla.domain.errors import Forbidden, HeklaError
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
-from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, ManifestForm
+from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES, ManifestForm
 from hekla.pages.schedules import forms
 from hekla.pages.schedules.tables import runs_on, schedules_on
 

@@ -57,5 +57,7 @@ def _task(task: TaskSpec) -> dict[str, Any]:
         "depends_on": ", ".join(task.depends_on.tasks) if task.depends_on else "",
         "depends_on_any": bool(task.depends_on and task.depends_on.iteration is Iteration.ANY),
         "env": "\n".join(f"{name}={text}" for name, text in task.env.items() if name not in rest.get("env", {})),
+        **dict.fromkeys(("node_selector", "tolerations", "ports", "gpu_model"), ""),
+        **passthrough_fields.in_lines(task),
         "rest": rest,
     }

@@ -33,7 +33,9 @@ from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms import secret_texts
 from hekla.pages.job_forms.amounts import OFFERED
-from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, JobManifestForm, PresetForm, UploadForm
+from hekla.pages.job_forms.forms import PresetForm
+from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES, JobManifestForm, UploadForm
+from hekla.pages.job_forms.placement_lines import GPU_MODEL
 from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit import copies, framework_defaults, preset_mapping, undo
 from hekla.pages.submit import presets as beginnings
@@ -394,7 +396,10 @@ def _form(data: QueryDict | None, first: InitialValues, tenant: Tenant) -> Submi
     places = {queue.cluster_id: queue.cluster for queue in open_ones}
     tiers = dict.fromkeys(tier for cluster in places.values() for tier in tier_names(cluster))
     names = _queues(tenant, open_ones)
-    return SubmissionForm(data, first, queues=names, environments=environments, classes=classes, tiers=tiers)
+    models = clusters.values_of_label([*places], GPU_MODEL)
+    return SubmissionForm(
+        data, first, queues=names, environments=environments, gpu_models=models, classes=classes, tiers=tiers
+    )
 
 
 def _form_page(

@@ -26,7 +26,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
-from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
+from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES
 from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.options import SubmissionOptions
