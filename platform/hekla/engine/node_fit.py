@@ -226,14 +226,17 @@ class NodeFit:
             free = np.minimum(self._table.idle[rows], self._table.future_idle(rows)).clip(0)
             lasting = _refused_rows((one for one in self._static_refusals if one.is_lasting), len(self._table))
             fits_when_empty = ~lasting & fits(self._pod.request, self._table.allocatable)
-            self._fit_error = stamp, FitError(
-                dict(self._count_refusals(dimensions)),
-                dimensions.resources(free.max(axis=0, initial=0.0)),
-                dimensions.resources(free.sum(axis=0)),
-                dimensions.resources(self._table.allocatable[rows].sum(axis=0)),
-                len(rows),
-                self.count_slots(rows),
-                bool(fits_when_empty.any()),
+            self._fit_error = (
+                stamp,
+                FitError(
+                    dict(self._count_refusals(dimensions)),
+                    dimensions.resources(free.max(axis=0, initial=0.0)),
+                    dimensions.resources(free.sum(axis=0)),
+                    dimensions.resources(self._table.allocatable[rows].sum(axis=0)),
+                    len(rows),
+                    self.count_slots(rows),
+                    bool(fits_when_empty.any()),
+                ),
             )
         return self._fit_error[1]
 

@@ -25,12 +25,13 @@ _Key = tuple[int, str, int, str]
 
 
 class RuntimeAssumption(Enum):
-    """Whether jobs run briefly, like the fastest quarter of the jobs before them, or long.
+    """Whether jobs run briefly, like the fastest quarter of the jobs before them, usually long, or long.
 
     Briefly also means: a job whose run time is unknown ends now.
     """
 
     SHORT = 0.25
+    USUAL = 0.5
     LONG = 0.75
 
 

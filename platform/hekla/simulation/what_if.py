@@ -246,7 +246,7 @@ def _answer(
     place, line = _place(simulator, row)
     when = _when(outlook, row, is_new=is_new) if with_eta else None
     after = _others(simulator, Counter(when.after), user) if when else OtherJobs()
-    held_by = holders.find(simulator, row, found, user)
+    held_by = holders.find(simulator, row, found, user, outlook.run_times)
     return WhatIfResult(
         StartVerdict.WAITS, reasons=found, holders=held_by, place=place, line=line, eta=when, after=after
     )
