@@ -104,9 +104,9 @@ def no_room_reason(
     """
     dimensions, whole = session.dimensions, cluster_limits(session)
     limit = np.minimum(attributes.real_capability if limit is None else limit, whole)
-    left = np.clip(np.minimum(room, limit - attributes.allocated), 0.0, whole)
-    has_limit = np.isfinite(limit) & (need > 0)
-    cause, code = _why_full(session, attributes, exceeds(session, need, room))
+    short, has_limit = exceeds(session, need, room), np.isfinite(limit) & (need > 0)
+    left = np.clip(np.where(short, np.minimum(room, limit - attributes.allocated), room), 0.0, whole)
+    cause, code = _why_full(session, attributes, short)
     return PendingReason(
         cause=cause,
         action=action,

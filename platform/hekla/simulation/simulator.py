@@ -77,10 +77,9 @@ class Simulator:
         return self.has_started(until)
 
     def _state(self) -> model.ClusterState:
-        jobs = tuple(self._jobs.values())
         return replace(
             self._initial.state,
-            jobs=jobs,
+            jobs=self.jobs(),
             last_shuffle_at=self._last_shuffle_at,
             devices=self._devices,
             storage=self._storage,
@@ -119,6 +118,10 @@ class Simulator:
         for uid in uids:
             self._jobs.pop(uid, None)
             self._leaving.pop(uid, None)
+
+    def jobs(self) -> tuple[model.PodGroupSpec, ...]:
+        """The current state of all jobs."""
+        return tuple(self._jobs.values())
 
     def job(self, uid: str) -> model.PodGroupSpec | None:
         """The current state of a job; None if it is gone."""

@@ -32,7 +32,8 @@ def open_session(session: Session, option: PluginOption) -> None:
         requested = least > 0
         if (least + inqueue < budget + EPSILON)[requested].all():
             return Vote.PERMIT
-        reason = _refusal(session, least, np.minimum(budget - inqueue, free))
+        short = requested & (least + inqueue >= budget + EPSILON)
+        reason = _refusal(session, least, np.where(short, free - inqueue, np.maximum(free - inqueue, least)))
         session.reasons[job.group.uid] += (replace(reason, free=is_free, limit=whole),)
         return Vote.REJECT
 
