@@ -54,8 +54,9 @@ class FitError:
     """Why no node fits a class. `node_counts`: nodes by reason; `fits_when_empty`: a node that is not refused for good
     would have room if it were empty.
 
-    Of the `feasible` nodes, those that only lack room: `max_idle`, per resource the most that one has free; `free` and
-    `whole`, what all of them have free and have at all; `slots`, how many pods of the class fit there together.
+    Of the `feasible` nodes, those that only lack room: `max_idle`, per resource the most that one has free, or has at
+    all if none is large enough; `free` and `whole`, what all of them have free and have at all; `slots`, how many pods
+    of the class fit there together.
     """
 
     node_counts: Mapping[str, int]
@@ -223,16 +224,19 @@ class NodeFit:
         if self._fit_error is None or self._fit_error[0] != stamp:
             self.refresh()
             (rows,) = self._feasible.nonzero()
-            free = np.minimum(self._table.idle[rows], self._table.future_idle(rows)).clip(0)
+            free, whole = (
+                np.minimum(self._table.idle[rows], self._table.future_idle(rows)).clip(0),
+                self._table.allocatable[rows],
+            )
             lasting = _refused_rows((one for one in self._static_refusals if one.is_lasting), len(self._table))
             fits_when_empty = ~lasting & fits(self._pod.request, self._table.allocatable)
             self._fit_error = (
                 stamp,
                 FitError(
                     dict(self._count_refusals(dimensions)),
-                    dimensions.resources(free.max(axis=0, initial=0.0)),
+                    dimensions.resources((free if fits_when_empty.any() else whole).max(axis=0, initial=0.0)),
                     dimensions.resources(free.sum(axis=0)),
-                    dimensions.resources(self._table.allocatable[rows].sum(axis=0)),
+                    dimensions.resources(whole.sum(axis=0)),
                     len(rows),
                     self.count_slots(rows),
                     bool(fits_when_empty.any()),

@@ -107,12 +107,13 @@ def waits_for(task: TaskSpec, others: Sequence[str]) -> str:
 def reason(data: Mapping[str, Any]) -> str:
     """Why a job waits, in words. `data`: one of the reasons in `Job.waiting`."""
     need, have = Resources.parse(data["need"]), Resources.parse(data["have"])
-    if data["ever"] and (scarce := scarce_resources(data)):
+    if scarce := scarce_resources(data):
         need = Resources({name: need[name] for name in scarce})
     facts = {
         "need": exact_amounts(need) if need.keys() == {"pods"} else amounts(need),
         "have": amounts(Resources({name: have.amount(name) for name in need})),
         "left": _amounts_of(need, have),
+        "is_scarce": not need.fits_in(have),
         "left_of": _of_all(need, data, "have"),
         "free_of": _of_all(need, data, "free"),
         "code": data["code"],
@@ -136,11 +137,16 @@ def reason(data: Mapping[str, Any]) -> str:
 
 
 def scarce_resources(data: Mapping[str, Any]) -> list[str]:
-    """The resources of which a job needs more than there is; all that nodes lack, if no node has enough of each."""
+    """The resources of which a job needs more than there is; all that nodes lack, if no node has enough of each.
+
+    For a job that can never start: more than there would be without other jobs.
+    """
     need, have = Resources.parse(data["need"]), Resources.parse(data["have"])
+    if not data["ever"] and "fitting" not in data:
+        have = Resources.parse(data.get("most", {}))
     if scarce := [name for name, amount in need.items() if amount > have.amount(name) and name != "pods"]:
         return scarce
-    if "fitting" not in data:
+    if "fitting" not in data or not data["ever"]:
         return []
     pods, free = data["tasks"] + data["fitting"], Resources.parse(data["free"])
     if data["tasks"] and (scarce := [n for n, amount in need.items() if amount * pods > free.amount(n)]):
@@ -180,8 +186,10 @@ def _capacity(facts: dict[str, Any]) -> str:
 
 
 def _waiting_for_nodes(facts: dict[str, Any]) -> str:
+    if not facts["ever"] and facts["is_scarce"]:
+        return _("Needs %(need)s on one node. No node has more than %(left)s.") % facts
     if not facts["ever"]:
-        return _("Needs %(need)s on one node. No node is that large.") % facts
+        return _("Needs %(need)s on one node. No node has all of it.") % facts
     if facts["tasks"] > 1:
         return _("%(tasks)d pods are waiting for %(need)s each.") % facts
     return _("Waiting for %(need)s on one node.") % facts if facts["usable"] > 1 else _general(facts)

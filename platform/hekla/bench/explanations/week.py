@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hekla.apps.jobs.models import Job
-from hekla.bench.explanations.world import MONDAY, ExplainedCluster, job_spec, nodes
+from hekla.bench.explanations.world import MONDAY, ExplainedCluster, cluster, job_spec
 from hekla.domain.jobspec import JobSpec
 from hekla.engine.model import QueueSpec
 from hekla.simulation import eta
@@ -21,7 +21,7 @@ from hekla.simulation.eta import Eta
 from hekla.simulation.runtimes import RunTimes, key_of
 
 _PEOPLE = 6
-_MACHINES = 6
+_MACHINES = 3
 _MACHINE = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "8", "pods": "110"}
 _KINDS = (
     # name, pods, GPUs of a pod, CPUs of a pod, median minutes, spread of the logarithm, weight, limit in minutes
@@ -31,9 +31,9 @@ _KINDS = (
     ("train", 2, 8, 24, 240, 0.4, 1, 720),
     ("prepare", 4, 0, 6, 25, 0.6, 2, 0),
 )
-_JOBS_PER_HOUR = 6.5
-_WARM_UP = timedelta(days=1)
-"""Starts of earlier jobs are not predicted: nothing has ended yet."""
+_JOBS_PER_HOUR = 3.2
+_WARM_UP = 1 / 7
+"""The starts of jobs in this first part are not predicted: nothing has ended yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,6 @@ class Arrival:
 
     at: datetime
     spec: JobSpec
-    queue: str
     owner: int
     runs: timedelta
 
@@ -100,9 +99,10 @@ def _arrival(dice: random.Random, at: datetime, number: int, owner: int, kind: t
         resources={"memory": "8Gi", **amounts},
         command=[name, str(owner)],
         kind="training",
+        queue="research" if owner % 2 else "product",
         **fields,
     )
-    return Arrival(at, spec, "research" if owner % 2 else "product", owner, timedelta(minutes=minutes))
+    return Arrival(at, spec, owner, timedelta(minutes=minutes))
 
 
 class Week:
@@ -110,7 +110,8 @@ class Week:
 
     def __init__(self, seed: int, days: float) -> None:
         queues = QueueSpec("research", weight=2), QueueSpec("product", weight=1)
-        self._world = ExplainedCluster(nodes(*[_MACHINE] * _MACHINES), queues)
+        self._world = ExplainedCluster(cluster(*[_MACHINE] * _MACHINES, queues=queues))
+        self._predicted_from = MONDAY + timedelta(days=days * _WARM_UP)
         self._coming = list(arrivals(random.Random(seed), days))[::-1]
         self._ends: list[tuple[datetime, str]] = []
         self._runs: dict[str, timedelta] = {}
@@ -132,11 +133,11 @@ class Week:
 
     def _submit(self, one: Arrival) -> None:
         self._world.course.now = one.at
-        job = self._world.submit(one.spec, queue=one.queue, owner=one.owner)
+        job = self._world.submit(one.spec, owner=one.owner)
         uid = str(job.pk)
         self._runs[uid], self._result.jobs = one.runs, self._result.jobs + 1
         self._waiting[uid] = None
-        if not self._world.has_started(job) and one.at > MONDAY + _WARM_UP:
+        if not self._world.has_started(job) and one.at >= self._predicted_from:
             self._result.waited += 1
             times = RunTimes(self._seconds)  # type: ignore[arg-type]
             self._waiting[uid] = eta.ranges(self._world.course.fork, [uid], times, one.at).get(uid)
