@@ -12,9 +12,10 @@ _MAX_REASONS = 8
 def distinct(reasons: Iterable[PendingReason]) -> list[PendingReason]:
     """The first reason of each kind: a second plugin at the same limit adds no information.
 
-    Victim counts are kept for each size of pods.
+    What can never change comes first. Victim counts are kept for each size of pods.
     """
-    return list({_kind(reason): reason for reason in reversed([*reasons])}.values())[::-1][:_MAX_REASONS]
+    found = list({_kind(reason): reason for reason in reversed([*reasons])}.values())[::-1]
+    return sorted(found, key=lambda reason: reason.ever)[:_MAX_REASONS]
 
 
 def _kind(reason: PendingReason) -> tuple[str, ...]:

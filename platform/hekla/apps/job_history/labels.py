@@ -87,7 +87,7 @@ def duration(seconds: float) -> str:
 
 def about(seconds: float) -> str:
     """As `duration`, rounded as an estimate is: `40 s`, `25 min`, `1 h 30 min`, `2 d 4 h`."""
-    steps = ((60, 1), (600, 60), (86_400, 600))
+    steps = ((60, 1), (3600, 60), (86_400, 600))
     step = next((step for below, step in steps if seconds < below), 3600)
     rounded = max(step, round(seconds / step) * step)
     if 60 <= rounded < 3600:  # noqa: PLR2004  (seconds)
@@ -278,7 +278,7 @@ def _parent_is_full(facts: dict[str, Any]) -> str:
 
 def _queue_overused(facts: dict[str, Any]) -> str:
     if facts["left_of"]:
-        return _("Waiting for %(need)s. The queue uses all of its share: %(left_of)s is left.") % facts
+        return _("Waiting for %(need)s. The queue uses all of its share: %(left_of)s are left.") % facts
     return _("Waiting for %(need)s. The queue uses all of its share.") % facts
 
 
@@ -422,6 +422,8 @@ _BY_CODE = {
     "spec_not_valid": _spec_not_valid,
     "job_fault": _job_fault,
 }
+CODES = frozenset(_BY_CODE)
+"""The codes of reasons that have a sentence of their own; others have that of their cause."""
 _BY_CAUSE = {
     "capacity": _capacity,
     "quota": _quota,

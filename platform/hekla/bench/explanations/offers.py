@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hekla.apps.jobs.models import Job
@@ -45,6 +45,10 @@ class OfferResult:
     def share(self) -> float:
         """The share of offers that started the job."""
         return self.held / self.offers if self.offers else 1.0
+
+    def as_data(self) -> dict[str, float]:
+        """The counts and the share."""
+        return asdict(self) | {"share": self.share}
 
     def count(self, world: ExplainedCluster, job: Job) -> list[Suggestion]:
         """Apply all offers for this job. Returns those that did not start it."""

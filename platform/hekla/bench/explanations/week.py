@@ -63,6 +63,11 @@ class WeekResult:
         """The share of ranges that held."""
         return self.held / self.predicted if self.predicted else 1.0
 
+    def as_data(self) -> dict[str, float]:
+        """The counts, the share, and the median length of the ranges in hours."""
+        counts = {name: getattr(self, name) for name in ("jobs", "waited", "predicted", "held", "early")}
+        return counts | {"share": self.share, "hours": self.widths[len(self.widths) // 2] if self.widths else 0.0}
+
     def count(self, found: Eta, started: datetime) -> None:
         """Compare a range with the real start."""
         self.predicted += 1
