@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.bench.explanations.world import DEFAULT, ExplainedCluster, cluster, job_spec
 from hekla.domain.errors import Invalid
@@ -61,8 +62,7 @@ class OfferResult:
 
 def offers(world: ExplainedCluster, job: Job) -> list[Suggestion]:
     """What the job's page offers: changes of the job itself, and other queues for a changed copy."""
-    assert job.spec_in_hand is not None
-    spec, other_queues = job.spec_in_hand, [one.name for one in world.empty.queues if one.name != job.queue.name]
+    spec, other_queues = spec_of(job), [one.name for one in world.empty.queues if one.name != job.queue.name]
 
     def trial(changed: JobSpec, changes: Changes) -> int | None:
         return evicted_for(world.course.fork(), _changed(world, job, changed, changes))
@@ -72,9 +72,8 @@ def offers(world: ExplainedCluster, job: Job) -> list[Suggestion]:
 
 def comes_true(world: ExplainedCluster, job: Job, offer: Suggestion) -> bool:
     """Whether the job, or its changed copy, starts after this change."""
-    assert job.spec_in_hand is not None
     other = world.rebuilt()
-    changed = _changed(world, job, apply_changes(job.spec_in_hand, offer.changes), offer.changes)
+    changed = _changed(world, job, apply_changes(spec_of(job), offer.changes), offer.changes)
     other.put(changed)
     return other.has_started(changed)
 
@@ -89,7 +88,7 @@ def _changed(world: ExplainedCluster, job: Job, spec: JobSpec, changes: Changes)
 
 def mixed_clusters(seed: int, number: int) -> Iterator[tuple[ExplainedCluster, list[Job]]]:
     """Random clusters, each with its pending jobs."""
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311  (no secret)
     for _ in range(number):
         world = _mixed_cluster(dice)
         yield world, [row for row in world.rows.values() if not world.has_started(row)]

@@ -30,9 +30,11 @@ _NEVER = " The job can never start with its current settings."
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A cluster and its pending job. `sentence`: the first reason; `holders`: the names of the jobs that hold what it
-    lacks; `further`: sentences among its other reasons; `ends`: the jobs after whose end it starts; `change`: the cluster in which it starts. With neither, it does
-    not start even when it is alone.
+    """A cluster and its pending job.
+
+    `sentence`: the first reason; `further`: sentences among its other reasons; `holders`: the names of the jobs that
+    hold what it lacks; `ends`: the jobs after whose end it starts; `change`: the cluster in which it starts. With
+    neither, it does not start even when it is alone.
     """
 
     world: ExplainedCluster

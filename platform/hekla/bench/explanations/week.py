@@ -117,7 +117,8 @@ class Week:
         queues = QueueSpec("research", weight=2), QueueSpec("product", weight=1)
         self._world = ExplainedCluster(cluster(*[_MACHINE] * _MACHINES, queues=queues))
         self._predicted_from = MONDAY + timedelta(days=days * _WARM_UP)
-        self._coming = list(arrivals(random.Random(seed), days))[::-1]
+        dice = random.Random(seed)  # noqa: S311  (no secret)
+        self._coming = list(arrivals(dice, days))[::-1]
         self._ends: list[tuple[datetime, str]] = []
         self._runs: dict[str, timedelta] = {}
         self._waiting: dict[str, Eta | None] = {}
