@@ -50,10 +50,10 @@ def test_pages_rest_and_the_command_line_say_the_same(found: WorldFactory, live_
     for place in ("/", "/jobs/", f"/queues/{world.queue.name}/"):
         assert escape(SENTENCE) in client.get(place).content.decode(), place
     token = accounts.create_token(world.alice, name="cli", lifetime=timedelta(hours=1), now=clock.now())
-    told = hekla("--server", live_server.url, "--token", token, "job", "show", "waits").output
-    assert f"Pending    {SENTENCE}" in told
+    output = hekla("--server", live_server.url, "--token", token, "job", "show", "waits").output
+    assert f"Pending    {SENTENCE}" in output
     for held in ("1 job of other tenants holds 3 CPU.", "Job mine holds 0.5 CPU for at most 10 min more."):
-        assert held in told
+        assert held in output
         assert held in client.get(f"{address}unblock/").content.decode()
 
 

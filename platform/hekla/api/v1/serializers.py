@@ -319,8 +319,10 @@ class JobDetailSerializer(JobSerializer):
 
     def get_waiting(self, job: Job) -> list[dict[str, Any]]:
         """The engine's reasons as data, each with a sentence."""
-        told = explanations.sentences(job)
-        return [{**reason, "sentence": sentence} for reason, sentence in zip(job.waiting, told, strict=False)]
+        if not explanations.is_waiting(job):
+            return []
+        sentences = explanations.sentences(job)
+        return [{**reason, "sentence": sentence} for reason, sentence in zip(job.waiting, sentences, strict=True)]
 
     def get_notice(self, job: Job) -> str:
         """What is wrong with the job's cluster, for a job that has not ended."""
