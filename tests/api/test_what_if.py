@@ -74,7 +74,7 @@ def test_waiting_job_has_a_position_and_a_forecast(alice, bob, charlie, a_job):
     assert start_forecast(alice, "first")["waits"] is False
     third = start_forecast(alice, "third")
     assert (third["waits"], third["place"], third["line"]) == (True, 2, 2)
-    assert third["text"][:2] == ["In use by: first (3 CPU).", "Position in its queue: 2 of 2."]
+    assert third["text"][:2] == ["Job first holds 3 CPU.", "Position in its queue: 2 of 2."]
     assert (third["earliest_at"], third["accuracy"]) == (None, None)
     assert "too little data" in third["text"][2]
     assert charlie.get(f"/api/v1/jobs/{Job.objects.get(name='third').uid}/start").status_code == 404

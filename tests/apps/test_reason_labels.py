@@ -233,7 +233,7 @@ def test_only_scarce_resources_are_named() -> None:
     )
     assert reason("queue_is_full", **full) == "Waiting for 2 CPU. The limit of its queue leaves 1 CPU."
     assert reason("no_node_fits", "capacity", nodes={"insufficient cpu": 3}, **full) == (
-        "Waiting for 2 CPU. No node has room (3 nodes: not enough CPU). No node has more than 1 CPU free."
+        "Waiting for 2 CPU. No node has room (3 nodes: not enough CPU)."
     )
 
 

@@ -51,7 +51,7 @@ def test_eta_is_the_run_time_of_similar_jobs(found: WorldFactory) -> None:
     submit(world, spec("busy", replicas=4))
     settle(world)
     answer = preview(world, spec())
-    assert eta_in_minutes(answer) == (20, 40)
+    assert eta_in_minutes(answer) == (12, 48)
     assert [job.name for job in answer.after.known] == ["busy"]
 
 
@@ -62,7 +62,7 @@ def test_eta_counts_jobs_ahead_in_the_queue(found: WorldFactory) -> None:
     submit(world, spec("next", replicas=4))
     settle(world)
     answer = preview(world, spec(replicas=4))
-    assert (eta_in_minutes(answer), answer.place, answer.line) == ((40, 80), 2, 2)
+    assert (eta_in_minutes(answer), answer.place, answer.line) == ((24, 96), 2, 2)
 
 
 @pytest.mark.parametrize(("history", "kind"), [((10, 20, 30, 40), "training"), ((10, 20, 30, 40, 50), "other")])
@@ -93,7 +93,7 @@ def test_job_running_longer_than_all_before_has_no_expected_end(found: WorldFact
     times = RunTimes({key_of(job): [60.0, 120.0, 180.0, 240.0, 300.0]})
     now = clock.now()
     assert times.end(job, now - timedelta(seconds=301), now, RuntimeAssumption.LONG) is None
-    assert times.end(job, now - timedelta(seconds=200), now, RuntimeAssumption.SHORT) == now + timedelta(seconds=55)
+    assert times.end(job, now - timedelta(seconds=200), now, RuntimeAssumption.SHORT) == now + timedelta(seconds=43)
 
 
 def test_short_tests_do_not_predict_a_long_job(found: WorldFactory) -> None:
@@ -126,7 +126,7 @@ def test_job_without_known_end_may_end_now(found: WorldFactory) -> None:
     submit(world, spec("known", replicas=2))
     submit(world, spec("unknown", replicas=2, command=["sleep", "1500"]))
     settle(world)
-    assert eta_in_minutes(preview(world, spec())) == (0, 40)
+    assert eta_in_minutes(preview(world, spec())) == (0, 48)
 
 
 def test_waiting_job_gets_one_forecast(found: WorldFactory) -> None:

@@ -1,109 +1,86 @@
-"""Pending reasons, compared with the cluster: scarce resources, free amounts, and what happens when they are freed."""
+"""The same explanation of a pending job on pages, in REST and on the command line, as each reader may see it."""
 
-import random
+import re
+from datetime import timedelta
 
-import pytest
-from tests.simulation.conftest import WorldFactory, abort_and_settle, has_started, settle, spec, submit
-from tests.support.examples import EVERY
+from django.test import Client
+from django.utils.html import escape
+from pytest_django.live_server_helper import LiveServer
+from tests.cli.conftest import hekla
+from tests.controller.conftest import World
+from tests.simulation.conftest import WorldFactory, settle, spec, submit
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.job_history import labels
 from hekla.apps.jobs import services
-from hekla.apps.jobs.facts import spec_of
-from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.queues import services as queues
+from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import services as tenancy
-from hekla.domain.resources import Resources
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.simulation import descriptions, what_if
-from hekla.simulation.what_if import StartVerdict
+
+SENTENCE = "Waiting for 2 CPU. 0.5 of 4 CPU are free."
 
 
-def idle_by_node() -> list[Resources]:
-    """What each node has left, from the rows of its pods."""
-    pods = list(Pod.objects.exclude(node="").select_related("job"))
-    nodes = Job.objects.get(pk=pods[0].job_id).cluster.nodes.all()
-    held = {node.name: [pod for pod in pods if pod.node == node.name] for node in nodes}
-    return [
-        Resources.parse(node.allocatable)
-        - sum((spec_of(pod.job).task(pod.task).request for pod in held[node.name]), Resources())
-        for node in nodes
-    ]
-
-
-def test_only_the_scarce_resource_is_named_and_frees_the_job(found: WorldFactory) -> None:
-    world = found({"memory": "24Gi"})
-    busy = submit(world, spec("busy", replicas=3, resources={"memory": "256Mi"}))
-    settle(world)
-    waits = submit(world, spec("waits", cpu="2", resources={"memory": "1Gi"}))
-    settle(world)
-    waits.refresh_from_db()
-    sentence = labels.reason(waits.waiting[0])
-    assert sentence.startswith("Waiting for 2 CPU. ")
-    assert "1 CPU" in sentence
-    assert "memory" not in sentence
-    abort_and_settle(world, busy)
-    assert has_started(waits)
-
-
-def test_memory_is_named_where_it_is_scarce(found: WorldFactory) -> None:
-    world = found({"memory": "4Gi"})
-    submit(world, spec("busy", resources={"memory": "3Gi"}))
-    waits = submit(world, spec("waits", resources={"memory": "2Gi"}))
-    settle(world)
-    waits.refresh_from_db()
-    sentence = labels.reason(waits.waiting[0])
-    assert sentence.startswith("Waiting for 2 GiB memory. ")
-    assert "1 GiB memory" in sentence
-    assert "CPU" not in sentence
-
-
-@pytest.mark.parametrize("seed", range(10 if EVERY == 1 else 3))
-def test_free_amounts_are_those_of_the_nodes(found: WorldFactory, seed: int) -> None:
-    dice = random.Random(seed)
-    world = found(*({"cpu": str(dice.randint(2, 6)), "memory": f"{dice.randint(2, 9)}Gi"} for _ in range(2)))
-    for number in range(8):
-        memory = {"memory": f"{dice.randint(1, 2)}Gi"}
-        submit(world, spec(f"job-{number}", cpu=dice.choice(["500m", "1", "2"]), resources=memory))
-    settle(world)
-    waiting = [job for job in Job.objects.all() if not has_started(job) and job.waiting]
-    assert waiting
-    idle = idle_by_node()
-    whole = sum(idle, Resources())
-    for job in waiting:
-        reason = job.waiting[0]
-        need, have = Resources.parse(reason["need"]), Resources.parse(reason["have"])
-        for name in labels.scarce_resources(need, have):
-            limit = max(one.amount(name) for one in idle)
-            if reason["code"] == "no_node_fits":
-                assert have.amount(name) == limit
-            else:
-                assert have.amount(name) <= whole.amount(name)
-
-
-def test_holders_are_named_as_far_as_the_reader_may_see_them(found: WorldFactory) -> None:
+def waiting_job(found: WorldFactory) -> tuple[World, Job]:
+    """Alice's job waits for one of another tenant, and for one of her own that ends within ten minutes."""
     world, now = found({}), clock.now()
     theirs = tenancy.create(slug="theirs", name="Theirs", actor=PLATFORM, now=now)
     charlie = accounts.create_user(username="charlie", password=None, actor=PLATFORM, now=now)
     tenancy.add_member(theirs, charlie, "admin", actor=PLATFORM, now=now)
-    submit(world, spec("mine", replicas=1))
+    submit(world, spec("mine", cpu="500m", active_deadline_seconds=600))
     services.submit(spec=spec("secret", replicas=3), tenant=theirs, user=charlie, now=now)
-    waits = submit(world, spec("waits", cpu="2"))
+    job = submit(world, spec("waits", cpu="2"))
     settle(world)
-    for_alice = descriptions.in_use(what_if.predict_job(Job.objects.get(pk=waits.pk), user=world.alice))
-    assert for_alice == ["In use by: mine (1 CPU), 1 job of other tenants (3 CPU)."]
+    job.refresh_from_db()
     draft = what_if.predict_draft(spec(cpu="2"), tenant=theirs, user=charlie)
-    assert "In use by: secret (3 CPU), 1 job of other tenants (1 CPU)." in descriptions.sentences(draft)
+    held = "Job secret holds 3 CPU. 1 job of other tenants holds 0.5 CPU."
+    assert held in descriptions.sentences(draft, clock.now())
+    return world, job
 
 
-def test_holders_of_a_queue_limit_are_its_jobs(found: WorldFactory) -> None:
-    world, now = found({"cpu": "8"}), clock.now()
-    limited = {"capability": {"cpu": "2"}}
-    small = queues.create(cluster=world.cluster, name="small", values=limited, actor=PLATFORM, now=now)
-    submit(world, spec("elsewhere", replicas=3))
-    submit(world, spec("inside", cpu="2", queue="small"))
-    settle(world)
-    answer = what_if.predict_draft(spec(queue="small"), tenant=world.tenant, user=world.alice, queue=small)
-    assert answer.verdict is StartVerdict.WAITS
-    assert descriptions.in_use(answer) == ["In use by: inside (2 CPU)."]
+def test_pages_rest_and_the_command_line_say_the_same(found: WorldFactory, live_server: LiveServer) -> None:
+    world, job = waiting_job(found)
+    client, address = Client(), f"/jobs/{job.uid}/"
+    client.force_login(world.alice)
+    page = client.get(address).content.decode()
+    notice = page[page.index('id="job-waiting"') :].partition("<c-")[0]
+    assert notice.count(SENTENCE) >= 1
+    assert [caption for caption in re.findall(r"<figcaption>(.*?)</figcaption>", page) if SENTENCE in caption] == []
+    for place in ("/", "/jobs/", f"/queues/{world.queue.name}/"):
+        assert escape(SENTENCE) in client.get(place).content.decode(), place
+    token = accounts.create_token(world.alice, name="cli", lifetime=timedelta(hours=1), now=clock.now())
+    output = hekla("--server", live_server.url, "--token", token, "job", "show", "waits").output
+    assert f"Pending    {SENTENCE}" in output
+    for held in ("1 job of other tenants holds 3 CPU.", "Job mine holds 0.5 CPU for at most 10 min more."):
+        assert held in output
+        assert held in client.get(f"{address}unblock/").content.decode()
+
+
+def test_nothing_is_explained_while_the_job_is_being_aborted(found: WorldFactory) -> None:
+    world, job = waiting_job(found)
+    services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
+    job.refresh_from_db()
+    Job.objects.filter(pk=job.pk).update(phase="aborting", waiting=job.waiting or [REASON])
+    client = Client()
+    client.force_login(world.alice)
+    for place in (f"/jobs/{job.uid}/", "/jobs/", f"/jobs/{job.uid}/unblock/"):
+        text = client.get(place).content.decode()
+        assert "are free" not in re.sub(r'(?s)<[^>]* id="job-timeline".*', "", text), place
+
+
+REASON = {
+    "cause": "capacity",
+    "action": "allocate",
+    "plugin": "resources",
+    "code": "no_node_fits",
+    "need": {"cpu": "2"},
+    "have": {"cpu": "500m"},
+    "tasks": 1,
+    "nodes": {"insufficient cpu": 1},
+    "ever": True,
+    "most": {"cpu": "4"},
+    "free": {"cpu": "500m"},
+    "fitting": 0,
+    "usable": 1,
+}

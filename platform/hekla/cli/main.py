@@ -74,6 +74,10 @@ _BENCHES: dict[str, Entry] = {
         "hekla.bench.commands.reconcile:reconcile",
         "Reconciliations of a large cluster, by phase.",
     ),
+    "explanations": (
+        "hekla.bench.commands.explanations:explanations",
+        "Whether offered changes start jobs, and predicted ranges hold.",
+    ),
     "console": ("hekla.bench.commands.console:console", "Pages, lists and submissions with many jobs."),
     "start": ("hekla.bench.commands.start:start", "Time from `manage.py up` to the link that it prints."),
     "idle": ("hekla.bench.commands.idle:idle", "CPU and memory of an idle console."),

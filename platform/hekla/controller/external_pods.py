@@ -17,7 +17,7 @@ from django.utils import translation
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.external_pods import selectors, services
 from hekla.apps.external_pods.models import ExternalPodRow
-from hekla.apps.job_history import labels
+from hekla.apps.job_history import explanations
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import BackendError
 from hekla.backends.external_pods import EvictionRefused, ExternalPods
@@ -262,10 +262,10 @@ def _news(
 
 
 def _why(pod: ExternalPod, refusal: str, job: Job | None) -> tuple[str, object]:
-    if job is not None and job.waiting:
+    if job is not None and explanations.is_waiting(job):
         first = job.waiting[0]
         with translation.override("en"):
-            return labels.reason(first), (first["cause"], first["plugin"], first["code"])
+            return explanations.first(job), (first["cause"], first["plugin"], first["code"])
     message = pod.obstacle or refusal if job is None else ""
     return message, message
 

@@ -24,6 +24,8 @@ class JobPhase(StrEnum):
 
 
 FINAL_JOB_PHASES = frozenset({JobPhase.ABORTED, JobPhase.COMPLETED, JobPhase.TERMINATED, JobPhase.FAILED})
+STOPPING_JOB_PHASES = frozenset({JobPhase.ABORTING, JobPhase.COMPLETING, JobPhase.TERMINATING})
+"""The pods are being stopped, and no pod starts any more."""
 
 
 class FlowPhase(StrEnum):

@@ -114,9 +114,12 @@ class VictimCounts:
 class PendingReason:
     """Why a job, or some of its pods, waits. Facts only; other modules turn them into sentences.
 
-    `need` and `have`: amounts of the same resources. `nodes`: number of nodes by refusal, for example `{"insufficient
-    cpu": 3, "taint gpu=true": 1}`. `ever` is False if less load cannot help: the job needs more than the cluster, its
-    queue or any node has. `victims`: see `VictimCounts`. `limit` and `used`: of a quota that is full.
+    `need` and `have`: amounts of the same resources; for `no_node_fits` of one pod, and the most that a usable node has
+    free, or has at all if none is large enough. `free` of `limit`: what is free of what there is, on all usable nodes,
+    in the cluster, the queue or the quota; `used`: of a quota. `pods`: how many pods find no place; `fitting`: how many
+    of the gang would fit. `nodes`: number of nodes by refusal, for example `{"insufficient cpu": 3, "taint gpu=true":
+    1}`; `usable`: those that only lack room. `queue`: the queue whose limit is reached. `ever` is False if less load
+    cannot help: the job needs more than the cluster, its queue or any node has. `victims`: see `VictimCounts`.
     """
 
     cause: Cause
@@ -131,6 +134,10 @@ class PendingReason:
     victims: VictimCounts | None = None
     limit: Resources = field(default_factory=Resources)
     used: Resources = field(default_factory=Resources)
+    free: Resources = field(default_factory=Resources)
+    fitting: int = 0
+    usable: int = 0
+    queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)

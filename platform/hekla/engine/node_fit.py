@@ -51,16 +51,26 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FitError:
-    """Why no node fits a class. `node_counts`: nodes by reason; `max_idle`: per resource the most that a node has idle.
+    """Why no node fits a class. `node_counts`: nodes by reason; `fits_when_empty`: a node that is not refused for good
+    would have room if it were empty.
 
-    `has_feasible_node`: only room is missing; `fits_when_empty`: a node that is not refused for
-    good would have it if it were empty.
+    Of the `feasible` nodes, those that only lack room: `max_idle`, per resource the most that one has free, or has at
+    all if none is large enough; `free` and `whole`, what all of them have free and have at all; `slots`, how many pods
+    of the class fit there together.
     """
 
     node_counts: Mapping[str, int]
     max_idle: Resources
-    has_feasible_node: bool
+    free: Resources
+    whole: Resources
+    feasible: int
+    slots: int
     fits_when_empty: bool
+
+    @property
+    def has_feasible_node(self) -> bool:
+        """Whether only room is missing."""
+        return self.feasible > 0
 
 
 class NodeFit:
@@ -213,11 +223,25 @@ class NodeFit:
         stamp = len(self._table.change_log)
         if self._fit_error is None or self._fit_error[0] != stamp:
             self.refresh()
-            most = dimensions.resources(self._table.idle.max(axis=0, initial=0.0))
-            nodes = dict(self._count_refusals(dimensions))
+            (rows,) = self._feasible.nonzero()
+            free, whole = (
+                np.minimum(self._table.idle[rows], self._table.future_idle(rows)).clip(0),
+                self._table.allocatable[rows],
+            )
             lasting = _refused_rows((one for one in self._static_refusals if one.is_lasting), len(self._table))
             fits_when_empty = ~lasting & fits(self._pod.request, self._table.allocatable)
-            self._fit_error = stamp, FitError(nodes, most, bool(self._feasible.any()), bool(fits_when_empty.any()))
+            self._fit_error = (
+                stamp,
+                FitError(
+                    dict(self._count_refusals(dimensions)),
+                    dimensions.resources((free if fits_when_empty.any() else whole).max(axis=0, initial=0.0)),
+                    dimensions.resources(free.sum(axis=0)),
+                    dimensions.resources(whole.sum(axis=0)),
+                    len(rows),
+                    self.count_slots(rows),
+                    bool(fits_when_empty.any()),
+                ),
+            )
         return self._fit_error[1]
 
     def _count_refusals(self, dimensions: Dimensions) -> Counter[str]:

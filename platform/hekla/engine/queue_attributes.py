@@ -89,12 +89,24 @@ def exceeds(session: Session, wanted: Vector, room: Vector) -> Mask:
 
 
 def no_room_reason(
-    session: Session, plugin: str, action: str, attributes: QueueAttributes, need: Vector, room: Vector
+    session: Session,
+    plugin: str,
+    action: str,
+    attributes: QueueAttributes,
+    need: Vector,
+    room: Vector,
+    limit: Vector | None = None,
 ) -> PendingReason:
-    """The reason that `need` exceeds the queue's room; `ever` is False if it exceeds all that it may ever hold."""
+    """The reason that `need` exceeds the queue's room; `ever` is False if it exceeds all that it may ever hold.
+
+    `limit`: the amount that the queue fills, by default its real capability. What it holds of that is not left, even if
+    it is more than the minimum of its jobs.
+    """
     dimensions, whole = session.dimensions, cluster_limits(session)
-    left = np.clip(room, 0.0, whole)
-    cause, code = _why_full(session, attributes, exceeds(session, need, room))
+    limit = np.minimum(attributes.real_capability if limit is None else limit, whole)
+    short, has_limit = exceeds(session, need, room), np.isfinite(limit) & (need > 0)
+    left = np.clip(np.where(short, np.minimum(room, limit - attributes.allocated), room), 0.0, whole)
+    cause, code = _why_full(session, attributes, short)
     return PendingReason(
         cause=cause,
         action=action,
@@ -102,6 +114,9 @@ def no_room_reason(
         code=code,
         need=dimensions.resources(need),
         have=dimensions.resources(np.where(np.isfinite(left) & (need > 0), left, need)),
+        free=dimensions.resources(np.where(has_limit, limit - attributes.allocated, 0.0)),
+        limit=dimensions.resources(np.where(has_limit, limit, 0.0)),
+        queue=attributes.queue.name,
         ever=bool((need < np.minimum(attributes.real_capability, whole) + EPSILON)[dimensions.without_pods].all()),
     )
 

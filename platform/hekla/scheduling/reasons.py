@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from hekla.domain.resources import Resources
 from hekla.engine.decisions import PendingReason, VictimCounts
 
 _MAX_REASONS = 8
@@ -11,9 +12,10 @@ _MAX_REASONS = 8
 def distinct(reasons: Iterable[PendingReason]) -> list[PendingReason]:
     """The first reason of each kind: a second plugin at the same limit adds no information.
 
-    Victim counts are kept for each size of pods.
+    What can never change comes first. Victim counts are kept for each size of pods.
     """
-    return list({_kind(reason): reason for reason in reversed([*reasons])}.values())[::-1][:_MAX_REASONS]
+    found = list({_kind(reason): reason for reason in reversed([*reasons])}.values())[::-1]
+    return sorted(found, key=lambda reason: reason.ever)[:_MAX_REASONS]
 
 
 def _kind(reason: PendingReason) -> tuple[str, ...]:
@@ -22,7 +24,7 @@ def _kind(reason: PendingReason) -> tuple[str, ...]:
 
 
 def as_data(reason: PendingReason) -> dict[str, Any]:
-    """A reason as stored and sent: amounts as Kubernetes quantities."""
+    """A reason as stored and sent: amounts as Kubernetes quantities. Facts that it does not have are left out."""
     data = {
         "cause": str(reason.cause),
         "action": reason.action,
@@ -34,9 +36,19 @@ def as_data(reason: PendingReason) -> dict[str, Any]:
         "nodes": dict(sorted(reason.nodes.items(), key=lambda item: -item[1])[:10]),
         "ever": reason.ever,
     }
-    if reason.plugin == "quota":
-        data |= {"most": reason.limit.quantities(), "used": reason.used.quantities()}
+    if reason.limit:
+        amounts = {"most": reason.limit, "free": reason.free} | ({"used": reason.used} if reason.used else {})
+        data |= {name: _named(amount, reason.need).quantities() for name, amount in amounts.items()}
+    if reason.usable:
+        data |= {"fitting": reason.fitting, "usable": reason.usable}
+    if reason.code == "parent_queue_is_full":
+        data["queue"] = reason.queue
     return data | {"victims": _victims(reason.victims)} if reason.victims else data
+
+
+def _named(amount: Resources, need: Resources) -> Resources:
+    """What the job needs, of all that there is; amounts of 0 stay."""
+    return Resources({name: amount.amount(name) for name in need})
 
 
 def _victims(counts: VictimCounts) -> dict[str, Any]:

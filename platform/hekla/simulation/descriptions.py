@@ -10,10 +10,12 @@ from django.utils.translation import ngettext
 
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.job_history import labels
+from hekla.apps.sentences import together
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
 from hekla.simulation.eta import Eta
+from hekla.simulation.holders import Holder
 from hekla.simulation.suggestions import Suggestion
 from hekla.simulation.what_if import OtherJobs, StartVerdict, WhatIfResult
 
@@ -42,24 +44,39 @@ _HEADS = {
 }
 
 
-def sentences(answer: WhatIfResult) -> list[str]:
+def sentences(answer: WhatIfResult, now: datetime) -> list[str]:
     """The whole prediction but the start time, the most important first."""
     if answer.verdict is StartVerdict.NOW:
         return [*_where(answer), *evicted(answer.evicts)]
-    return [*answer.problems, *map(labels.reason, answer.reasons), *in_use(answer), *place(answer)]
+    return [*answer.problems, *map(labels.reason, answer.reasons), *in_use(answer, now), *place(answer)]
 
 
-def in_use(answer: WhatIfResult) -> list[str]:
-    """The jobs that hold what it lacks, with amounts, if any."""
+def in_use(answer: WhatIfResult, now: datetime) -> list[str]:
+    """The jobs that hold what it lacks, with amounts and the expected time until they end, if any."""
     held = answer.holders
-    parts = list(held.known[:_MOST_JOBS])
+    parts = [_holds(holder, now) for holder in held.known[:_MOST_JOBS]]
     if rest := held.known[_MOST_JOBS:]:
-        others = ngettext("%(n)d other job", "%(n)d other jobs", len(rest)) % {"n": len(rest)}
-        parts.append((others, sum((amount for _job, amount in rest), Resources())))
+        amount = labels.exact_amounts(sum((holder.amount for holder in rest), Resources()))
+        sentence = ngettext("%(n)d other job holds %(amount)s.", "%(n)d other jobs hold %(amount)s.", len(rest))
+        parts.append(sentence % {"n": len(rest), "amount": amount})
     if held.unknown:
-        parts.append((_of_other_tenants(held.unknown), held.unknown_amount))
-    jobs = [_("%(job)s (%(amount)s)") % {"job": job, "amount": labels.amounts(amount)} for job, amount in parts]
-    return [_("In use by: %(jobs)s.") % {"jobs": _(", ").join(jobs)}] if jobs else []
+        amount = labels.exact_amounts(held.unknown_amount)
+        sentence = ngettext(
+            "%(n)d job of other tenants holds %(amount)s.", "%(n)d jobs of other tenants hold %(amount)s.", held.unknown
+        )
+        parts.append(sentence % {"n": held.unknown, "amount": amount})
+    return [together(parts)] if parts else []
+
+
+def _holds(holder: Holder, now: datetime) -> str:
+    """What a job holds, and for how long: `Job hog holds 1.5 CPU for about 25 min more.`."""
+    left = (holder.ends_at - now).total_seconds() if holder.ends_at else 0.0
+    facts = {"job": holder.name, "amount": labels.exact_amounts(holder.amount), "time": labels.about(left)}
+    if left <= 0:
+        return _("Job %(job)s holds %(amount)s.") % facts
+    if holder.is_limit:
+        return _("Job %(job)s holds %(amount)s for at most %(time)s more.") % facts
+    return _("Job %(job)s holds %(amount)s for about %(time)s more.") % facts
 
 
 def place(answer: WhatIfResult) -> list[str]:
@@ -86,7 +103,7 @@ def when(answer: WhatIfResult, now: datetime, accuracy: Accuracy | None) -> list
 
 def why_and_when(answer: WhatIfResult, now: datetime, accuracy: Accuracy | None) -> list[str]:
     """The prediction for a pending job, beside its reasons: holders, position and start."""
-    return [*in_use(answer), *place(answer), *when(answer, now, accuracy)]
+    return [*in_use(answer, now), *place(answer), *when(answer, now, accuracy)]
 
 
 def _span(eta: Eta, now: datetime) -> list[str]:

@@ -3,7 +3,7 @@
 Future submissions are unknown. The accuracy of the predictions is measured afterwards.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -54,6 +54,19 @@ def between(short: Start | None, long: Start | None, now: datetime) -> Eta | Non
     first, last = sorted((short.at, long.at))
     spare = _COARSENESS * (last - now)
     return Eta(min(first, last - spare), max(last, first + spare), long.after, long.cases)
+
+
+def ranges(
+    simulator: Callable[[], Simulator], wanted: Collection[str], run_times: RunTimes, now: datetime
+) -> dict[str, Eta]:
+    """The range of the start of each of these jobs; jobs without a prediction are left out.
+
+    `simulator`: makes a simulation that starts now.
+    """
+    views = RuntimeAssumption.SHORT, RuntimeAssumption.LONG
+    short, long = (starts(simulator(), wanted, run_times, view) for view in views)
+    found = {uid: between(short.get(uid), long.get(uid), now) for uid in wanted}
+    return {uid: interval for uid, interval in found.items() if interval}
 
 
 def starts(

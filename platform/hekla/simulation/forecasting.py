@@ -5,7 +5,6 @@ from hekla.apps.forecasts import selectors, services
 from hekla.apps.jobs import selectors as jobs
 from hekla.domain.phases import JobPhase
 from hekla.simulation import eta
-from hekla.simulation.runtimes import RuntimeAssumption
 from hekla.simulation.snapshot_cache import Outlook, looking_at
 
 _MOST = 200
@@ -20,12 +19,8 @@ def record(cluster: Cluster) -> int:
         fresh = _fresh(outlook)
         if not fresh:
             return 0
-        short, long = [
-            eta.starts(outlook.simulator(), fresh, outlook.run_times, view)
-            for view in (RuntimeAssumption.SHORT, RuntimeAssumption.LONG)
-        ]
-        found = {int(uid): eta.between(short.get(uid), long.get(uid), outlook.now) for uid in fresh}
-    intervals = {pk: (interval.earliest, interval.latest) if interval else None for pk, interval in found.items()}
+        found = eta.ranges(outlook.simulator, fresh, outlook.run_times, outlook.now)
+    intervals = {int(uid): (found[uid].earliest, found[uid].latest) if uid in found else None for uid in fresh}
     services.keep(intervals, now=outlook.now)
     return len(intervals)
 

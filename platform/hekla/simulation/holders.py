@@ -1,7 +1,8 @@
-"""Which jobs hold the resources that a pending job lacks, as far as the reader may see them."""
+"""Which jobs hold the resources that a pending job lacks, as far as the reader may see them, and until when."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from hekla.apps.accounts.models import User
@@ -9,8 +10,9 @@ from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.resources import Resources
-from hekla.engine.model import PodGroupSpec, PodStatus
-from hekla.simulation.simulator import Simulator
+from hekla.engine.model import PodGroupSpec, PodSpec, PodStatus
+from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
+from hekla.simulation.simulator import Simulator, started_at
 
 HOLDING = frozenset({PodStatus.BOUND, PodStatus.RUNNING, PodStatus.RELEASING})
 
@@ -18,10 +20,23 @@ _Sharer = Callable[[PodGroupSpec, Job], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Holders:
-    """What jobs hold of scarce resources: those of the reader's tenants by name, most first; the rest together."""
+class Holder:
+    """What a job holds of scarce resources. `ends_at`: its expected end, at the latest its time limit; None: unknown.
 
-    known: tuple[tuple[str, Resources], ...] = ()
+    `is_limit`: only the time limit is known.
+    """
+
+    name: str
+    amount: Resources
+    ends_at: datetime | None = None
+    is_limit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """The holders of scarce resources: those of the reader's tenants by name, most first; the rest together."""
+
+    known: tuple[Holder, ...] = ()
     unknown: int = 0
     unknown_amount: Resources = field(default_factory=Resources)
 
@@ -29,35 +44,58 @@ class Holders:
 NONE = Holders()
 
 
-def find(simulator: Simulator, row: Job, reasons: Iterable[Mapping[str, Any]], user: User) -> Holders:
-    """The holders for the first reason that names scarce resources; none if no job holds any."""
+def held_for(simulator: Simulator, row: Job, reasons: Iterable[Mapping[str, Any]]) -> dict[str, Resources]:
+    """What each job, by uid, holds of what this one lacks, by the first reason that names scarce resources."""
     for reason in reasons:
-        scarce = labels.scarce_resources(Resources.parse(reason["need"]), Resources.parse(reason["have"]))
-        shares_with = _SHARERS.get(reason["code"])
-        if scarce and shares_with:
-            return _visible(simulator, _held(simulator, row, shares_with, scarce), user)
-    return NONE
-
-
-def _held(simulator: Simulator, row: Job, shares_with: _Sharer, names: list[str]) -> dict[str, Resources]:
-    """What each job that shares with this one holds of the resources, by uid."""
-    held = {}
-    for uid in simulator.started():
-        job = simulator.job(uid)
-        if job is None or not shares_with(job, row):
+        scarce, code = labels.scarce_resources(reason), reason["code"]
+        if not scarce or not (code in _SHARERS or code == _PARENT):
             continue
-        requests = [pod.request for pod in job.pods if pod.status in HOLDING]
+        shares_with = _below(simulator, reason.get("queue", "")) if code == _PARENT else _SHARERS[code]
+        nodes = simulator.usable_nodes(str(row.pk)) if code == _NODES else None
+        return _held(simulator, row, shares_with, scarce, nodes)
+    return {}
+
+
+def find(
+    simulator: Simulator, row: Job, reasons: Iterable[Mapping[str, Any]], user: User, run_times: RunTimes
+) -> Holders:
+    """The holders as this person may see them; none if no job holds any."""
+    held = held_for(simulator, row, reasons)
+    rows = {uid: row for uid in held if (row := simulator.row(uid))}
+    tenants = set(tenancy.visible_to(user).values_list("pk", flat=True)) if rows else set()
+    known = [
+        _holder(simulator, uid, row, held[uid], run_times) for uid, row in rows.items() if row.tenant_id in tenants
+    ]
+    hidden = [held[uid] for uid, row in rows.items() if row.tenant_id not in tenants]
+    known.sort(key=lambda one: (-max(one.amount.values()), one.name))
+    return Holders(tuple(known), len(hidden), sum(hidden, Resources()))
+
+
+def _holder(simulator: Simulator, uid: str, row: Job, amount: Resources, run_times: RunTimes) -> Holder:
+    job = simulator.job(uid)
+    began = started_at(job) if job else None
+    if began is None:
+        return Holder(row.name, amount)
+    ends_at = run_times.end(row, began, simulator.now, RuntimeAssumption.USUAL)
+    return Holder(row.name, amount, ends_at, is_limit=not run_times.cases(row))
+
+
+def _held(
+    simulator: Simulator, row: Job, shares_with: _Sharer, names: list[str], nodes: frozenset[str] | None
+) -> dict[str, Resources]:
+    """What each job that shares with this one holds of the resources, by uid. `nodes`: only what it holds there."""
+    held = {}
+    for uid in simulator.placed():
+        job = simulator.job(uid)
+        if job is None or uid == str(row.pk) or not shares_with(job, row):
+            continue
+        requests = [_counted(pod) for pod in job.pods if pod.status in HOLDING and (not nodes or pod.node in nodes)]
         held[uid] = Resources({name: sum(request.amount(name) for request in requests) for name in names})
     return {uid: amount for uid, amount in held.items() if amount}
 
 
-def _visible(simulator: Simulator, held: Mapping[str, Resources], user: User) -> Holders:
-    rows = {uid: row for uid in held if (row := simulator.row(uid))}
-    tenants = set(tenancy.visible_to(user).values_list("pk", flat=True)) if rows else set()
-    known = [(row.name, held[uid]) for uid, row in rows.items() if row.tenant_id in tenants]
-    hidden = [held[uid] for uid, row in rows.items() if row.tenant_id not in tenants]
-    known.sort(key=lambda one: (-max(one[1].values()), one[0]))
-    return Holders(tuple(known), len(hidden), sum(hidden, Resources()))
+def _counted(pod: PodSpec) -> Resources:
+    return pod.request if pod.request.amount("pods") else pod.request + {"pods": 1.0}
 
 
 def _same_queue(job: PodGroupSpec, row: Job) -> bool:
@@ -68,13 +106,21 @@ def _same_tenant(job: PodGroupSpec, row: Job) -> bool:
     return job.namespace == str(row.tenant_id)
 
 
+def _below(simulator: Simulator, queue: str) -> _Sharer:
+    """Whether a job is in a queue below this one."""
+    names = simulator.queues_below(queue)
+    return lambda job, _row: job.queue in names
+
+
+_NODES, _PARENT = "no_node_fits", "parent_queue_is_full"
 _SHARERS: dict[str, _Sharer] = {
     "cluster_is_full": lambda _job, _row: True,
-    "no_node_fits": lambda _job, _row: True,
+    _NODES: lambda _job, _row: True,
     "queue_is_full": _same_queue,
     "queue_share_used": _same_queue,
     "queue_overused": _same_queue,
     "tenant_quota": _same_tenant,
+    "namespace_quota": _same_tenant,
     "member_quota": lambda job, row: _same_tenant(job, row) and job.owner == str(row.owner_id),
 }
 """By the code of a reason: whether a job uses the same share as the pending one."""

@@ -1,6 +1,6 @@
 """Run times of jobs, from completed jobs of the same person, kind and queue that ran the same commands.
 
-Quartiles, or None. Jobs with other commands say nothing: five tests of a few seconds do not predict a long training.
+Quantiles, or None. Jobs with other commands say nothing: five tests of a few seconds do not predict a long training.
 """
 
 import json
@@ -25,13 +25,14 @@ _Key = tuple[int, str, int, str]
 
 
 class RuntimeAssumption(Enum):
-    """Whether jobs run briefly, like the fastest quarter of the jobs before them, or long.
+    """How long jobs run, as a quantile of the jobs before them: briefly, usually long, or long.
 
-    Briefly also means: a job whose run time is unknown ends now.
+    Between the first and the last lie nine of ten jobs. Briefly also means: a job whose run time is unknown ends now.
     """
 
-    SHORT = 0.25
-    LONG = 0.75
+    SHORT = 0.05
+    USUAL = 0.5
+    LONG = 0.95
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,10 +77,9 @@ class Simulator:
         return self.has_started(until)
 
     def _state(self) -> model.ClusterState:
-        jobs = tuple(self._jobs.values())
         return replace(
             self._initial.state,
-            jobs=jobs,
+            jobs=self.jobs(),
             last_shuffle_at=self._last_shuffle_at,
             devices=self._devices,
             storage=self._storage,
@@ -94,12 +93,35 @@ class Simulator:
             return []
         return queue_shares.waiting_in(session, queue)
 
+    def usable_nodes(self, uid: str) -> frozenset[str]:
+        """The nodes that may take a waiting pod of this job, room aside; empty if a plugin fails, or none may."""
+        try:
+            session = open_session(self._state(), self._policy, self.now.timestamp(), cache=self._world)
+        except ExtensionFailed:
+            return frozenset()
+        found: set[str] = set()
+        for pod in session.representatives(session.jobs[uid]):
+            found |= {session.table.nodes[row].name for row in session.node_fit(pod).feasible.nonzero()[0]}
+        return frozenset(found)
+
+    def queues_below(self, name: str) -> frozenset[str]:
+        """The names of this queue and of all queues below it."""
+        found, fresh = {name}, {name}
+        while fresh:
+            fresh = {queue.name for queue in self._initial.state.queues if queue.parent in fresh} - found
+            found |= fresh
+        return frozenset(found)
+
     def end(self, uids: Iterable[str], at: datetime) -> None:
         """Remove these jobs: they have ended by this time."""
         self.now = max(self.now, at)
         for uid in uids:
             self._jobs.pop(uid, None)
             self._leaving.pop(uid, None)
+
+    def jobs(self) -> tuple[model.PodGroupSpec, ...]:
+        """The current state of all jobs."""
+        return tuple(self._jobs.values())
 
     def job(self, uid: str) -> model.PodGroupSpec | None:
         """The current state of a job; None if it is gone."""
@@ -116,6 +138,10 @@ class Simulator:
     def started(self) -> list[str]:
         """The uids of the jobs that have started."""
         return [uid for uid, job in self._jobs.items() if has_started(job)]
+
+    def placed(self) -> list[str]:
+        """The uids of the jobs with a pod on a node."""
+        return [uid for uid, job in self._jobs.items() if any(task.node for task in job.pods)]
 
     def waiting(self) -> list[str]:
         """The uids of the jobs that have not started, in the order of their submission."""

@@ -30,7 +30,6 @@ from hekla.scheduling import reasons
 from hekla.simulation import eta, holders, suggestions
 from hekla.simulation.eta import Eta
 from hekla.simulation.holders import NONE, Holders
-from hekla.simulation.runtimes import RuntimeAssumption
 from hekla.simulation.simulator import Simulator
 from hekla.simulation.snapshot_cache import Outlook, looking_at
 from hekla.simulation.suggestions import Changes, Suggestion, Trial
@@ -189,7 +188,7 @@ def predict_job(job: Job, *, user: User, with_offers: bool = True) -> WhatIfResu
         def trial(changed: JobSpec, changes: Changes) -> int | None:
             if any(not change.is_of_size for change in changes):
                 return anew(changed, changes)
-            return _evicted_for(outlook.simulator(), _resized(row, changed))
+            return evicted_for(outlook.simulator(), resized(row, changed))
 
         near = [one.name for one in others if one.cluster_id == job.cluster_id]
         found = suggestions.offers(spec, near, trial, until=_until(0.0, is_typing=False))
@@ -246,7 +245,7 @@ def _answer(
     place, line = _place(simulator, row)
     when = _when(outlook, row, is_new=is_new) if with_eta else None
     after = _others(simulator, Counter(when.after), user) if when else OtherJobs()
-    held_by = holders.find(simulator, row, found, user)
+    held_by = holders.find(simulator, row, found, user, outlook.run_times)
     return WhatIfResult(
         StartVerdict.WAITS, reasons=found, holders=held_by, place=place, line=line, eta=when, after=after
     )
@@ -259,7 +258,8 @@ def _draft(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Ou
     return row
 
 
-def _resized(row: Job, spec: JobSpec) -> Job:
+def resized(row: Job, spec: JobSpec) -> Job:
+    """The row as it would be with another size, never saved."""
     changed = copy(row)
     changed.spec_in_hand = spec
     return changed
@@ -277,14 +277,13 @@ def _fits_alone(outlook: Outlook, row: Job) -> bool:
 def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:
     uid = str(row.pk)
 
-    def by(view: RuntimeAssumption) -> eta.Start | None:
-        simulator = outlook.simulator()
+    def simulator() -> Simulator:
+        made = outlook.simulator()
         if is_new:
-            simulator.put(row)
-        return eta.starts(simulator, [uid], outlook.run_times, view).get(uid)
+            made.put(row)
+        return made
 
-    short = by(RuntimeAssumption.SHORT)
-    return eta.between(short, by(RuntimeAssumption.LONG), outlook.now) if short else None
+    return eta.ranges(simulator, [uid], outlook.run_times, outlook.now).get(uid)
 
 
 def _place(simulator: Simulator, row: Job) -> tuple[int, int]:
@@ -304,8 +303,8 @@ def _same_queue(one: Job, other: Job) -> bool:
     return one.queue_id == other.queue_id
 
 
-def _evicted_for(simulator: Simulator, row: Job) -> int | None:
-    """How many pods are evicted if this job starts now; None if it does not start."""
+def evicted_for(simulator: Simulator, row: Job) -> int | None:
+    """How many pods would be evicted if this job started now; None if it would not start."""
     simulator.put(row)
     uid = str(row.pk)
     return sum(one.for_job == uid for one in simulator.evictions) if simulator.settle(until=uid) else None
@@ -313,7 +312,7 @@ def _evicted_for(simulator: Simulator, row: Job) -> int | None:
 
 def _trial_of_drafts(outlook: Outlook, queue: Queue, others: Sequence[Queue], row: RowOf) -> Trial:
     by_name = {one.name: one for one in (queue, *others)}
-    return lambda spec, _changes: _evicted_for(outlook.simulator(), row(spec, by_name.get(spec.queue, queue), outlook))
+    return lambda spec, _changes: evicted_for(outlook.simulator(), row(spec, by_name.get(spec.queue, queue), outlook))
 
 
 def _open_queues(tenant: Tenant, own: Queue) -> list[Queue]:
@@ -329,7 +328,7 @@ def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -
     for queue in (one for one in others if one.cluster_id != own.cluster_id):
         change = SpecChange(SpecField.QUEUE, queue.name)
         with looking_at(queue.cluster) as outlook:
-            evicted = _evicted_for(outlook.simulator(), row(change.applied(spec), queue, outlook))
+            evicted = evicted_for(outlook.simulator(), row(change.applied(spec), queue, outlook))
         found += [Suggestion((change,), evicted)] if evicted is not None else []
     return found
 

@@ -11,8 +11,7 @@ from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import USUAL, Scope
 from hekla.apps.clusters.models import Environment, Node, NodeUsageRow
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.job_history import cluster_notices, endings, failures, history, prospects
-from hekla.apps.job_history import labels as wording
+from hekla.apps.job_history import cluster_notices, endings, explanations, failures, history, prospects
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.clone import JobClone
 from hekla.apps.jobs.models import Job, Placement, Pod
@@ -320,7 +319,10 @@ class JobDetailSerializer(JobSerializer):
 
     def get_waiting(self, job: Job) -> list[dict[str, Any]]:
         """The engine's reasons as data, each with a sentence."""
-        return [{**reason, "sentence": wording.reason(reason)} for reason in job.waiting]
+        if not explanations.is_waiting(job):
+            return []
+        sentences = explanations.sentences(job)
+        return [{**reason, "sentence": sentence} for reason, sentence in zip(job.waiting, sentences, strict=True)]
 
     def get_notice(self, job: Job) -> str:
         """What is wrong with the job's cluster, for a job that has not ended."""

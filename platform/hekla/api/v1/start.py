@@ -15,6 +15,7 @@ from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job
+from hekla.domain.phases import STOPPING_JOB_PHASES
 from hekla.lib import clock
 from hekla.simulation import descriptions, what_if
 from hekla.simulation.what_if import StartVerdict, WhatIfResult
@@ -46,9 +47,8 @@ class JobStartView(ApiView):
         """Estimated start of a pending job, its position, and the accuracy of estimates in its queue."""
         user = person(request)
         job = selectors.get(uid, user)
-        answer = (
-            WhatIfResult(StartVerdict.NOW) if job.is_final else what_if.predict_job(job, user=user, with_offers=False)
-        )
+        is_ending = job.is_final or job.phase in STOPPING_JOB_PHASES
+        answer = WhatIfResult(StartVerdict.NOW) if is_ending else what_if.predict_job(job, user=user, with_offers=False)
         return respond(StartSerializer(_document(job, answer)))
 
 

@@ -87,7 +87,7 @@ class WhatIfView(ApiView):
         accuracy = forecasts.accuracy(route.queue.pk)
         sentences = [
             descriptions.head(answer),
-            *descriptions.sentences(answer),
+            *descriptions.sentences(answer, clock.now()),
             *_when(answer, accuracy, with_eta=with_eta),
         ]
         return respond(WhatIfSerializer(_document(spec, answer, sentences) | _where(route)))

@@ -26,14 +26,17 @@ def amounts(resources: Resources) -> str:
 
 def exact_amounts(amounts: Mapping[str, float]) -> str:
     """As `amounts`, also where the amount is 0, with pods."""
-    ordered = sorted(amounts, key=lambda name: (_ORDER.get(name, 2), name))
-    return _(", ").join(_amount(name, amounts[name]) for name in ordered)
+    return _(", ").join(_amount(name, amounts[name]) for name in _ordered(amounts))
 
 
 def _amounts_of(names: Iterable[str], resources: Resources) -> str:
     """The amounts of these resources, also if they are 0; a dash without names."""
-    ordered = sorted((name for name in names if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
+    ordered = (name for name in _ordered(names) if name != "pods")
     return _(", ").join(_amount(name, resources.amount(name)) for name in ordered) or _NOTHING
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (_ORDER.get(name, 2), name))
 
 
 def _amount(name: str, value: float) -> str:
@@ -82,6 +85,18 @@ def duration(seconds: float) -> str:
     return _("%(m)d min %(s)d s") % facts if minutes else _("%(s)d s") % facts
 
 
+def about(seconds: float) -> str:
+    """As `duration`, rounded as an estimate is: `40 s`, `25 min`, `1 h 30 min`, `2 d 4 h`."""
+    steps = ((60, 1), (3600, 60), (86_400, 600))
+    step = next((step for below, step in steps if seconds < below), 3600)
+    rounded = max(step, round(seconds / step) * step)
+    if 60 <= rounded < 3600:  # noqa: PLR2004  (seconds)
+        return _("%(m)d min") % {"m": rounded // 60}
+    if rounded % 3600 == 0 and rounded < 86_400:  # noqa: PLR2004
+        return _("%(h)d h") % {"h": rounded // 3600}
+    return duration(rounded)
+
+
 def waits_for(task: TaskSpec, others: Sequence[str]) -> str:
     """When a task with dependencies starts: “starts when ps is running”."""
     names = _(", ").join(others)
@@ -92,17 +107,24 @@ def waits_for(task: TaskSpec, others: Sequence[str]) -> str:
 def reason(data: Mapping[str, Any]) -> str:
     """Why a job waits, in words. `data`: one of the reasons in `Job.waiting`."""
     need, have = Resources.parse(data["need"]), Resources.parse(data["have"])
-    if data["ever"] and (scarce := scarce_resources(need, have)):
+    if scarce := scarce_resources(data):
         need = Resources({name: need[name] for name in scarce})
     facts = {
         "need": exact_amounts(need) if need.keys() == {"pods"} else amounts(need),
         "have": amounts(Resources({name: have.amount(name) for name in need})),
         "left": _amounts_of(need, have),
         "is_scarce": not need.fits_in(have),
+        "left_of": _of_all(need, data, "have"),
+        "free_of": _of_all(need, data, "free"),
         "code": data["code"],
         "tasks": data["tasks"],
+        "fits": data.get("fitting", 0),
+        "usable": data.get("usable", 0),
         "nodes": _nodes(data["nodes"]),
+        "refusals": _nodes({why: n for why, n in data["nodes"].items() if not quota_messages.lacks(why)}),
+        "is_free": all(have.amount(name) == Resources.parse(data.get("free", {})).amount(name) for name in need),
         "plugin": data["plugin"],
+        "queue": data.get("queue", ""),
         "victims": data.get("victims") or {},
         "used": _used(data),
         "text": data.get("text", ""),
@@ -114,9 +136,29 @@ def reason(data: Mapping[str, Any]) -> str:
     return sentence
 
 
-def scarce_resources(need: Resources, have: Resources) -> list[str]:
-    """The resources of which less is available than needed, without pods."""
-    return [name for name, amount in need.items() if amount > have.amount(name) and name != "pods"]
+def scarce_resources(data: Mapping[str, Any]) -> list[str]:
+    """The resources of which a job needs more than there is; all that nodes lack, if no node has enough of each.
+
+    For a job that can never start: more than there would be without other jobs.
+    """
+    need, have = Resources.parse(data["need"]), Resources.parse(data["have"])
+    if not data["ever"] and "fitting" not in data:
+        have = Resources.parse(data.get("most", {}))
+    if scarce := [name for name, amount in need.items() if amount > have.amount(name) and name != "pods"]:
+        return scarce
+    if "fitting" not in data or not data["ever"]:
+        return []
+    pods, free = data["tasks"] + data["fitting"], Resources.parse(data["free"])
+    if data["tasks"] and (scarce := [n for n, amount in need.items() if amount * pods > free.amount(n)]):
+        return scarce
+    lacking = map(quota_messages.lacks, data["nodes"])
+    return [name for name in lacking if name in need]
+
+
+def _of_all(need: Resources, data: Mapping[str, Any], kind: str) -> str:
+    """How much is free of all there is: `0.5 of 2 CPU`; empty if that is unknown."""
+    left, most = (Resources.parse(data.get(name, {})) for name in (kind, "most"))
+    return _(", ").join(part(left, most, name) for name in _ordered(need)) if "most" in data else ""
 
 
 def _used(data: Mapping[str, Any]) -> str:
@@ -134,31 +176,59 @@ def _nodes(nodes: Mapping[str, int]) -> str:
 
 
 def _capacity(facts: dict[str, Any]) -> str:
+    if facts["usable"]:
+        return together([_waiting_for_nodes(facts), _room(facts), _refused(facts)])
     if facts["nodes"]:
-        return together([_("Waiting for %(need)s. No node has room (%(nodes)s).") % facts, _largest_free(facts)])
+        return _("Waiting for %(need)s. No node has room (%(nodes)s).") % facts
     if facts["have"] == _NOTHING:
         return _("Waiting for %(need)s. The cluster has none free.") % facts
     return _("Waiting for %(need)s. %(have)s is free.") % facts
 
 
-def _largest_free(facts: dict[str, Any]) -> str:
-    """The most that one node has free, if every node has too little."""
-    is_known = facts["code"] == "no_node_fits" and facts["is_scarce"]
-    return _("No node has more than %(left)s free.") % facts if is_known else ""
+def _waiting_for_nodes(facts: dict[str, Any]) -> str:
+    if not facts["ever"] and facts["is_scarce"]:
+        return _("Needs %(need)s on one node. No node has more than %(left)s.") % facts
+    if not facts["ever"]:
+        return _("Needs %(need)s on one node. No node has all of it.") % facts
+    if facts["tasks"] > 1:
+        return _("%(tasks)d pods are waiting for %(need)s each.") % facts
+    return _("Waiting for %(need)s on one node.") % facts if facts["usable"] > 1 else _general(facts)
+
+
+def _room(facts: dict[str, Any]) -> str:
+    """What is free on the nodes that may take the pods."""
+    if not facts["ever"]:
+        return ""
+    if facts["usable"] == 1:
+        return _room_for_all(facts)
+    return _("%(free_of)s are free, at most %(left)s on one node.") % facts
+
+
+def _refused(facts: dict[str, Any]) -> str:
+    """The nodes that may not take them."""
+    return _("Not usable: %(refusals)s.") % facts if facts["refusals"] else ""
 
 
 def _quota(facts: dict[str, Any]) -> str:
+    if facts["left_of"]:
+        return _("Waiting for %(need)s. The queue has %(left_of)s of its share left.") % facts
     if facts["have"] == _NOTHING:
         return _("Waiting for %(need)s. The queue has used its share.") % facts
     return _("Waiting for %(need)s. The queue has %(have)s of its share left.") % facts
 
 
 def _gang(facts: dict[str, Any]) -> str:
-    if facts["nodes"]:
-        sentence = _("Its pods start together or not at all. %(tasks)s of them do not fit (%(nodes)s).")
-    else:
-        sentence = _("Its pods start together or not at all. %(tasks)s of them do not fit.")
-    return together([sentence % facts, _largest_free(facts)])
+    if not facts["usable"]:
+        if facts["nodes"]:
+            return _("Its pods start together or not at all. %(tasks)s of them do not fit (%(nodes)s).") % facts
+        return _("Its pods start together or not at all. %(tasks)s of them do not fit.") % facts
+    sentence = _("Its pods start together. There is room for %(fits)d of %(all)d, each with %(need)s.")
+    head = sentence % {**facts, "all": facts["fits"] + facts["tasks"]} if facts["ever"] else _waiting_for_nodes(facts)
+    return together([head, _room_for_all(facts), _refused(facts)])
+
+
+def _room_for_all(facts: dict[str, Any]) -> str:
+    return _("%(free_of)s are free.") % facts if facts["ever"] else ""
 
 
 def _priority(facts: dict[str, Any]) -> str:
@@ -184,7 +254,10 @@ def _queue_draining(_facts: dict[str, Any]) -> str:
 def _cluster_full(facts: dict[str, Any]) -> str:
     if not facts["ever"]:
         return _("Needs %(need)s. The cluster is smaller than that.") % facts
-    return _("Waiting for %(need)s. Running and admitted jobs leave %(left)s.") % facts
+    if facts["free_of"] and facts["is_free"]:
+        return together([_general(facts), _room_for_all(facts)])
+    facts |= {"left_of": facts["left_of"] or facts["left"]}
+    return _("Waiting for %(need)s. Running and admitted jobs leave %(left_of)s.") % facts
 
 
 def _no_pods(facts: dict[str, Any]) -> str:
@@ -192,14 +265,20 @@ def _no_pods(facts: dict[str, Any]) -> str:
 
 
 def _queue_is_full(facts: dict[str, Any]) -> str:
-    return _("Waiting for %(need)s. The limit of its queue leaves %(left)s.") % facts
+    facts |= {"left_of": facts["left_of"] or facts["left"]}
+    return _("Waiting for %(need)s. The limit of its queue leaves %(left_of)s.") % facts
 
 
 def _parent_is_full(facts: dict[str, Any]) -> str:
-    return _("Waiting for %(need)s. The limit of a parent queue leaves %(left)s.") % facts
+    facts |= {"left_of": facts["left_of"] or facts["left"]}
+    if facts["queue"]:
+        return _("Waiting for %(need)s. The limit of the parent queue %(queue)s leaves %(left_of)s.") % facts
+    return _("Waiting for %(need)s. The limit of a parent queue leaves %(left_of)s.") % facts
 
 
 def _queue_overused(facts: dict[str, Any]) -> str:
+    if facts["left_of"]:
+        return _("Waiting for %(need)s. The queue uses all of its share: %(left_of)s are left.") % facts
     return _("Waiting for %(need)s. The queue uses all of its share.") % facts
 
 
@@ -220,7 +299,8 @@ def _tree_not_ready(_facts: dict[str, Any]) -> str:
 
 
 def _namespace_quota(facts: dict[str, Any]) -> str:
-    return _("Waiting for %(need)s. The quota of its tenant leaves %(left)s.") % facts
+    facts |= {"left_of": facts["left_of"] or facts["left"]}
+    return _("Waiting for %(need)s. The quota of its tenant leaves %(left_of)s.") % facts
 
 
 def _tenant_quota(facts: dict[str, Any]) -> str:
@@ -342,6 +422,8 @@ _BY_CODE = {
     "spec_not_valid": _spec_not_valid,
     "job_fault": _job_fault,
 }
+CODES = frozenset(_BY_CODE)
+"""The codes of reasons that have a sentence of their own; others have that of their cause."""
 _BY_CAUSE = {
     "capacity": _capacity,
     "quota": _quota,

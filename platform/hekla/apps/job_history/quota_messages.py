@@ -44,7 +44,7 @@ SENTENCES = {
     "volume not found": gettext_lazy("volume not found"),
     "volume out of reach": gettext_lazy("volume not reachable"),
 }
-_SHORT, _BUSY = "insufficient ", " usage is too high"
+_SHORT, _BUSY, _MOST_PODS = "insufficient ", " usage is too high", "too many pods"
 _WITH_NAME = {
     "taint ": gettext_lazy("untolerated taint %s"),
     "card quota used up: ": gettext_lazy("limit of its queue on %s reached"),
@@ -65,6 +65,11 @@ def render_reason(reason: str) -> str:
     if reason.endswith(_BUSY):
         return _("too busy: %s") % resource(reason.removesuffix(_BUSY))
     return reason
+
+
+def lacks(reason: str) -> str:
+    """The resource of which a node has too little; empty if it refuses for another reason."""
+    return "pods" if reason == _MOST_PODS else reason.removeprefix(_SHORT) if reason.startswith(_SHORT) else ""
 
 
 def resource(name: str) -> str:

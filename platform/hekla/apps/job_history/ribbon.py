@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.job_history import labels
+from hekla.apps.job_history import explanations, labels
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.selectors import MOST_OF_COURSE
 from hekla.domain.phases import GangPhase, JobPhase
@@ -186,8 +186,8 @@ def _laid_out(cells: Sequence[Cell]) -> Iterator[Cell]:
 
 def _now(job: Job, cells: Sequence[Cell]) -> str:
     """The current state in one sentence."""
-    if job.waiting and not job.is_final:
-        return labels.reason(job.waiting[0])
+    if why := explanations.first(job):
+        return why
     if cells and cells[-1].is_open and cells[-1].is_wait:
         admitted = cells[-1].is_admitted
         return (

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.job_history import labels
+from hekla.apps.job_history import explanations, labels
 from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
 
@@ -44,7 +44,7 @@ def stretches(job: Job, events: Iterable[LoggedEvent]) -> list[WaitInterval]:
             found[-1] = _ended(found[-1], event.at)
         if event.kind == "JobUnschedulable" and event.payload["reasons"]:
             _add(found, _stretch(event.at, event.payload["reasons"][0]))
-    if job.waiting and not job.is_final and not (found and found[-1].end is None):
+    if explanations.is_waiting(job) and not (found and found[-1].end is None):
         begin = max([job.submitted_at, *(stretch.end for stretch in found[-1:] if stretch.end)])
         _add(found, _stretch(begin, job.waiting[0]))
     return found

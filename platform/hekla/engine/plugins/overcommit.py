@@ -1,5 +1,7 @@
 """Admission by the whole cluster: admitted jobs may exceed it only by a factor (`volcano-spec` §5.4)."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from hekla.engine.columns import EPSILON, Vector
@@ -21,6 +23,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     factor = factor if factor >= 1 else _DEFAULT_FACTOR
     used: Vector = session.table.used.sum(axis=0)
     budget, free = session.total_resources * factor - used, session.total_resources - used
+    is_free, whole = session.dimensions.resources(free), session.dimensions.resources(session.total_resources)
     known = (session.queue_totals[name].claimed for name in session.queues if name in session.queue_totals)
     inqueue: Vector = sum(known, np.zeros_like(budget))
 
@@ -29,7 +32,9 @@ def open_session(session: Session, option: PluginOption) -> None:
         requested = least > 0
         if (least + inqueue < budget + EPSILON)[requested].all():
             return Vote.PERMIT
-        session.reasons[job.group.uid] += (_refusal(session, least, np.minimum(budget - inqueue, free)),)
+        short = requested & (least + inqueue >= budget + EPSILON)
+        reason = _refusal(session, least, np.where(short, free - inqueue, np.maximum(free - inqueue, least)))
+        session.reasons[job.group.uid] += (replace(reason, free=is_free, limit=whole),)
         return Vote.REJECT
 
     def enqueued(job: JobInfo) -> None:

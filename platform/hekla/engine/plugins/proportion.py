@@ -109,7 +109,9 @@ def _limit_to_deserved(session: Session, option: PluginOption, by_queue: ByQueue
     def why_not(queue: QueueSpec, pods: Sequence[PodInfo]) -> PendingReason:
         attributes, need = by_queue[queue.name], queue_attributes.total_request(session, pods)
         room = attributes.deserved - attributes.allocated
-        reason = queue_attributes.no_room_reason(session, "proportion", "allocate", attributes, need, room)
+        reason = queue_attributes.no_room_reason(
+            session, "proportion", "allocate", attributes, need, room, attributes.deserved
+        )
         is_closed = session.is_closed(queue)
         return reason if is_closed else replace(reason, cause=Cause.QUOTA, code="queue_share_used")
 

@@ -88,5 +88,7 @@ def _refusal(hard: Amounts, used: Resources, least: Resources) -> PendingReason:
         code="namespace_quota",
         need=named,
         have=left,
+        free=left,
+        limit=Resources(hard),
         ever=not _short(hard, least),
     )

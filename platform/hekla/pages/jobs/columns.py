@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from markupsafe import escape as text
 
-from hekla.apps.job_history import labels
+from hekla.apps.job_history import explanations
 from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
 from hekla.pages.frame import html
@@ -44,8 +44,8 @@ def seconds_run(job: Job) -> int | str:
 
 def _phase(row: JobTableRow) -> SafeString:
     job: Job = row["job"]
-    waits = job.waiting and not job.is_final
-    note = f'<span class="row-note">{text(labels.reason(job.waiting[0]))}</span>' if waits else ""
+    why = explanations.first(job)
+    note = f'<span class="row-note">{text(why)}</span>' if why else ""
     return mark_safe(f"<span>{html.phase(job.phase)}{note}</span>")
 
 

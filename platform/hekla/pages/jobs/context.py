@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.job_history import cluster_notices, failures, history, labels, prospects, receipts, ribbon
+from hekla.apps.job_history import cluster_notices, explanations, failures, history, labels, prospects, receipts, ribbon
 from hekla.apps.job_history.failures import Explanation
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, read_specs, spec_of
@@ -85,7 +85,7 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
         "deletion": deletion(job),
         "failures": _failures(job, current),
         "notices": cluster_notices.of_job(job),
-        "is_waiting": bool(job.waiting) and not job.is_final,
+        "pending_reasons": explanations.sentences(job),
         "course": course,
         "placed": prospects.of_job(job, selectors.placement(job)),
         "attempts": pods,

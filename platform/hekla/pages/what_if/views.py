@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from hekla.api.throttles import may_ask_what_if
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.forecasts import selectors as forecasts
-from hekla.apps.job_history import prospects
+from hekla.apps.job_history import explanations, prospects
 from hekla.apps.job_history.prospects import ClusterProspect
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.facts import spec_of
@@ -71,7 +71,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
         "head": descriptions.head(answer),
         "size": size,
         "prospects": [] if waits_somewhere else _prospects(route),
-        "sentences": [] if waits_somewhere else descriptions.sentences(answer),
+        "sentences": [] if waits_somewhere else descriptions.sentences(answer, clock.now()),
         "waits": answer.verdict is StartVerdict.WAITS,
         "starts": answer.verdict is StartVerdict.NOW,
         "more": answer.is_cut_short,
@@ -135,7 +135,7 @@ def take(request: HttpRequest) -> JsonResponse:
 def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Show what a pending job waits for, its expected start time, and changes that would start it now."""
     job = selectors.get(uid, person(request))
-    if job.is_final or job.cluster.leads_jobs or not may_ask_what_if(person(request).pk):
+    if not explanations.is_waiting(job) or job.cluster.leads_jobs or not may_ask_what_if(person(request).pk):
         return HttpResponse("")
     answer = asking.predict_job(job, user=person(request))
     if answer.verdict is StartVerdict.NOW:

@@ -1,7 +1,6 @@
 """Filters and tags for jobs: reasons in words, rows of long lists, and the origin of a job."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from django import template
 
@@ -9,7 +8,7 @@ from hekla.apps.flows import selectors as flows
 from hekla.apps.flows.models import Flow
 from hekla.apps.gallery import selectors as gallery
 from hekla.apps.gallery.models import TemplateUse
-from hekla.apps.job_history import card_labels, endings, labels, messages
+from hekla.apps.job_history import card_labels, endings, explanations, labels, messages
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.resources import Resources
 from hekla.pages.jobs import gantt_rows, job_rows, node_jobs, pod_rows
@@ -66,9 +65,9 @@ def exit_of(pod: Pod) -> str:
 
 
 @register.filter
-def reason_in_words(reason: Mapping[str, Any]) -> str:
-    """One of the scheduler's reasons as a sentence."""
-    return labels.reason(reason)
+def pending_reason(job: Job) -> str:
+    """Why the job waits, in one sentence; empty if it does not wait."""
+    return explanations.first(job)
 
 
 @register.simple_tag
