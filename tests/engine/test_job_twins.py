@@ -9,7 +9,7 @@ from hekla.domain.resources import Resources
 from hekla.engine import audit, cycle
 from hekla.engine.constraints import PodAffinityTerm, PodConstraints, PodSelector, Requirement
 from hekla.engine.job_info import JobInfo
-from hekla.engine.job_twins import shape_of
+from hekla.engine.job_twins import are_twins_of_one_pod, shape_of
 from hekla.engine.model import NetworkTopology, PodGroupSpec, PodStatus
 from hekla.engine.scheduler_cache import SchedulerCache
 
@@ -42,7 +42,7 @@ def test_twin_equals_a_job_examined_alone(build) -> None:
         {"priority": 1},
         {"queue": "other"},
         {"owner": "ann"},
-        {"minimum": 1},
+        {"minimum": 3},
         {"topology": NetworkTopology()},
         {"task": {"status": PodStatus.FAILED}},
         {"task": {"priority": 9}},
@@ -55,13 +55,20 @@ def test_twin_equals_a_job_examined_alone(build) -> None:
 )
 def test_shape_differs_with_everything_that_a_job_info_contains(changes: dict) -> None:
     assert shape_of(job("b", **{"pods": 2, **changes})) != shape_of(job("a", 2))
+    assert not are_twins_of_one_pod(job("b", **changes), job("a"))
 
 
 @pytest.mark.parametrize(
-    "changes", [{"min_available": 1}, {"min_task_member": {"w": 1}}, {"min_resources": Resources({"cpu": 5.0})}]
+    "changes", [{"min_available": 5}, {"min_task_member": {"w": 5}}, {"min_resources": Resources({"cpu": 5.0})}]
 )
 def test_shape_differs_with_each_minimum(changes: dict) -> None:
     assert shape_of(replace(job("b", 2), **changes)) != shape_of(job("a", 2))
+    assert not are_twins_of_one_pod(replace(job("b"), **changes), job("a"))
+
+
+def test_twins_of_one_pod_need_not_share_their_amounts() -> None:
+    assert are_twins_of_one_pod(job("b", cpu="2"), job("a", cpu="2"))
+    assert not are_twins_of_one_pod(replace(job("b"), min_resources=None), job("a"))
 
 
 def test_job_with_different_pods_has_no_shape() -> None:
@@ -76,7 +83,7 @@ def built(cache: SchedulerCache) -> set[str]:
 
 
 def classes(cache: SchedulerCache) -> set[frozenset[str]]:
-    return {frozenset(one.groups) for one in cache.equivalence_classes}
+    return {frozenset(one.uids()) for one in cache.equivalence_classes}
 
 
 def test_only_jobs_that_come_up_are_built() -> None:
@@ -109,7 +116,7 @@ def test_twins_that_match_a_selector_are_built_and_apart() -> None:
     for order in ([picky, *jobs], [*jobs, picky]):
         cache = SchedulerCache.of(state([node("n")], order))
         assert built(cache) == {"picky", "a", "c"}
-        assert {frozenset(one.groups) for one in cache.equivalence_classes} == {
+        assert {frozenset(one.uids()) for one in cache.equivalence_classes} == {
             *map(frozenset, ("ac", "bd", ["picky"]))
         }
         cache.update(state([node("n")], jobs))

@@ -106,7 +106,7 @@ def _counted(job: JobInfo) -> dict[str, int]:
 
 
 def _class_members(cache: SchedulerCache) -> set[frozenset[str]]:
-    return {frozenset(one.groups) for one in cache.equivalence_classes}
+    return {frozenset(one.uids()) for one in cache.equivalence_classes}
 
 
 def _shapes(job: JobInfo) -> list[int]:

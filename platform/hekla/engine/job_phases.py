@@ -1,9 +1,11 @@
 """The phase of a job when the session closes (`volcano-spec` §3.6, last line)."""
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 from hekla.domain.phases import GangPhase
+from hekla.engine.equivalence import EquivalenceClass
 from hekla.engine.job_info import JobInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import SchedulerPolicy
@@ -30,17 +32,32 @@ def phases_at_close(
     def any_says(job: JobInfo) -> bool:
         return any(function(job) for function in is_unschedulable)
 
-    changed, phases = cache.changed_jobs, dict[str, GangPhase]()
+    changed, by_phase = cache.changed_jobs, defaultdict[GangPhase, list[EquivalenceClass]](list)
     for equals in cache.equivalence_classes:
-        first = next((uid for uid in equals.groups if uid not in changed), None)
+        first = next((uid for uid in equals.uids() if uid not in changed), None)
         if first is not None and equals.queue in cache.queues:
-            phases.update(dict.fromkeys(equals.groups, phase_at_close(cache.jobs[first], any_says)))
+            by_phase[phase_at_close(cache.jobs[first], any_says)].append(equals)
+    phases = _phases_of_equals(cache.jobs.uids, by_phase)
     changed_equals = ((uid, job) for uid, job in changed.items() if uid in cache.jobs)
     for uid, job in chain(cache.jobs_without_equals.items(), changed_equals):
         known = job.phase_at_close
         if known is None or known[1] != job.version or known[0] is not policy:
             known = job.phase_at_close = policy, job.version, phase_at_close(job, any_says)
         phases[uid] = known[2]
+    return phases
+
+
+def _phases_of_equals(
+    uids: Iterable[str], by_phase: Mapping[GangPhase, Sequence[EquivalenceClass]]
+) -> dict[str, GangPhase]:
+    """The phases of equal jobs. All other jobs get the most frequent one: to write every job once is the least work."""
+    if not by_phase:
+        return {}
+    most = max(by_phase, key=lambda phase: sum(map(len, by_phase[phase])))
+    phases = dict.fromkeys(uids, most)
+    for phase in by_phase.keys() - {most}:
+        for equals in by_phase[phase]:
+            phases.update(dict.fromkeys(equals.uids(), phase))
     return phases
 
 

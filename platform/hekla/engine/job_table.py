@@ -34,9 +34,12 @@ class JobTable:
     def __setitem__(self, key: Hashable, job: JobInfo) -> None:
         self._jobs[key] = job
 
-    def add_unbuilt(self, keys: Iterable[Hashable], template: JobInfo) -> None:
-        """Add jobs that the template stands for."""
-        self._jobs.update(zip(keys, repeat(template)))
+    def add_unbuilt(self, keys: Collection[Hashable], template: JobInfo) -> None:
+        """Add jobs that the template stands for. Those of other jobs in `groups` must follow."""
+        if not self._jobs and 2 * len(keys) > len(self.groups):
+            self._jobs = dict.fromkeys(self.groups, template)  # much faster, and the others are overwritten
+        else:
+            self._jobs.update(zip(keys, repeat(template)))
 
     def pop(self, key: Hashable) -> JobInfo:
         """Remove a job. Returns it, or the template that stood for it."""
@@ -53,7 +56,7 @@ class JobTable:
     def without(self, others: Collection[JobInfo]) -> "Jobs":
         """The jobs except these of `all_stand_ins`."""
         if not others:
-            return Jobs(self, self.groups.keys())
+            return Jobs(self, self.groups)
         every = zip(self.groups, self.stand_ins(self.groups), strict=True)
         return Jobs(self, dict.fromkeys(key for key, job in every if job not in others))
 

@@ -6,16 +6,12 @@ A million one-pod jobs have a few shapes. Twins share their rows and counts unti
 from collections import defaultdict
 from collections.abc import Container, Hashable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any
 
 from hekla.engine.constraints import NO_CONSTRAINTS
 from hekla.engine.model import PodGroupSpec, PodSpec
 
-_GROUP_FIELDS = "queue", "namespace", "owner", "priority", "min_available", "phase"
-_POD_FIELDS = "status", "role", "priority", "never_preempts", "nominated_node", "tolerations"
-_OF_GROUP, _OF_POD = attrgetter(*_GROUP_FIELDS), attrgetter(*_POD_FIELDS)
-_ALL_OF_GROUP = attrgetter(*_GROUP_FIELDS, "min_resources", "min_task_member", "topology", "sub_groups")
-_ALL_OF_POD = attrgetter(*_POD_FIELDS, "request", "node_selector", "constraints", "nonzero_request")
+_OF_GROUP = attrgetter("queue", "namespace", "owner", "priority", "min_available", "phase")
+_OF_POD = attrgetter("status", "role", "priority", "never_preempts", "nominated_node", "tolerations")
 
 
 class TwinGroups:
@@ -25,16 +21,15 @@ class TwinGroups:
         self.groups = groups
         positions: dict[Hashable, list[int]] = defaultdict(list)
         last, same = None, list[int]()
-        """What the last group of one pod has in common with twins, and the positions of those."""
+        """The first of the twins of one pod that came last, and the positions of them all."""
         for at, group in enumerate(groups):
-            facts = _facts_of_one_pod(group)
-            if facts is not None and facts == last and group.uid not in alone:
+            if last is not None and are_twins_of_one_pod(group, last) and group.uid not in alone:
                 same.append(at)
                 continue
             shape = None if group.uid in alone else shape_of(group)
             same = positions[at if shape is None else shape]
             same.append(at)
-            last = None if shape is None else facts
+            last = None if shape is None or len(group.pods) > 1 else group
         self.positions = [*positions.values()]
 
     def firsts(self) -> Iterator[PodGroupSpec]:
@@ -42,12 +37,36 @@ class TwinGroups:
         return (self.groups[equals[0]] for equals in self.positions)
 
 
-def _facts_of_one_pod(group: PodGroupSpec) -> tuple[Any, Any] | None:
-    """What a group of one pod has in common with twins; None for other groups.
+def are_twins_of_one_pod(group: PodGroupSpec, other: PodGroupSpec) -> bool:
+    """Whether a group has one pod and surely the shape of another, which has one pod too.
 
-    Most jobs are twins of the one before, and comparing these costs less than half of comparing shapes.
+    Most jobs are twins of the one before, and this is cheaper than to compare shapes: nothing is built.
     """
-    return (_ALL_OF_GROUP(group), _ALL_OF_POD(group.pods[0])) if len(group.pods) == 1 else None
+    if len(group.pods) != 1:
+        return False
+    spec, first, least, minimum = group.pods[0], other.pods[0], group.min_resources, other.min_resources
+    return (
+        group.queue == other.queue
+        and group.priority == other.priority
+        and group.owner == other.owner
+        and group.namespace == other.namespace
+        and group.phase is other.phase
+        and spec.status is first.status
+        and (spec.request is first.request or spec.request.amounts == first.request.amounts)
+        and (least is minimum or (not (least is None or minimum is None) and least.amounts == minimum.amounts))
+        and group.min_available == other.min_available
+        and group.min_task_member == other.min_task_member
+        and spec.role == first.role
+        and spec.priority == first.priority
+        and spec.never_preempts is first.never_preempts
+        and spec.nominated_node == first.nominated_node
+        and spec.constraints is first.constraints
+        and spec.nonzero_request is first.nonzero_request
+        and (spec.tolerations is first.tolerations or spec.tolerations == first.tolerations)
+        and (spec.node_selector is first.node_selector or spec.node_selector == first.node_selector)
+        and group.topology is None
+        and not group.sub_groups
+    )
 
 
 def shape_of(group: PodGroupSpec) -> Hashable | None:

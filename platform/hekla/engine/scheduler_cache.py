@@ -211,7 +211,7 @@ class SchedulerCache:
     def _update_jobs(self, groups: tuple[PodGroupSpec, ...], changed: TwinGroups) -> None:
         table, keys = self._job_table, self._keys(changed.groups)
         known: dict[Hashable, PodGroupSpec] = dict(zip(self._keys(groups), groups, strict=True))
-        for key in table.groups.keys() - known.keys() | table.groups.keys() & keys:
+        for key in table.groups.keys() - known.keys() | table.groups.keys() & keys if table.groups else ():
             self._remove(key, table.groups[key])
         self.roll_back()
         uids, before = [*map(_UID, chain.from_iterable(map(_PODS, changed.groups)))], len(self._pod_uids)
@@ -228,7 +228,7 @@ class SchedulerCache:
     def _classify_again(self, jobs: list[JobInfo]) -> None:
         """Set the classes of jobs with pods that match other selectors now."""
         for job in jobs:
-            self.equivalence_classes.remove(job.group.uid, job.equivalence_class)
+            self.equivalence_classes.remove(job.group, job.equivalence_class)
             job.equivalence_class = None
         self._classify(jobs)
 
@@ -314,7 +314,7 @@ class SchedulerCache:
                 self._dirty_nodes.add(pod.node)
         self.queue_totals.remove(job)
         self.selector_index.remove(key, group)
-        self.equivalence_classes.remove(group.uid, job.equivalence_class)
+        self.equivalence_classes.remove(group, job.equivalence_class)
 
     def _index_jobs(self) -> None:
         """Set the views over jobs of valid queues."""
