@@ -107,7 +107,8 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
 
     `label`: what the table lists; `heading`: the column that names a row, by default the first; `keys`: whether j, k
     and Enter move between rows; `ids`: the format of a row's element id, if the list is live. `facts`: values that
-    cells need besides the record.
+    cells need besides the record. `is_always_searchable`: whether a list of a single page has its search, too;
+    `is_dense`: whether no cell takes a second line.
     """
 
     label: ClassVar[Words] = ""
@@ -115,6 +116,8 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
     keys: ClassVar[bool] = True
     ids: ClassVar[str] = ""
     size: ClassVar[int] = 50
+    is_always_searchable: ClassVar[bool] = False
+    is_dense: ClassVar[bool] = False
 
     def __init__(self, data: Any, *, exclude: Sequence[str] = (), facts: Mapping[str, Any] | None = None) -> None:  # noqa: ANN401
         super().__init__(data, exclude=exclude)
@@ -253,8 +256,9 @@ class Listing:
 
     @property
     def has_filters(self) -> bool:
-        """Whether to show the form: a filter is active, or there are several pages."""
-        return self.make_form is not None and (self.is_filtered or self.page.paginator.num_pages > 1)
+        """Whether to show the form: a filter is active, there are several pages, or the list always has it."""
+        is_long = self.table.is_always_searchable or self.page.paginator.num_pages > 1
+        return self.make_form is not None and (self.is_filtered or is_long)
 
     @cached_property
     def heads(self) -> list[SafeString]:

@@ -14,7 +14,6 @@ from django.views.i18n import set_language
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import notices
-from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
@@ -32,7 +31,6 @@ from hekla.scheduling.occupancy import Occupancy
 set_language_for_all = login_not_required(require_POST(set_language))
 _MINE = 6
 _QUEUES = 8
-_STAGES = {stage.name for stage in STAGES}
 
 
 @require_safe
@@ -68,15 +66,16 @@ def home_queues(user: User, whole: Occupancy | None = None, rights: Rights | Non
 
 def home_free(whole: Occupancy | None = None) -> dict[str, Any]:
     """The free resources of the nodes, the same for all people."""
-    # Demonstrations have their own page; their nodes and queues are mostly idle.
-    views = [view for view in figures.nodes(whole or occupancy.now()) if view.node.cluster.name not in _STAGES]
+    views = [
+        view for view in figures.nodes(whole or occupancy.now()) if not figures.is_of_demonstration(view.node.cluster)
+    ]
     real = [view for view in views if not view.node.cluster.is_simulated]
     return {"nodes": views, "free": figures.total_free(real), "slots": figures.free_slots(real)}
 
 
 def _busiest(views: Sequence[figures.QueueView]) -> list[figures.QueueView]:
     """The queues with the most jobs, at most as many as the home page has room for."""
-    real = [view for view in views if view.queue.cluster.name not in _STAGES]
+    real = [view for view in views if not figures.is_of_demonstration(view.queue.cluster)]
     return sorted(real, key=lambda view: -(view.use.running + view.use.waiting))[:_QUEUES]
 
 
