@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from django.template.defaultfilters import truncatechars
+from django.template.defaultfilters import floatformat, truncatechars
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -38,8 +38,8 @@ def _usage_of(name: str) -> Callable[[NodeView], SafeString]:
 def _measured(view: NodeView) -> str:
     if view.usage is None:
         return ""
-    facts = {"cpu": round(view.usage.cpu), "memory": round(view.usage.memory)}
-    return _("%(cpu)d %% CPU, %(memory)d %% memory") % facts
+    facts = {"cpu": floatformat(view.usage.cpu, 0), "memory": floatformat(view.usage.memory, 0)}
+    return _("%(cpu)s %% CPU, %(memory)s %% memory") % facts
 
 
 def _jobs(view: NodeView) -> SafeString | None:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.jobs import cards
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
@@ -41,8 +42,8 @@ def known_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
 
 
 def listed(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """These jobs with only the columns that a list shows: half of a job's columns are wide."""
-    return jobs.only(*_LISTED)
+    """These jobs with only what a list shows: half of a job's columns are wide."""
+    return cards.with_tasks(jobs.only(*_LISTED))
 
 
 def get(uid: UUID, user: User, rights: Rights | None = None) -> Job:
