@@ -20,7 +20,7 @@ from tests.apps.conftest import People
 from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
-from hekla.apps.clusters.models import Cluster
+from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import facts, selectors, services
@@ -184,6 +184,7 @@ def test_query_count_is_constant(
 
 def test_rows_show_cards_and_why_a_job_waits_or_failed(people: People, as_: As) -> None:
     task = {"name": "main", "command": ["true"], "replicas": 3, "resources": {"nvidia.com/gpu": "2", "cpu": "1"}}
+    Node.objects.update(allocatable={"cpu": "8", "memory": "8Gi", "pods": "10", "nvidia.com/gpu": "8"})
     waits, failed = people.submit("waits", tasks=[task]), people.submit("failed")
     need, rest = {"nvidia.com/gpu": "6"}, {"have": {}, "nodes": {}, "tasks": [], "plugin": "", "ever": True}
     Job.objects.filter(pk=waits.pk).update(waiting=[{"cause": "capacity", "code": "x", "need": need, **rest}])

@@ -3,8 +3,8 @@
 Its cells are links that screen readers and the keyboard skip: the table below the map has the same ones.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -13,12 +13,9 @@ from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
 from hekla.apps.clusters.models import Node
-from hekla.apps.job_history import labels
-from hekla.domain.card_resources import of_cards
-from hekla.domain.resources import Resources
 from hekla.pages.clusters.node_state import is_in_use, state_word
 from hekla.pages.frame import html
-from hekla.pages.queues.figures import NodeView
+from hekla.pages.queues.figures import NodeView, together
 from hekla.pages.queues.usage_cells import bars_of, card_bars, share
 
 MOST_CELLS = 1000
@@ -73,14 +70,10 @@ def _rack(node: Node) -> str:
     return closest["name"] if closest else node.zone
 
 
-def _together(views: Iterable[NodeView]) -> str:
+def _together(views: Sequence[NodeView]) -> str:
     """The cards of these nodes in use and in all; without cards the CPUs."""
-    used, most = Counter[str](), Counter[str]()
-    for view in views:
-        used.update(view.used)
-        most.update(view.allocatable)
-    names = of_cards(name for name, amount in most.items() if amount) or ["cpu"]
-    return _(", ").join(labels.part(Resources(used), Resources(most), name) for name in names)
+    whole = together(views)
+    return _(", ").join(bar.words for bar in card_bars(whole) or bars_of(whole, "cpu"))
 
 
 def _cell(view: NodeView) -> SafeString:

@@ -25,6 +25,7 @@ from hekla.pages.home import examples
 from hekla.pages.jobs import columns
 from hekla.pages.jobs import context as shown
 from hekla.pages.queues import figures
+from hekla.pages.queues.usage_cells import card_bars
 from hekla.scheduling import occupancy
 from hekla.scheduling.occupancy import Occupancy
 
@@ -65,12 +66,19 @@ def home_queues(user: User, whole: Occupancy | None = None, rights: Rights | Non
 
 
 def home_free(whole: Occupancy | None = None) -> dict[str, Any]:
-    """The free resources of the nodes, the same for all people."""
+    """The resources of the real nodes, the same for all people; of all nodes if no real one has cards."""
     views = [
         view for view in figures.nodes(whole or occupancy.now()) if not figures.is_of_demonstration(view.node.cluster)
     ]
     real = [view for view in views if not view.node.cluster.is_simulated]
-    return {"nodes": views, "free": figures.total_free(real), "slots": figures.free_slots(real)}
+    drawn = real if any(card_bars(view.bars) for view in real) else views or real
+    return {
+        "nodes": len(views),
+        "bars": figures.together(drawn),
+        "free": figures.total_free(drawn),
+        "slots": figures.free_slots(drawn),
+        "is_simulated": len(drawn) > len(real),
+    }
 
 
 def _busiest(views: Sequence[figures.QueueView]) -> list[figures.QueueView]:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from markupsafe import escape as text
 
-from hekla.apps.job_history import labels, quota_messages
+from hekla.apps.job_history import labels, messages, quota_messages
 from hekla.apps.jobs import cards
 from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
@@ -44,12 +44,13 @@ def seconds_run(job: Job) -> int | str:
 
 
 def _reason(row: JobTableRow) -> SafeString:
-    """Why the job waits, or why it ended: one line, the whole of it as the tooltip."""
+    """Why the job waits, or why it did not complete: one line, the whole of it as the tooltip."""
     job: Job = row["job"]
-    if job.is_final or not job.waiting:
-        return mark_safe(text(job.reason)) if job.reason else html.NOTHING
-    words = text(labels.reason(job.waiting[0]))
-    return mark_safe(f'<span class="one-line" title="{words}">{words}</span>')
+    if job.phase == JobPhase.COMPLETED:
+        return html.NOTHING
+    waits = job.waiting and not job.is_final
+    words = text(labels.reason(job.waiting[0]) if waits else messages.of_job(job))
+    return mark_safe(f'<span class="one-line" title="{words}">{words}</span>') if words else html.NOTHING
 
 
 def _gpus(row: JobTableRow) -> SafeString:

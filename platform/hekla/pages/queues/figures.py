@@ -308,6 +308,15 @@ def _slots(views: Sequence[NodeView], resource: str) -> list[dict[str, int]]:
     return [row | {"most": most} for row in rows]
 
 
+def together(views: Sequence[NodeView]) -> list[UsageBar]:
+    """The bars of all these nodes together."""
+    used, most = Counter[str](), Counter[str]()
+    for view in views:
+        used.update(view.used)
+        most.update(view.allocatable)
+    return bars(Resources(used), Resources(most))
+
+
 def total_free(views: Sequence[NodeView]) -> list[str]:
     """The total free amount of each resource, on nodes that are ready and not cordoned."""
     ready = [view for view in views if view.node.is_ready and not view.node.is_cordoned]

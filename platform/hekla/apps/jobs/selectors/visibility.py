@@ -16,10 +16,22 @@ from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import NotFound
 
 _LISTED = (
-    *("uid", "name", "kind", "priority", "replicas", "phase", "reason", "waiting", "tenant__slug", "tenant__name"),
+    *(
+        "uid",
+        "name",
+        "kind",
+        "priority",
+        "replicas",
+        "phase",
+        "reason",
+        "waiting",
+        "message",
+        "tenant__slug",
+        "tenant__name",
+    ),
     *("queue__name", "cluster__name", "cluster__kind", "cluster__config", "owner__username", "owner__display_name"),
     *("submitted_at", "started_at", "finished_at", "deleted_at"),
-    *("gang_phase", "version", "revision", "retry_count", "deadline_at", "restart_at"),
+    *("message_facts", "gang_phase", "version", "revision", "retry_count", "deadline_at", "restart_at"),
 )
 
 
