@@ -27,13 +27,13 @@ from django.utils.translation import gettext_lazy as _
 from django_filters import CharFilter, FilterSet
 from django_tables2.columns import BoundColumn
 
-from hekla.pages.frame import html
+from hekla.pages.frame import current_tenant, html
 from hekla.pages.frame.people import person
 
 Words = str | Promise
 MOST_IN_ADDRESS = 1000
 _SESSION = "lists"
-_SORT, _PAGE, _EVERYTHING = "sort", "page", "all"
+_SORT, _PAGE, _EVERYTHING, _TENANT = "sort", "page", "all", "tenant"
 
 
 class ListColumn(django_tables2.Column):  # type: ignore[misc]
@@ -198,7 +198,10 @@ class ListFilter(FilterSet):  # type: ignore[misc]
 
 
 class OwnedFilter(ListFilter):
-    """Filters things that people own in tenants, by name, owner and tenant."""
+    """Filters things that people own in tenants, by name, owner and tenant.
+
+    The parameter `tenant` of the list limits it to one tenant: the one that the person chose for all lists, if any.
+    """
 
     search = ("name", "owner__username", "owner__display_name", "tenant__name")
     hint = _("Name, owner or tenant")
@@ -328,6 +331,8 @@ def listing(
     """The page of a list for this request, or with the person's saved state. `options`: see `listing_of`."""
     key, words = f"{person(request).pk}:{table.__name__}", {_SORT, _EVERYTHING, *_fields(filters)}
     saved, query = request.session.get(_SESSION, {}), request.GET.copy()
+    if _has_tenants(filters) and (scope := current_tenant.scope(request)):
+        query.setdefault(_TENANT, scope.slug)
     if not words & query.keys():
         query.update(QueryDict(saved.get(key, "")))
         return listing_of(query, table, data, filters, **options)
@@ -359,6 +364,8 @@ def listing_of(
     `rows`: turns the records of one page into the rows of the table; `exclude`: columns that this reader does not see;
     `address`: the URL of the list, if a form of the page posts elsewhere.
     """
+    if _has_tenants(filters) and (slug := query.get(_TENANT)):
+        data = data.filter(tenant__slug=slug.replace("\0", ""))
     found, make_form, state = _narrowed(data, filters, query)
     whole = table(found, exclude=exclude, facts=facts)
     if sort := whole.sort_by(query.get(_SORT, "")):
@@ -381,6 +388,10 @@ def _page(rows: Any, size: int, number: str) -> Page[Any]:  # noqa: ANN401  (a q
         first = list(rows[: size + 1])
         return Page(first[:size], 1, pages) if len(first) > size else Paginator(first, size).page(1)
     return pages.get_page(number)
+
+
+def _has_tenants(filters: Filters | None) -> bool:
+    return isinstance(filters, type) and issubclass(filters, OwnedFilter)
 
 
 def _fields(filters: Filters | None) -> Iterable[str]:

@@ -32,9 +32,11 @@ def jobs(request: HttpRequest) -> HttpResponse:
     arrangement = selectors.arrangement(user)
     if not request.GET and arrangement.opens_with is not None:
         return redirect(f"{reverse('jobs:list')}?{arrangement.opens_with.query}")
-    rights = current_tenant.rights(request)
-    context = list_context.context(request.GET, user, rights=rights, arrangement=arrangement)
-    context |= list_context.choices(request.GET, user, rights) | {
+    rights, query = current_tenant.rights(request), request.GET.copy()
+    if scope := current_tenant.scope(request):
+        query.setdefault("tenant", scope.slug)
+    context = list_context.context(query, user, rights=rights, arrangement=arrangement)
+    context |= list_context.choices(query, user, rights, scope) | {
         "since": since,
         "views": list(selectors.views_of(user, rights)),
         "arrangement": arrangement,

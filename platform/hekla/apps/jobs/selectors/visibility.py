@@ -16,22 +16,11 @@ from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import NotFound
 
 _LISTED = (
-    *(
-        "uid",
-        "name",
-        "kind",
-        "priority",
-        "replicas",
-        "phase",
-        "reason",
-        "waiting",
-        "message",
-        "tenant__slug",
-        "tenant__name",
-    ),
-    *("queue__name", "cluster__name", "cluster__kind", "cluster__config", "owner__username", "owner__display_name"),
+    *("uid", "name", "kind", "priority", "replicas", "phase", "reason", "waiting", "message", "message_facts"),
+    *("tenant__slug", "tenant__name", "owner__username", "owner__display_name"),
+    *("queue__name", "cluster__name", "cluster__kind", "cluster__config"),
     *("submitted_at", "started_at", "finished_at", "deleted_at"),
-    *("message_facts", "gang_phase", "version", "revision", "retry_count", "deadline_at", "restart_at"),
+    *("gang_phase", "version", "revision", "retry_count", "deadline_at", "restart_at"),
 )
 
 
