@@ -1,5 +1,5 @@
-// Lists: "/" focuses the search field, j and k move between rows, Enter opens one, x selects it; filters submit
-// themselves.
+// Lists: "/" focuses the search field, j and k move between rows, Enter opens one, x selects it; the letter in the
+// tip of a row's button presses it; filters submit themselves.
 //
 // The selection is stored by value, not by checkbox: a live update may put another row into a checkbox.
 
@@ -68,6 +68,9 @@ function onKey(event) {
   } else if (event.key === "j") walk(1);
   else if (event.key === "k") walk(-1);
   else if (event.key === "x") chooseHere();
+  else if (/^[a-z]$/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    rows().find((row) => "here" in row.dataset)?.querySelector(`[data-key="${event.key}"]`)?.click();
+  }
 }
 
 function dropEmpty(event) {

@@ -251,6 +251,7 @@ def make_world() -> World:
         "accounts:revoke_token": [token.pk], "accounts:use_link": [link], "tenancy:detail": ["lab"],
         "tenancy:edit": ["lab"], "tenancy:add_member": ["lab"], "tenancy:change_role": ["lab", bob],
         "tenancy:remove_member": ["lab", bob], "clusters:cordon": [Node.objects.get().pk],
+        "clusters:node": [Node.objects.get().pk],
         "priorities:edit": ["high"], "priorities:delete": ["high"], "api:v1:priority_class": ["high"],
         "clusters:edit_environment": ["digits"], "clusters:edit": ["sim"], "clusters:detail": ["sim"],
         "clusters:remove": ["spare"], "clusters:remove_key": ["sim"], "queues:edit": ["labs-own"],

@@ -10,6 +10,7 @@ from tests.support.websocket import Socket
 
 from hekla.apps.accounts.access import ROLES
 from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Node
 from hekla.live import registry, routing
 from hekla.live.consumers import NOT_SIGNED_IN, UNKNOWN
 from hekla.pages import registry as features
@@ -28,7 +29,7 @@ def _queries(world: World) -> dict[str, str]:
     uids = {kind: world.arguments[f"{app}:detail"][0] for kind, app in _APPS.items()}
     params = {kind: f"uid={uid}" for kind, uid in uids.items()}
     params |= {"pod": f"uid={world.job.uid}&pod={world.pod.pk}", "queue": "name=labs-own"}
-    params |= {"demonstration": "name=gangs", "cluster": "name=sim"}
+    params |= {"demonstration": "name=gangs", "cluster": "name=sim", "node": f"node={Node.objects.get().pk}"}
     live = {f"live {view}": f"/ws/live/?view={view}&{params.get(view, '')}" for view in registry.names()}
     return {"logs": f"/ws/logs/{world.pod.pk}/", **live}
 

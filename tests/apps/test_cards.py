@@ -52,21 +52,24 @@ def test_job_and_pod_show_their_cards(people: People, as_: As, holder: Job) -> N
     assert "volcano.sh/gpu-number 1 &lt;b&gt;A100&lt;/b&gt; GPU-1" in page
 
 
-def test_page_of_nodes_names_the_pods_that_the_person_may_see(people: People, as_: As, holder: Job) -> None:
-    page = as_(people.alice).get(reverse("clusters:nodes")).content.decode()
+def test_page_of_a_node_names_the_pods_that_the_person_may_see(people: People, as_: As, holder: Job) -> None:
+    page = as_(people.alice).get(reverse("clusters:node", args=[Node.objects.get().pk])).content.decode()
     assert all(f"#pod-{pod.pk}" in page for pod in Pod.objects.all())
     assert "&lt;b&gt;A100" in page
-    page = as_(people.charlie).get(reverse("clusters:nodes")).content.decode()
+    page = as_(people.charlie).get(reverse("clusters:node", args=[Node.objects.get().pk])).content.decode()
     assert "unseen" not in page
     assert page.count("1 other pod") == 2
     Pod.objects.filter(index=0).update(phase="succeeded")
-    page = as_(people.charlie).get(reverse("clusters:nodes")).content.decode()
+    page = as_(people.charlie).get(reverse("clusters:node", args=[Node.objects.get().pk])).content.decode()
     assert page.count("1 other pod") == 1
     assert ">free<" in page
 
 
 def test_node_without_cards_has_no_table(people: People, as_: As) -> None:
-    assert 'data-label="Model"' not in as_(people.alice).get(reverse("clusters:nodes")).content.decode()
+    assert (
+        'data-label="Model"'
+        not in as_(people.alice).get(reverse("clusters:node", args=[Node.objects.get().pk])).content.decode()
+    )
 
 
 def test_cards_over_rest(people: People, holder: Job) -> None:

@@ -1,13 +1,18 @@
 """Items that need attention, and quotas, on the home page."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.test_quotas import hold_gpus
 
 from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import spending
 from hekla.apps.jobs.models import Job
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
@@ -34,6 +39,37 @@ def test_failed_and_stuck_jobs_are_listed_for_their_owner(people: People, as_: A
     assert "Needs attention" in page
     assert [name in page for name in ("broke", "too-big")] == [True, True]
     assert "broke" not in needs(as_, people.bob)
+
+
+def test_nodes_that_are_not_ready_are_listed_for_operators(people: People, as_: As) -> None:
+    Node.objects.update(is_ready=False, message="<b>silent")
+    assert "&lt;b&gt;silent" in needs(as_, people.ada)
+    assert "silent" not in needs(as_, people.alice)
+
+
+def test_own_gpu_hours_are_shown(people: People, as_: As) -> None:
+    Cluster.objects.update(kind="local")
+    Node.objects.update(allocatable={"cpu": "8", "memory": "8Gi", "pods": "10", "nvidia.com/gpu": "8"})
+    task = {"name": "main", "command": ["true"], "resources": {"nvidia.com/gpu": "2"}}
+    now = clock.now()
+    hold_gpus(people.submit("gpu", tasks=[task]), max(now - timedelta(hours=3), spending.month_of(now)), None)
+    assert "GPU-hours of yours this month" in needs(as_, people.alice)
+    assert "GPU-hours" not in needs(as_, people.bob)
+
+
+def test_last_day_counts_pods_on_nodes(people: People, as_: As) -> None:
+    cache.delete("home-day")
+    page = as_(people.bob).get(reverse("home_day")).content.decode()
+    assert "No pod ran in the last 24 hours" in page
+    now = clock.now()
+    for name, ended in (("runs", None), ("ended", now - timedelta(hours=1)), ("long-ago", now - timedelta(days=2))):
+        hold_gpus(people.submit(name), now - timedelta(days=3), ended)
+    cache.delete("home-day")
+    page = as_(people.bob).get(reverse("home_day")).content.decode()
+    assert "now 1, at most 2" in page
+    assert 'd="M0 100V0H10V0H20' in page
+    assert page.count("V50H") == 5
+    cache.delete("home-day")
 
 
 def test_quotas_are_shown(people: People, as_: As) -> None:

@@ -1,5 +1,6 @@
 """Nodes as the controller reports them: only differences are written, and taints are shown."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,11 +8,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.test_quotas import hold_gpus
 
 from hekla.apps.clusters import selectors, services
-from hekla.apps.clusters.models import Node, NodeFacts
+from hekla.apps.clusters.models import Node, NodeFacts, NodeUsageRow
+from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.jobs.models import Pod
 from hekla.lib import clock
+from hekla.scheduling import occupancy
 
 BEFORE = NodeFacts(
     "n1",
@@ -31,6 +36,10 @@ def observe(people: People, facts: NodeFacts) -> tuple[int, list[LoggedEvent]]:
         services.observe_nodes(people.cluster, [facts], now=clock.now())
     writes = sum(query["sql"].startswith('INSERT INTO "clusters_node"') for query in queries)
     return writes, list(LoggedEvent.objects.filter(id__gt=last.id if last else 0))
+
+
+def page_of(name: str) -> str:
+    return reverse("clusters:node", args=[Node.objects.get(name=name).pk])
 
 
 @pytest.fixture
@@ -74,7 +83,7 @@ def test_row_of_an_earlier_version_has_no_taints(people: People) -> None:
 def test_page_and_rest_show_zone_and_region(tainted: People, as_, prefix: str) -> None:
     found = {f"{prefix}.kubernetes.io/zone": "north-1", f"{prefix}.kubernetes.io/region": "north"}
     observe(tainted, replace(BEFORE, labels=found))
-    page = as_(tainted.ada).get(reverse("clusters:nodes")).content.decode()
+    page = as_(tainted.ada).get(page_of("n1")).content.decode()
     assert "zone north-1" in page
     assert "region north" in page
     (node,) = as_(tainted.ada).get(reverse("api:v1:nodes")).json()
@@ -82,6 +91,73 @@ def test_page_and_rest_show_zone_and_region(tainted: People, as_, prefix: str) -
 
 
 def test_page_shows_taints(tainted: People, as_) -> None:
-    page = as_(tainted.ada).get(reverse("clusters:nodes")).content.decode()
+    page = as_(tainted.ada).get(page_of("n1")).content.decode()
     assert "<code>gpu=yes:NoSchedule</code>" in page
     assert "not ready" not in page
+
+
+def names(page: str) -> list[str]:
+    return re.findall(r'<tr id="node-\d+"><th scope="row"><a href="[^"]+">([^<]+)<', page)
+
+
+@pytest.fixture
+def fleet(people: People) -> People:
+    """Four nodes: three with GPUs in two racks, one of them not ready and one cordoned."""
+    racks = {"rack-a": [{"name": "rack-a", "tier": 1}], "rack-b": [{"name": "rack-b", "tier": 1}]}
+    gpus, a100 = {**BEFORE.allocatable, "nvidia.com/gpu": "8"}, {"nvidia.com/gpu.product": "A100"}
+    facts = [
+        replace(BEFORE, name="a1", allocatable=gpus, labels=a100, hypernodes=racks["rack-a"]),
+        replace(BEFORE, name="a2", allocatable=gpus, labels=a100, hypernodes=racks["rack-a"]),
+        replace(BEFORE, name="b1", allocatable=gpus, hypernodes=racks["rack-b"], is_ready=False, message="<b>no"),
+        replace(BEFORE, name="cpu-only"),
+    ]
+    Node.objects.all().delete()
+    services.observe_nodes(people.cluster, facts, now=clock.now())
+    Node.objects.filter(name="a2").update(is_cordoned=True)
+    task = {"name": "main", "command": ["true"], "resources": {"nvidia.com/gpu": "6"}}
+    hold_gpus(people.submit("holds", tasks=[task]), clock.now(), None)
+    Pod.objects.update(node="a1")
+    node = Node.objects.get(name="a1")
+    NodeUsageRow.objects.create(node=node, at=clock.now(), cpu=37, memory=13, whole_cpu=4000, whole_memory=1, cards=[])
+    occupancy.forget()
+    return people
+
+
+def test_table_is_searched_and_sorted(fleet: People, as_) -> None:
+    client, address = as_(fleet.alice), reverse("clusters:nodes")
+    page = client.get(address).content.decode()
+    assert names(page) == ["a1", "a2", "b1", "cpu-only"]
+    assert "6 of 8 GPU" in page
+    assert "37 % CPU, 13 % memory" in page
+    assert "&lt;b&gt;no" in page
+    assert ">holds " in page
+    assert "holds" not in as_(fleet.charlie).get(address).content.decode()
+    found = {"a100": ["a1", "a2"], "rack-b": ["b1"], "cordoned": ["a2"], "not ready": ["b1"]}
+    for words, expected in found.items():
+        assert names(client.get(address, {"q": words}).content.decode()) == expected
+    assert names(client.get(address, {"sort": "-cards", "all": "yes"}).content.decode())[-2:] == ["a1", "cpu-only"]
+
+
+def test_map_draws_racks_with_allocation_and_usage(fleet: People, as_) -> None:
+    page = as_(fleet.alice).get(reverse("clusters:nodes")).content.decode()
+    part = page[page.index('class="heat-map"') : page.index("heat-key")]
+    assert re.findall(r"<small[^>]*>([^<]+)<", part) == ["rack-a", "rack-b"]
+    cells = re.findall(r'class="(heat [^"]+)"[^>]*aria-label="([^"]+)"[^>]*>(<i class="heat-\d">)?', part)
+    assert cells == [
+        ("heat heat-3", "a1 · Ready · 6 of 8 GPU · measured: 37 %", '<i class="heat-2">'),
+        ("heat heat-0 heat-out", "a2 · Cordoned · 0 of 8 GPU", ""),
+        ("heat heat-0 heat-out", "b1 · not ready · 0 of 8 GPU", ""),
+        ("heat heat-0", "cpu-only · Ready · 0 of 4 CPU", ""),
+    ]
+    assert "6 of 24 GPU" in part
+
+
+def test_nodes_of_demonstrations_are_apart(fleet: People, as_) -> None:
+    fleet.cluster.name = STAGES[0].name
+    fleet.cluster.save()
+    occupancy.forget()
+    client, address = as_(fleet.alice), reverse("clusters:nodes")
+    page = client.get(address).content.decode()
+    assert names(page) == []
+    assert "Show 4 simulated nodes of the demonstrations" in page
+    assert len(names(client.get(address, {"demonstrations": "yes"}).content.decode())) == 4

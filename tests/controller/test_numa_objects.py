@@ -100,6 +100,7 @@ def test_cells_decide_where_a_task_is_placed(
     policy = client.get(f"{reverse('clusters:policy')}?cluster={world.cluster.name}").content.decode()
     assert "From: Numatopology objects of the cluster" in policy
     assert "From: resources of the task" in policy
-    assert "2 of 2 CPUs free" in client.get(reverse("clusters:nodes")).content.decode()
+    address = reverse("clusters:node", args=[Node.objects.get(cluster=world.cluster, name=first).pk])
+    assert "2 of 2 CPUs free" in client.get(address).content.decode()
     found = {node["name"]: node["numa"] for node in client.get("/api/v1/nodes").json()}
     assert found[first]["topology_policy"] == "single-numa-node"

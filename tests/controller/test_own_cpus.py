@@ -82,7 +82,7 @@ def check_pages(world: World, job: Job, cpus: str) -> None:
     client.force_login(world.alice)
     assert f"Own CPUs {cpus}</span>" in client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert f"Own CPUs {cpus}</span>" in client.get(reverse("jobs:pod", args=[job.uid, pod.pk])).content.decode()
-    assert "0 of 1 CPUs free" in client.get(reverse("clusters:nodes")).content.decode()
+    assert "0 of 1 CPUs free" in client.get(reverse("clusters:node", args=[Node.objects.get().pk])).content.decode()
     rest = APIClient()
     rest.force_authenticate(world.alice)
     [found] = rest.get(reverse("api:v1:job", args=[job.uid])).json()["pods"]

@@ -15,7 +15,7 @@ def submit(page: Page, name: str) -> None:
     send(page, "POST", "/api/v1/jobs", {"name": name, "tasks": [task]})
 
 
-def test_selected_jobs_are_aborted_with_a_result_each(hekla: HeklaServer, page: Page) -> None:
+def test_selected_jobs_are_aborted_on_the_list_and_undone(hekla: HeklaServer, page: Page) -> None:
     for name in ("tidy-one", "tidy-two", "stays"):
         submit(page, name)
     page.goto("/jobs/")
@@ -34,9 +34,7 @@ def test_selected_jobs_are_aborted_with_a_result_each(hekla: HeklaServer, page: 
     expect(actions).to_contain_text("2 selected")
     actions.get_by_role("button", name="Abort").click()
     page.locator("dialog[open]").get_by_role("button", name="Abort").click()
-    expect(page.locator("h1")).to_have_text("Results")
-    expect(page.locator("tbody tr", has_text="done")).to_have_count(2)
-    page.get_by_role("link", name="Back to the list").click()
+    expect(page.locator("#bulk-report")).to_contain_text("2 jobs are being aborted.")
     page.wait_for_url(re.compile("q=tidy"))
     expect(page.locator("tbody tr", has_text="Aborted")).to_have_count(2, timeout=30_000)
     page.goto("/jobs/?q=stays")
@@ -44,7 +42,11 @@ def test_selected_jobs_are_aborted_with_a_result_each(hekla: HeklaServer, page: 
     rows.first.hover()
     page.get_by_role("button", name="Abort stays").click()
     page.locator("dialog[open]").get_by_role("button", name="Abort").click()
-    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+    expect(page.locator("#bulk-report")).to_contain_text("1 job is being aborted.")
+    expect(rows).to_contain_text("Aborted", timeout=30_000)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#bulk-report")).to_contain_text("1 job is resumed.")
+    expect(rows).to_contain_text("Running", timeout=30_000)
 
 
 def test_views_and_columns_are_saved_and_groups_link_to_jobs(hekla: HeklaServer, page: Page) -> None:

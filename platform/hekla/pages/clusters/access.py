@@ -4,6 +4,7 @@ from hekla.apps.accounts.access import OPEN, OPERATORS, SEES_ALL, SIGNED_IN, Rou
 
 ROUTES = {
     "clusters:nodes": RouteAccess(SIGNED_IN, impersonation=OPEN),
+    "clusters:node": RouteAccess(SIGNED_IN, impersonation=OPEN),
     "clusters:policy": RouteAccess(SEES_ALL, OPERATORS, impersonation=OPEN),
     "clusters:list": RouteAccess(OPERATORS, impersonation=OPEN),
     "clusters:create": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
@@ -19,6 +20,7 @@ ROUTES = {
 
 SOCKETS = {
     "live nodes": SIGNED_IN,
+    "live node": SIGNED_IN,
     "live clusters": who(rest="absent", operator="ok", platform_admin="ok"),
     "live cluster": who(rest="absent", operator="ok", platform_admin="ok"),
 }

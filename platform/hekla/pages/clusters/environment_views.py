@@ -28,7 +28,7 @@ def cordon(request: HttpRequest, node_id: int) -> HttpResponse:
     node, cordoned = selectors.node(node_id), request.POST.get("cordon") == "yes"
     services.cordon(node, cordoned=cordoned, actor=actor_of(person(request)), now=clock.now())
     messages.success(request, _("%s accepts no new pods.") % node if cordoned else _("%s accepts pods again.") % node)
-    return redirect("clusters:nodes")
+    return redirect("clusters:node", node.pk) if request.POST.get("from") == "node" else redirect("clusters:nodes")
 
 
 @require_safe

@@ -4,7 +4,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.pages.frame.rail import NavigationItem, Section
 
 ITEMS = [
-    NavigationItem(Section.FIRST, 40, "clusters:nodes", "nodes", _("Nodes")),
+    NavigationItem(Section.FIRST, 40, "clusters:nodes", "nodes", _("Nodes"), also=("clusters:node",)),
     NavigationItem(
         Section.ADMINISTRATION,
         30,

@@ -12,7 +12,7 @@ from hekla.apps.search.registry import LIMIT_OF_EACH, Hit, Source
 
 def _nodes(_user: User, text: str, _language: str) -> Iterator[Hit]:
     for node in selectors.nodes().filter(name__icontains=text)[:LIMIT_OF_EACH]:
-        yield Hit("node", node.name, node.cluster.name, f"{reverse('clusters:nodes')}#node-{node.pk}")
+        yield Hit("node", node.name, node.cluster.name, reverse("clusters:node", args=[node.pk]))
 
 
 SOURCES = [Source("node", _("Nodes"), "nodes", 70, _nodes)]

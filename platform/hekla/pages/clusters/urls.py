@@ -7,6 +7,7 @@ app_name = "clusters"
 urlpatterns = [
     path("", views.show_all, name="list"),
     path("nodes/", node_views.nodes, name="nodes"),
+    path("nodes/<int:node_id>/", node_views.show, name="node"),
     path("nodes/<int:node_id>/cordon/", environment_views.cordon, name="cordon"),
     path("environments/", environment_views.environments, name="environments"),
     path("environments/new/", environment_views.create_environment, name="create_environment"),

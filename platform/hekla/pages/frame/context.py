@@ -44,6 +44,8 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
             "may_manage_tenants": accounts.may(user, Permission.MANAGE_TENANTS),
             "tenants": current_tenant.rights(request).tenants,
             "tenant": tenant,
+            "scope": current_tenant.scope(request),
+            "may_see_several": current_tenant.may_see_several(request),
             # called only when the rail is rendered, which is rare
             **{section.value: partial(navigation_items, section, user) for section in Section},
         }

@@ -18,7 +18,7 @@ from markupsafe import escape as text
 
 from hekla.apps.job_history import labels
 
-NOTHING = mark_safe('<span class="muted">–</span>')
+NOTHING = mark_safe('<span class="muted nothing">–</span>')
 
 
 @cache

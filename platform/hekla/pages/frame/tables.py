@@ -27,13 +27,13 @@ from django.utils.translation import gettext_lazy as _
 from django_filters import CharFilter, FilterSet
 from django_tables2.columns import BoundColumn
 
-from hekla.pages.frame import html
+from hekla.pages.frame import current_tenant, html
 from hekla.pages.frame.people import person
 
 Words = str | Promise
 MOST_IN_ADDRESS = 1000
 _SESSION = "lists"
-_SORT, _PAGE, _EVERYTHING = "sort", "page", "all"
+_SORT, _PAGE, _EVERYTHING, _TENANT = "sort", "page", "all", "tenant"
 
 
 class ListColumn(django_tables2.Column):  # type: ignore[misc]
@@ -107,7 +107,8 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
 
     `label`: what the table lists; `heading`: the column that names a row, by default the first; `keys`: whether j, k
     and Enter move between rows; `ids`: the format of a row's element id, if the list is live. `facts`: values that
-    cells need besides the record.
+    cells need besides the record. `is_always_searchable`: whether a list of a single page has its search, too;
+    `is_dense`: whether no cell takes a second line.
     """
 
     label: ClassVar[Words] = ""
@@ -115,6 +116,8 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
     keys: ClassVar[bool] = True
     ids: ClassVar[str] = ""
     size: ClassVar[int] = 50
+    is_always_searchable: ClassVar[bool] = False
+    is_dense: ClassVar[bool] = False
 
     def __init__(self, data: Any, *, exclude: Sequence[str] = (), facts: Mapping[str, Any] | None = None) -> None:  # noqa: ANN401
         super().__init__(data, exclude=exclude)
@@ -195,7 +198,10 @@ class ListFilter(FilterSet):  # type: ignore[misc]
 
 
 class OwnedFilter(ListFilter):
-    """Filters things that people own in tenants, by name, owner and tenant."""
+    """Filters things that people own in tenants, by name, owner and tenant.
+
+    The parameter `tenant` of the list limits it to one tenant: the one that the person chose for all lists, if any.
+    """
 
     search = ("name", "owner__username", "owner__display_name", "tenant__name")
     hint = _("Name, owner or tenant")
@@ -253,8 +259,9 @@ class Listing:
 
     @property
     def has_filters(self) -> bool:
-        """Whether to show the form: a filter is active, or there are several pages."""
-        return self.make_form is not None and (self.is_filtered or self.page.paginator.num_pages > 1)
+        """Whether to show the form: a filter is active, there are several pages, or the list always has it."""
+        is_long = self.table.is_always_searchable or self.page.paginator.num_pages > 1
+        return self.make_form is not None and (self.is_filtered or is_long)
 
     @cached_property
     def heads(self) -> list[SafeString]:
@@ -324,6 +331,8 @@ def listing(
     """The page of a list for this request, or with the person's saved state. `options`: see `listing_of`."""
     key, words = f"{person(request).pk}:{table.__name__}", {_SORT, _EVERYTHING, *_fields(filters)}
     saved, query = request.session.get(_SESSION, {}), request.GET.copy()
+    if _has_tenants(filters) and (scope := current_tenant.scope(request)):
+        query.setdefault(_TENANT, scope.slug)
     if not words & query.keys():
         query.update(QueryDict(saved.get(key, "")))
         return listing_of(query, table, data, filters, **options)
@@ -355,6 +364,8 @@ def listing_of(
     `rows`: turns the records of one page into the rows of the table; `exclude`: columns that this reader does not see;
     `address`: the URL of the list, if a form of the page posts elsewhere.
     """
+    if _has_tenants(filters) and (slug := query.get(_TENANT)):
+        data = data.filter(tenant__slug=slug.replace("\0", ""))
     found, make_form, state = _narrowed(data, filters, query)
     whole = table(found, exclude=exclude, facts=facts)
     if sort := whole.sort_by(query.get(_SORT, "")):
@@ -377,6 +388,10 @@ def _page(rows: Any, size: int, number: str) -> Page[Any]:  # noqa: ANN401  (a q
         first = list(rows[: size + 1])
         return Page(first[:size], 1, pages) if len(first) > size else Paginator(first, size).page(1)
     return pages.get_page(number)
+
+
+def _has_tenants(filters: Filters | None) -> bool:
+    return isinstance(filters, type) and issubclass(filters, OwnedFilter)
 
 
 def _fields(filters: Filters | None) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""A part of the home page that loads after it: jobs that need attention, and usage near the limits."""
+"""A part of the home page that loads after it: what needs attention, and the use of quotas and GPU-hours."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,7 +7,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Node
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.usage import quota_usage
@@ -29,7 +33,17 @@ def show(request: HttpRequest) -> HttpResponse:
     tenant = current_tenant.tenant(request)
     rows = quota_usage.visible_rows(user, tenant, now) if tenant else []
     limits = [row for row in rows if row.user in (None, user) and row.quota]
-    return render(request, "_needs.html", {"limits": limits, "tenant": tenant, **_needs(user, now)})
+    mine = next((row for row in rows if row.user == user), None)
+    hours = mine if mine and mine.gpu_hours else None
+    facts = {"limits": limits, "hours": hours, "tenant": tenant, "nodes": _nodes(user)}
+    return render(request, "_needs.html", {**facts, **_needs(user, now)})
+
+
+def _nodes(user: User) -> list[Node]:
+    """Nodes that are not ready, for people who may do something about it."""
+    if not accounts.may(user, Permission.MANAGE_CLUSTERS):
+        return []
+    return list(clusters.nodes().filter(is_ready=False)[:_MOST])
 
 
 def _needs(user: User, now: datetime) -> dict[str, Any]:

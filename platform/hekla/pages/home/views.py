@@ -14,7 +14,6 @@ from django.views.i18n import set_language
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import notices
-from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
@@ -26,13 +25,13 @@ from hekla.pages.home import examples
 from hekla.pages.jobs import columns
 from hekla.pages.jobs import context as shown
 from hekla.pages.queues import figures
+from hekla.pages.queues.usage_cells import card_bars
 from hekla.scheduling import occupancy
 from hekla.scheduling.occupancy import Occupancy
 
 set_language_for_all = login_not_required(require_POST(set_language))
 _MINE = 6
 _QUEUES = 8
-_STAGES = {stage.name for stage in STAGES}
 
 
 @require_safe
@@ -67,16 +66,24 @@ def home_queues(user: User, whole: Occupancy | None = None, rights: Rights | Non
 
 
 def home_free(whole: Occupancy | None = None) -> dict[str, Any]:
-    """The free resources of the nodes, the same for all people."""
-    # Demonstrations have their own page; their nodes and queues are mostly idle.
-    views = [view for view in figures.nodes(whole or occupancy.now()) if view.node.cluster.name not in _STAGES]
+    """The resources of the real nodes, the same for all people; of all nodes if no real one has cards."""
+    views = [
+        view for view in figures.nodes(whole or occupancy.now()) if not figures.is_of_demonstration(view.node.cluster)
+    ]
     real = [view for view in views if not view.node.cluster.is_simulated]
-    return {"nodes": views, "free": figures.total_free(real), "slots": figures.free_slots(real)}
+    drawn = real if any(card_bars(view.bars) for view in real) else views or real
+    return {
+        "nodes": len(views),
+        "bars": figures.together(drawn),
+        "free": figures.total_free(drawn),
+        "slots": figures.free_slots(drawn),
+        "is_simulated": len(drawn) > len(real),
+    }
 
 
 def _busiest(views: Sequence[figures.QueueView]) -> list[figures.QueueView]:
     """The queues with the most jobs, at most as many as the home page has room for."""
-    real = [view for view in views if view.queue.cluster.name not in _STAGES]
+    real = [view for view in views if not figures.is_of_demonstration(view.queue.cluster)]
     return sorted(real, key=lambda view: -(view.use.running + view.use.waiting))[:_QUEUES]
 
 

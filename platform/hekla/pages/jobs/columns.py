@@ -14,7 +14,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from markupsafe import escape as text
 
-from hekla.apps.job_history import explanations
+from hekla.apps.job_history import explanations, messages, quota_messages
+from hekla.apps.jobs import cards
 from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
 from hekla.pages.frame import html
@@ -42,11 +43,25 @@ def seconds_run(job: Job) -> int | str:
     return int((job.finished_at - job.started_at).total_seconds()) if job.started_at and job.finished_at else ""
 
 
-def _phase(row: JobTableRow) -> SafeString:
+def _reason(row: JobTableRow) -> SafeString:
+    """Why the job waits, or why it did not complete: one line, the whole of it as the tooltip."""
     job: Job = row["job"]
-    why = explanations.first(job)
-    note = f'<span class="row-note">{text(why)}</span>' if why else ""
-    return mark_safe(f"<span>{html.phase(job.phase)}{note}</span>")
+    if job.phase == JobPhase.COMPLETED:
+        return html.NOTHING
+    words = text(explanations.first(job) or messages.of_job(job))
+    return mark_safe(f'<span class="one-line" title="{words}">{words}</span>') if words else html.NOTHING
+
+
+def _gpus(row: JobTableRow) -> SafeString:
+    """The cards that all pods request; those of several kinds with their resources."""
+    counts = cards.requested(row["job"])
+    if not counts:
+        return html.NOTHING
+    if len(counts) == 1:
+        (amount,) = counts.values()
+        return mark_safe(f"{amount:g}")
+    words = _(", ").join(f"{amount:g} {quota_messages.resource(name)}" for name, amount in counts.items())
+    return mark_safe(text(words))
 
 
 def _pods(row: JobTableRow) -> SafeString:
@@ -74,7 +89,8 @@ def _instant(name: str) -> Callable[[JobTableRow], SafeString]:
 
 
 COLUMNS = (
-    Column("phase", _("State"), _phase, lambda job: job.phase, sort="phase"),
+    Column("phase", _("State"), lambda row: html.phase(row["job"].phase), lambda job: job.phase, sort="phase"),
+    Column("gpus", _("GPUs"), _gpus, lambda job: sum(cards.requested(job).values()) or "", number=True),
     Column("pods", _("Pods"), _pods, lambda job: job.replicas, sort="pods"),
     Column("queue", _("Queue"), _queue, lambda job: job.queue.name),
     Column("tenant", _("Tenant"), _tenant, lambda job: job.tenant.slug),
@@ -93,9 +109,9 @@ COLUMNS = (
     Column("started", _("Started"), _instant("started_at"), lambda job: job.started_at),
     Column("finished", _("Finished"), _instant("finished_at"), lambda job: job.finished_at),
     Column("ran", _("Run time"), _ran, seconds_run, number=True),
-    Column("reason", _("Reason"), lambda row: row["job"].reason or "–", lambda job: job.reason),
+    Column("reason", _("Reason"), _reason, lambda job: job.reason),
 )
-USUAL = ("phase", "pods", "queue", "submitted", "ran")
+USUAL = ("phase", "gpus", "pods", "queue", "submitted", "ran", "reason")
 
 
 def chosen(names: Collection[str]) -> list[Column]:
@@ -106,4 +122,4 @@ def chosen(names: Collection[str]) -> list[Column]:
 
 def short() -> list[Column]:
     """The columns for lists of jobs on other pages, without sorting."""
-    return [replace(column, sort="") for column in chosen(("phase", "pods", "submitted"))]
+    return [replace(column, sort="") for column in chosen(("phase", "gpus", "pods", "submitted", "reason"))]

@@ -11,6 +11,9 @@ from hekla.apps.jobs.models import Job
 from hekla.pages.frame import html
 from hekla.pages.jobs.columns import Column, JobTableRow
 
+_KEYS = {"AbortJob": "a", "ResumeJob": "r", "RestartJob": "r"}
+"""The keys that press the buttons of the current row."""
+
 
 def job_rows(
     rows: Iterable[JobTableRow], columns: Sequence[Column], *, choosable: object, in_line: object
@@ -65,7 +68,7 @@ def _actions() -> Callable[[JobTableRow], str]:
 
     def actions(row: JobTableRow) -> str:
         job = row["job"]
-        words = f'title="{again}" aria-label="{again} {text(job.name)}"'
+        words = f'title="{again} (c)" aria-label="{again} {text(job.name)}" data-key="c"'
         link = f'<a class="button button-quiet button-small" href="{form}?clone={job.uid}" {words}>{picture}</a>'
         buttons = "".join(_button(row, *action) for action in row["actions"])
         return f'<td><div class="row-actions">{buttons}{link}</div></td>'
@@ -74,6 +77,7 @@ def _actions() -> Callable[[JobTableRow], str]:
 
 
 def _button(row: JobTableRow, command: str, label: str, picture: str) -> str:
-    where = f'form="one-{command}" formaction="{row["place"]}command/"'
-    words = f'title="{text(label)}" aria-label="{text(label)} {text(row["job"].name)}"'
+    job = row["job"]
+    where = f'form="one-{command}" name="uid" value="{job.uid}" data-key="{_KEYS[command]}"'
+    words = f'title="{text(label)} ({_KEYS[command]})" aria-label="{text(label)} {text(job.name)}"'
     return f'<button class="button button-quiet button-small" {where} {words}>{html.icon(picture)}</button>'

@@ -14,6 +14,7 @@ from hekla.apps.jobs.models import Job, JobListSettings
 from hekla.apps.query_parameters import Known, without_empty
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import Invalid, Problem
 from hekla.pages.jobs import columns
@@ -75,13 +76,16 @@ def context(
     }
 
 
-def choices(query: QueryDict, user: User, rights: Rights) -> dict[str, Any]:
-    """The filters around the list: the choices, and the current values."""
+def choices(query: QueryDict, user: User, rights: Rights, scope: Tenant | None) -> dict[str, Any]:
+    """The filters around the list: the choices, and the current values. `scope`: the tenant of all lists, if any."""
+    narrowing = filters.words(query)
+    if scope and query.get("tenant") == scope.slug:  # the switch of tenants shows it
+        narrowing.pop("tenant", None)
     return {
         "queues": list(queues.visible_to(user, rights).values_list("name", flat=True)),
         "group_labels": groups.LABELS,
         "filters": {name: query.get(name, "") for name in filters.JobFilter.base_filters},
-        "chips": _chips(query, filters.words(query)),
+        "chips": _chips(query, narrowing),
     }
 
 

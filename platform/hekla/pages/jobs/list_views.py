@@ -1,6 +1,5 @@
 """The list of jobs: the page, its CSV file, bulk actions, and how a person arranges it."""
 
-from collections import Counter
 from uuid import UUID
 
 from django.contrib import messages
@@ -21,7 +20,7 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
-from hekla.pages.jobs import columns, list_context
+from hekla.pages.jobs import bulk_report, columns, list_context
 from hekla.pages.jobs import table_file as files
 from hekla.pages.jobs.list_forms import ActionForm, JobListSettingsForm, QueryField, ViewForm
 
@@ -33,14 +32,17 @@ def jobs(request: HttpRequest) -> HttpResponse:
     arrangement = selectors.arrangement(user)
     if not request.GET and arrangement.opens_with is not None:
         return redirect(f"{reverse('jobs:list')}?{arrangement.opens_with.query}")
-    rights = current_tenant.rights(request)
-    context = list_context.context(request.GET, user, rights=rights, arrangement=arrangement)
-    context |= list_context.choices(request.GET, user, rights) | {
+    rights, query = current_tenant.rights(request), request.GET.copy()
+    if scope := current_tenant.scope(request):
+        query.setdefault("tenant", scope.slug)
+    context = list_context.context(query, user, rights=rights, arrangement=arrangement)
+    context |= list_context.choices(query, user, rights, scope) | {
         "since": since,
         "views": list(selectors.views_of(user, rights)),
         "arrangement": arrangement,
         "every_column": columns.COLUMNS,
         "shares": rights.where(Permission.SHARE_VIEWS),
+        "report": request.session.pop(bulk_report.SESSION, None),
     }
     return render(request, "jobs/list.html", context)
 
@@ -57,16 +59,16 @@ def table_file(request: HttpRequest) -> StreamingHttpResponse:
 
 @require_POST
 def act(request: HttpRequest) -> HttpResponse:
-    """Run an action on the selected jobs or on all jobs of the list, and show the outcome of each."""
+    """Run an action on the selected jobs or on all jobs of the list, and return to the list, which reports it."""
     form = _valid(ActionForm(request.POST))
     query = QueryDict(form.cleaned_data["query"])
     chosen, left = _chosen(request, query, everything=bool(form.cleaned_data["all"]))
     command = {name: form.cleaned_data[name] for name in ("action", "priority")}
+    before = {job.pk: job.priority for job in chosen}
     outcomes = services.act_on_all(chosen, **command, user=person(request), now=clock.now())
-    done = Counter(outcome.is_done for outcome in outcomes)
-    context = {"outcomes": sorted(outcomes, key=lambda outcome: outcome.is_done), "left": left}
-    context |= {"done": done[True], "refused": done[False], "query": query.urlencode()}
-    return render(request, "jobs/outcomes.html", context | {"action": form.cleaned_data["action"]})
+    action = form.cleaned_data["action"]
+    request.session[bulk_report.SESSION] = bulk_report.report(action, outcomes, before, is_cut=left)
+    return redirect(f"{reverse('jobs:list')}?{query.urlencode() or 'all=yes'}")
 
 
 def _chosen(request: HttpRequest, query: QueryDict, *, everything: bool) -> tuple[list[Job], bool]:

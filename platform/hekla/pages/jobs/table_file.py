@@ -6,6 +6,7 @@ from asgiref.sync import sync_to_async
 from django.db.models import QuerySet
 
 from hekla.apps import paging
+from hekla.apps.jobs import cards
 from hekla.apps.jobs.models import Job
 from hekla.apps.paging import Order
 from hekla.pages.frame.downloads import cell, csv_text
@@ -21,7 +22,7 @@ async def lines(jobs: QuerySet[Job], order: Order) -> AsyncIterator[str]:
     cursor = ""
     yield csv_text([HEAD])
     while True:
-        page = await sync_to_async(paging.page)(jobs.defer(*_UNLISTED), order, cursor, _AT_ONCE)
+        page = await sync_to_async(paging.page)(cards.with_tasks(jobs.defer(*_UNLISTED)), order, cursor, _AT_ONCE)
         yield csv_text([_row(job) for job in page.rows])
         if not page.next:
             return

@@ -3,12 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.clusters.models import Node, NodeUsageRow
+from hekla.apps.clusters.models import Cluster, Node, NodeUsageRow
+from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.forms import format_amounts
 from hekla.apps.job_history import labels, quota_messages
 from hekla.apps.jobs import selectors as jobs
@@ -16,7 +18,7 @@ from hekla.apps.jobs.selectors import JobOnNode
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.selectors import Rights
-from hekla.domain.card_resources import is_card, of_cards
+from hekla.domain.card_resources import is_card, model_of, of_cards
 from hekla.domain.resources import Resources
 from hekla.engine.queue_shares import QueueShares
 from hekla.pages.queues.node_cards import CardView, cards_of
@@ -25,6 +27,7 @@ from hekla.scheduling.occupancy import Occupancy, QueueUsage
 
 _NOTHING = Resources()
 _MAIN = ("cpu", "memory")
+_STAGES = frozenset(stage.name for stage in STAGES)
 _DEEPEST = 5
 """The deepest indentation of the tree; deeper queues get no more."""
 _PARTS = {
@@ -79,13 +82,48 @@ class NodeView:
     usage: NodeUsageRow | None = None
     """None if it was not measured in the last minutes."""
 
-    @property
+    @cached_property
     def bars(self) -> list[UsageBar]:
         return bars(self.used, self.allocatable)
 
     @property
     def free(self) -> str:
         return labels.amounts(self.allocatable - self.used)
+
+    @property
+    def models(self) -> list[str]:
+        """The models of its cards: those in its labels, else those that the cards name themselves."""
+        names = of_cards(name for name, amount in self.allocatable.items() if amount)
+        labelled = (model for name in names if (model := model_of(name, self.node.labels)) != name)
+        return list(dict.fromkeys(labelled)) or sorted({view.card.model for view in self.cards} - {""})
+
+    @property
+    def model_words(self) -> str:
+        """The models as text, to sort by."""
+        return " ".join(self.models)
+
+    @property
+    def free_cards(self) -> float:
+        """How many cards no pod holds, to sort by."""
+        return sum(self._free(name) for name in filter(is_card, self.allocatable))
+
+    @property
+    def free_cpu(self) -> float:
+        """What no pod holds of its CPUs, to sort by."""
+        return self._free("cpu")
+
+    @property
+    def free_memory(self) -> float:
+        """What no pod holds of its memory, to sort by."""
+        return self._free("memory")
+
+    @property
+    def measured_cpu(self) -> float:
+        """The measured use of its CPUs in per cent; -1 if it was not measured. To sort by."""
+        return self.usage.cpu if self.usage else -1.0
+
+    def _free(self, name: str) -> float:
+        return self.allocatable.amount(name) - self.used.amount(name)
 
 
 @dataclass
@@ -96,14 +134,33 @@ class QueueView:
     limit: Resources
     use: QueueUsage
 
-    @property
+    @cached_property
     def bars(self) -> list[UsageBar]:
         return bars(self.use.used, self.limit)
 
+    @property
+    def card_share(self) -> float:
+        """The largest share of its cards that is in use; -1 without cards. To sort by."""
+        return max(map(self._share, of_cards(self.limit)), default=-1.0)
+
+    @property
+    def cpu_share(self) -> float:
+        """The share of its CPUs that is in use, to sort by."""
+        return self._share("cpu")
+
+    @property
+    def memory_share(self) -> float:
+        """The share of its memory that is in use, to sort by."""
+        return self._share("memory")
+
+    def _share(self, name: str) -> float:
+        most = self.limit.amount(name)
+        return self.use.used.amount(name) / most if most else -1.0
+
 
 def _names(capacity: Iterable[str]) -> list[str]:
-    """The resources that pages draw: CPU, memory, and those of cards."""
-    return [*_MAIN, *of_cards(capacity)]
+    """The resources that pages draw: those of cards first, then CPU and memory."""
+    return [*of_cards(capacity), *_MAIN]
 
 
 def bars(used: Resources, capacity: Resources) -> list[UsageBar]:
@@ -163,14 +220,23 @@ def settings(queue: Queue) -> list[tuple[str, str]]:
     return found
 
 
+def is_of_demonstration(cluster: Cluster) -> bool:
+    """Whether the cluster belongs to one of the demonstrations, which have pages of their own and are mostly idle."""
+    return cluster.name in _STAGES
+
+
 def nodes(whole: Occupancy) -> list[NodeView]:
     """All nodes with their usage, the simulated ones last."""
-    held = whole.machines
     simulated = {cluster.pk for cluster in {node.cluster for node, _ in whole.nodes} if cluster.is_simulated}
     return [
-        NodeView(node, allocatable, held.get((node.cluster_id, node.name), _NOTHING))
+        node_view(whole, node, allocatable)
         for node, allocatable in sorted(whole.nodes, key=lambda one: one[0].cluster_id in simulated)
     ]
+
+
+def node_view(whole: Occupancy, node: Node, allocatable: Resources) -> NodeView:
+    """A node with its usage."""
+    return NodeView(node, allocatable, whole.machines.get((node.cluster_id, node.name), _NOTHING))
 
 
 def name_jobs(views: Sequence[NodeView], user: User, rights: Rights) -> None:
@@ -240,6 +306,15 @@ def _slots(views: Sequence[NodeView], resource: str) -> list[dict[str, int]]:
     rows = [{"size": size, "nodes": sum(n >= size * 1000 for n in free)} for size in (8, 4, 2, 1)]
     most = max(1, *(row["nodes"] for row in rows))
     return [row | {"most": most} for row in rows]
+
+
+def together(views: Sequence[NodeView]) -> list[UsageBar]:
+    """The bars of all these nodes together."""
+    used, most = Counter[str](), Counter[str]()
+    for view in views:
+        used.update(view.used)
+        most.update(view.allocatable)
+    return bars(Resources(used), Resources(most))
 
 
 def total_free(views: Sequence[NodeView]) -> list[str]:

@@ -1,5 +1,7 @@
 """The table of queues."""
 
+from collections.abc import Callable
+
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -8,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextSearch, named, noted
 from hekla.pages.queues.figures import Branch
-from hekla.pages.queues.templatetags.queues import bar_lines
+from hekla.pages.queues.usage_cells import bars_of, card_bars, usage_cell
 
 # The cells are functions because the list can be long: a template for each cell would take a fifth of the page's time.
 
@@ -23,10 +25,12 @@ def _state(branch: Branch) -> SafeString:
     return noted(html.phase(queue.state), note)
 
 
-def _usage(branch: Branch) -> SafeString:
-    if branch.view.bars:
-        return format_html('<div class="bar-lines">{}</div>', bar_lines(branch.view.bars))
-    return format_html('<p class="muted">{}</p>', _("No node of its cluster has reported yet."))
+def _cards(branch: Branch) -> SafeString:
+    return usage_cell(card_bars(branch.view.bars))
+
+
+def _usage_of(name: str) -> Callable[[Branch], SafeString]:
+    return lambda branch: usage_cell(bars_of(branch.view.bars, name))
 
 
 def _edit(branch: Branch) -> SafeString:
@@ -43,13 +47,12 @@ def _weight(branch: Branch) -> SafeString:
     return noted(queue.weight, f"{_('priority')} {queue.priority}" if queue.priority else "")
 
 
-def _note(branch: Branch) -> str:
-    queue = branch.view.queue
-    parts = [_("child of %(above)s") % {"above": branch.above}] if branch.above else []
-    parts.append(f"{_('cluster')} {queue.cluster.name}")
-    if queue.cluster.is_simulated:
-        parts.append(_("simulated"))
-    return " · ".join([*parts, queue.description] if queue.description else parts)
+def _cluster(branch: Branch) -> SafeString:
+    cluster = branch.view.queue.cluster
+    simulated = (
+        html.badge("borrowed", _("simulated"), _("Its nodes and pods are simulated")) if cluster.is_simulated else ""
+    )
+    return format_html("<span>{} {}</span>", cluster.name, simulated)
 
 
 class QueuesTable(ListTable):
@@ -57,10 +60,14 @@ class QueuesTable(ListTable):
 
     label = gettext_lazy("Queues")
     ids = "queue-{0.view.queue.pk}"
+    is_always_searchable = True
+    is_dense = True
 
     name = ListColumn(gettext_lazy("Queue"), sort="view__queue__name")
     state = ListColumn(gettext_lazy("State"), sort="view__queue__state", cell=_state)
-    usage = ListColumn(gettext_lazy("Usage"), cell=_usage, wide=True)
+    cards = ListColumn(gettext_lazy("GPUs"), sort="view__card_share", cell=_cards)
+    cpu = ListColumn(gettext_lazy("CPU"), sort="view__cpu_share", cell=_usage_of("cpu"))
+    memory = ListColumn(gettext_lazy("Memory"), sort="view__memory_share", cell=_usage_of("memory"))
     running = ListColumn(
         gettext_lazy("Running"), sort="view__use__running", cell=lambda branch: branch.view.use.running, number=True
     )
@@ -68,13 +75,15 @@ class QueuesTable(ListTable):
         gettext_lazy("Pending"), sort="view__use__waiting", cell=lambda branch: branch.view.use.waiting, number=True
     )
     weight = ListColumn(gettext_lazy("Weight"), sort="view__queue__weight", cell=_weight, number=True)
+    cluster = ListColumn(gettext_lazy("Cluster"), sort="view__queue__cluster__name", cell=_cluster)
     actions = ActionsColumn(cell=_edit)
 
     def render_name(self, record: Branch) -> SafeString:
-        """The name, indented by its depth in the tree."""
+        """The name, indented by its depth in the tree, and its description."""
         queue, depth = record.view.queue, 0 if self.order_by else record.depth
-        link = named("queues:detail", queue.name, queue.name, _note(record))
-        return format_html('<span class="depth-{}">{}</span>', depth, link)
+        link = named("queues:detail", queue.name, queue.name, queue.description)
+        above = _("child of %(above)s") % {"above": record.above} if depth else ""
+        return format_html('<span class="depth-{}" title="{}">{}</span>', depth, above, link)
 
 
 SEARCH = TextSearch(

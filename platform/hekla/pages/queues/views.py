@@ -1,5 +1,6 @@
 """The pages of queues that show jobs: the tree of all queues, and one queue."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -36,8 +37,9 @@ _MOST = 25
 def show_all(request: HttpRequest) -> HttpResponse:
     """List the queues that the person may see as a tree, with their usage."""
     user, whole = person(request), occupancy.now()
-    found = listing(request, QueuesTable, _branches(user, whole), SEARCH, exclude=_exclude(user))
-    return render(request, "queues/list.html", {"since": whole.number, "queues": found})
+    branches, apart = _branches(user, whole, request.GET, current_tenant.rights(request))
+    found = listing(request, QueuesTable, branches, SEARCH, exclude=_exclude(user, branches))
+    return render(request, "queues/list.html", {"since": whole.number, "queues": found, "apart": apart})
 
 
 @require_safe
@@ -48,17 +50,27 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
 
 def all_parts(user: User, query: QueryDict) -> dict[str, Any]:
     """The live parts of the list of queues."""
-    branches = _branches(user, occupancy.now())
-    return {"queues": listing_of(query, QueuesTable, branches, SEARCH, exclude=_exclude(user))}
+    branches, apart = _branches(user, occupancy.now(), query)
+    found = listing_of(query, QueuesTable, branches, SEARCH, exclude=_exclude(user, branches))
+    return {"queues": found, "apart": apart}
 
 
-def _branches(user: User, whole: Occupancy) -> list[figures.Branch]:
-    return figures.as_tree(figures.queue_views(user, whole))
+def _branches(
+    user: User, whole: Occupancy, query: QueryDict, rights: Rights | None = None
+) -> tuple[list[figures.Branch], int]:
+    """The tree, and how many queues of demonstrations are left out."""
+    every = figures.queue_views(user, whole, rights)
+    has_all = query.get("demonstrations") == "yes"
+    views = [view for view in every if has_all or not figures.is_of_demonstration(view.queue.cluster)]
+    return figures.as_tree(views), len(every) - len(views)
 
 
-def _exclude(user: User) -> tuple[str, ...]:
-    """The columns that this person does not see."""
-    return () if accounts.may(user, Permission.MANAGE_QUEUES) else ("actions",)
+def _exclude(user: User, branches: Sequence[figures.Branch]) -> tuple[str, ...]:
+    """The columns that this person does not see, or that have no values."""
+    hidden = [] if accounts.may(user, Permission.MANAGE_QUEUES) else ["actions"]
+    if all(branch.view.card_share < 0 for branch in branches):
+        hidden.append("cards")
+    return tuple(hidden)
 
 
 def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]:

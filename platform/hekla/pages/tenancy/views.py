@@ -17,6 +17,7 @@ from hekla.apps.tenancy import selectors, services
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import HeklaError, Refused
 from hekla.lib import clock
+from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import Listing, listing
 from hekla.pages.tenancy.forms import ROLES, MemberForm, NewTenantForm, RetentionForm, TenantChangeForm
@@ -138,8 +139,12 @@ def remove_member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse
 
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
-    """Switch to another of the person's tenants."""
-    request.session["tenant"] = selectors.get(request.POST.get("tenant", ""), person(request)).slug
+    """Switch to another of the person's tenants, which lists then show alone; without a tenant, lists show all."""
+    if request.POST.get("tenant") == "":
+        request.session.pop(current_tenant.SCOPE, None)
+    else:
+        slug = selectors.get(request.POST.get("tenant", "-"), person(request)).slug
+        request.session["tenant"] = request.session[current_tenant.SCOPE] = slug
     target = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(target, {request.get_host()})
     return redirect(target if safe else "home")

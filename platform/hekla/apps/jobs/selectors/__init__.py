@@ -39,7 +39,12 @@ from hekla.apps.jobs.selectors.lists import (
     waiting_of,
     with_uids,
 )
-from hekla.apps.jobs.selectors.metrics import counts_by_queue, living_pods_by_cluster, oldest_waits
+from hekla.apps.jobs.selectors.metrics import (
+    counts_by_queue,
+    living_pods_by_cluster,
+    oldest_waits,
+    placed_pods_over_time,
+)
 from hekla.apps.jobs.selectors.occupancy import (
     JobOnNode,
     TaskAllocation,
@@ -118,6 +123,7 @@ __all__ = [
     "oldest_waits",
     "phase_counts",
     "placed",
+    "placed_pods_over_time",
     "placement",
     "pod",
     "pod_counts",

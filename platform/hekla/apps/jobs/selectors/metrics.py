@@ -1,7 +1,9 @@
 """Counts over all tenants, for the metrics."""
 
-from datetime import datetime
+from collections.abc import Collection
+from datetime import datetime, timedelta
 
+from django.db import connection
 from django.db.models import Case, CharField, Count, Exists, F, Min, OuterRef, Subquery, Value, When
 from django.db.models.functions import Cast, Coalesce, Concat
 
@@ -24,6 +26,30 @@ def living_pods_by_cluster() -> list[tuple[int, str, int]]:
     """(cluster id, phase, number of pods), without finished pods."""
     found = Pod.objects.exclude(phase__in=_FINAL_PODS).order_by().values_list("job__cluster_id", "phase")
     return list(found.annotate(count=Count("id")))
+
+
+def placed_pods_over_time(clusters: Collection[int], *, since: datetime, step: timedelta) -> list[tuple[datetime, int]]:
+    """How many pods were on nodes of these clusters (row ids) at the end of each step in which that changed.
+
+    Exact: each attempt of a pod is a row with its own begin and end.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_OVER_TIME, {"clusters": [*clusters], "since": since, "step": step, "final": _FINAL_PODS})
+        return [(at, int(count)) for at, count in cursor.fetchall()]
+
+
+_OVER_TIME = """
+WITH lives AS (
+    SELECT greatest(pod.bound_at, %(since)s) AS begins, pod.finished_at AS ends
+    FROM jobs_pod AS pod JOIN jobs_job AS job ON job.id = pod.job_id
+    WHERE pod.bound_at IS NOT NULL AND job.cluster_id = ANY(%(clusters)s::bigint[])
+        AND (pod.finished_at > %(since)s OR (pod.finished_at IS NULL AND NOT pod.phase = ANY(%(final)s)))
+), changes AS (
+    SELECT date_bin(%(step)s, begins, %(since)s) AS bin, 1 AS change FROM lives
+    UNION ALL SELECT date_bin(%(step)s, ends, %(since)s), -1 FROM lives WHERE ends IS NOT NULL
+)
+SELECT bin, sum(sum(change)) OVER (ORDER BY bin) FROM changes GROUP BY bin ORDER BY bin
+"""
 
 
 def oldest_waits() -> dict[int, datetime]:

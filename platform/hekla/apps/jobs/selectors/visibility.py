@@ -9,14 +9,16 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.jobs import cards
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import NotFound
 
 _LISTED = (
-    *("uid", "name", "kind", "priority", "replicas", "phase", "reason", "waiting", "tenant__slug", "tenant__name"),
-    *("queue__name", "cluster__name", "cluster__kind", "cluster__config", "owner__username", "owner__display_name"),
+    *("uid", "name", "kind", "priority", "replicas", "phase", "reason", "waiting", "message", "message_facts"),
+    *("tenant__slug", "tenant__name", "owner__username", "owner__display_name"),
+    *("queue__name", "cluster__name", "cluster__kind", "cluster__config"),
     *("submitted_at", "started_at", "finished_at", "deleted_at"),
     *("gang_phase", "version", "revision", "retry_count", "deadline_at", "restart_at"),
 )
@@ -41,8 +43,8 @@ def known_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
 
 
 def listed(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """These jobs with only the columns that a list shows: half of a job's columns are wide."""
-    return jobs.only(*_LISTED)
+    """These jobs with only what a list shows: half of a job's columns are wide."""
+    return cards.with_tasks(jobs.only(*_LISTED))
 
 
 def get(uid: UUID, user: User, rights: Rights | None = None) -> Job:

@@ -1,6 +1,6 @@
 """The usage bars of queues and nodes in lists."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django import template
 from django.utils.html import format_html_join
@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 
 from hekla.pages.frame import html
 from hekla.pages.queues.figures import UsageBar
+from hekla.pages.queues.usage_cells import bars_of, card_bars, usage_cell
 
 register = template.Library()
 
@@ -16,6 +17,12 @@ register = template.Library()
 def bar_lines(bars: Iterable[UsageBar]) -> SafeString:
     """The usage of each resource as text and a bar."""
     return format_html_join("", '<span class="muted number">{}</span>{}', ((bar.words, _drawn(bar)) for bar in bars))
+
+
+@register.simple_tag
+def main_usage(bars: Sequence[UsageBar]) -> SafeString:
+    """The usage of cards as a cell of a list; without cards, of CPUs."""
+    return usage_cell(card_bars(bars) or bars_of(bars, "cpu"))
 
 
 def _drawn(bar: UsageBar) -> SafeString:

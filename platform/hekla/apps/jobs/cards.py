@@ -1,0 +1,32 @@
+"""The cards that jobs request, for lists: read with the rows, without parsing whole specifications."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import F, QuerySet
+
+from hekla.apps.jobs.models import Job
+from hekla.domain.card_resources import card_counts
+from hekla.domain.resources import Resources
+
+_TASKS = "listed_tasks"
+
+
+def with_tasks(jobs: QuerySet[Job]) -> QuerySet[Job]:
+    """These jobs with the part of their specification that `requested` reads."""
+    return jobs.annotate(**{_TASKS: F("spec__tasks")})
+
+
+def requested(job: Job) -> dict[str, float]:
+    """How many cards of each resource all pods of the job request. The job must come from `with_tasks`."""
+    found: Counter[str] = Counter()
+    for task in getattr(job, _TASKS) or ():
+        for resource, count in _of_task(task).items():
+            found[resource] += count * task.get("replicas", 1)  # type: ignore[assignment]
+    return dict(found)
+
+
+def _of_task(task: Mapping[str, Any]) -> dict[str, float]:
+    resources = task.get("resources")
+    return card_counts(Resources.parse(resources)) if resources else {}

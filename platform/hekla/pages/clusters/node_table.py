@@ -1,0 +1,86 @@
+"""The table of nodes: one line each, with cards first."""
+
+from collections.abc import Callable
+
+from django.template.defaultfilters import floatformat, truncatechars
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hekla.pages.clusters.node_state import state_badge, state_word
+from hekla.pages.frame import html
+from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextSearch, named
+from hekla.pages.jobs.node_jobs import node_jobs
+from hekla.pages.queues.figures import NodeView
+from hekla.pages.queues.usage_cells import bars_of, card_bars, usage_cell
+
+_LONGEST = 80
+
+
+def _state(view: NodeView) -> SafeString:
+    """The state, and why a node is not ready."""
+    node = view.node
+    if node.is_ready or not node.message:
+        return state_badge(node)
+    reason = truncatechars(node.message, _LONGEST)
+    return format_html('<span>{} <span class="muted" title="{}">{}</span></span>', state_badge(node), reason, reason)
+
+
+def _model(view: NodeView) -> str:
+    return _(", ").join(view.models)
+
+
+def _usage_of(name: str) -> Callable[[NodeView], SafeString]:
+    return lambda view: usage_cell(bars_of(view.bars, name))
+
+
+def _measured(view: NodeView) -> str:
+    if view.usage is None:
+        return ""
+    facts = {"cpu": floatformat(view.usage.cpu, 0), "memory": floatformat(view.usage.memory, 0)}
+    return _("%(cpu)s %% CPU, %(memory)s %% memory") % facts
+
+
+def _jobs(view: NodeView) -> SafeString | None:
+    return format_html('<span class="one-line">{}</span>', node_jobs(view.jobs)) if view.jobs else None
+
+
+def _cluster(view: NodeView) -> SafeString:
+    cluster = view.node.cluster
+    simulated = html.badge("borrowed", _("simulated"), _("This node is simulated")) if cluster.is_simulated else ""
+    return format_html("<span>{} {}</span>", cluster.name, simulated)
+
+
+class NodesTable(ListTable):
+    """All nodes. `facts.may_cordon`: whether the reader may cordon them."""
+
+    label = gettext_lazy("Nodes")
+    ids = "node-{0.node.pk}"
+    size = 50
+    is_always_searchable = True
+    is_dense = True
+
+    name = ListColumn(
+        gettext_lazy("Node"),
+        sort="node__name",
+        cell=lambda view: named("clusters:node", view.node.pk, view.node.name),
+    )
+    state = ListColumn(gettext_lazy("State"), sort=("node__is_ready", "node__is_cordoned"), cell=_state)
+    model = ListColumn(gettext_lazy("GPU model"), sort="model_words", cell=_model)
+    cards = ListColumn(gettext_lazy("GPUs"), sort="free_cards", cell=lambda view: usage_cell(card_bars(view.bars)))
+    cpu = ListColumn(gettext_lazy("CPU"), sort="free_cpu", cell=_usage_of("cpu"))
+    memory = ListColumn(gettext_lazy("Memory"), sort="free_memory", cell=_usage_of("memory"))
+    measured = ListColumn(gettext_lazy("Measured usage"), sort="measured_cpu", cell=_measured)
+    jobs = ListColumn(gettext_lazy("Jobs"), cell=_jobs)
+    cluster = ListColumn(gettext_lazy("Cluster"), sort="node__cluster__name", cell=_cluster)
+    actions = ActionsColumn("clusters/_cordon.html")
+
+
+def _text(view: NodeView) -> str:
+    node = view.node
+    places = (node.name, node.cluster.name, node.zone, node.region, *(level["name"] for level in node.hypernodes))
+    return " ".join((*places, state_word(node), *view.models, *node.taints))
+
+
+NODE_SEARCH = TextSearch(_text, gettext_lazy("Node, GPU model or cluster"))

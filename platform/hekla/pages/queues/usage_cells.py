@@ -1,0 +1,36 @@
+"""Cells of lists that show how much of a resource is in use: the amounts, and a thin bar below them."""
+
+from collections.abc import Iterable, Sequence
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from hekla.domain.card_resources import of_cards
+from hekla.pages.frame import html
+from hekla.pages.queues.figures import UsageBar
+
+
+def usage_cell(bars: Iterable[UsageBar]) -> SafeString:
+    """The usage of these resources, one below the other; a dash if there are none."""
+    return format_html_join("", '<div class="usage-cell">{}{}</div>', map(_parts, bars)) or html.NOTHING
+
+
+def _parts(bar: UsageBar) -> tuple[SafeString, SafeString]:
+    amounts = (bar.capacity, bar.used, bar.borrowed, bar.lent, bar.guarantee, bar.deserved)
+    return format_html("<span>{}</span>", bar.words), html.queue_bar(*amounts, words=bar.sentence)
+
+
+def card_bars(bars: Sequence[UsageBar]) -> list[UsageBar]:
+    """The bars of cards of every kind."""
+    cards = set(of_cards(bar.name for bar in bars))
+    return [bar for bar in bars if bar.name in cards]
+
+
+def bars_of(bars: Sequence[UsageBar], name: str) -> list[UsageBar]:
+    """The bar of one resource, if it has one."""
+    return [bar for bar in bars if bar.name == name]
+
+
+def share(bars: Sequence[UsageBar]) -> float:
+    """The largest share of these resources that is in use; -1 if there are none. Lists sort by it."""
+    return max((bar.used / bar.capacity for bar in bars), default=-1.0)
