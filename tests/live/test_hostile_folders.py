@@ -47,8 +47,8 @@ QUERIES = {"live:search_log": "?q=secret", "api:v1:pod_search": "?q=secret", "jo
 QUERIES |= {"jobs:detail": "?tab=files", "live:download_file": "?path=log"}
 SHOWS_MESSAGES = {"jobs:detail", "jobs:pod", "api:v1:job", "api:v1:pod_attempts", "clusters:detail", "jobs:list"}
 READS_FOLDERS = {
-    "live:results", "live:download_logs", "live:search_log", "live:evidence", "live:download_file", "live:download_log", "api:v1:pod_log",
-    "api:v1:pod_search",
+    "live:results", "live:download_logs", "live:search_log", "live:evidence", "live:download_log", "api:v1:pod_log",
+    "api:v1:pod_search", "jobs:detail", "live:download_file",
 }  # fmt: skip
 
 _opened: list[str] | None = None
