@@ -101,6 +101,7 @@ def _overview(job: Job, pods: Sequence[Pod], current: Sequence[Pod], _params: Ma
     oldest = newest[-1].pk if newest else 0
     return {
         "strips": strips(job, current),
+        "tail": None if job.phase == JobPhase.FAILED else _log([], [pod for pod in current if pod.started_at], ""),
         "receipts": sorted([*lost, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
         "queue_position": receipts.queue_position(job, lost),
         "timeline": event_groups.grouped(_lines(newest, [one for one in gained if one.number > oldest]))[:_MOST_RECENT],
