@@ -5,6 +5,7 @@
 //   behind {events, parts}         so many events are still to come; 0: complete
 //   aside {html}                   elements outside the view, for example the bell
 //   gone                           the permission was lost: the page reloads, and shows the refusal
+// A part of the page that htmx loads can have another view, with data-live-query and data-live-since of its own.
 // Each change dispatches "hekla:live" on the document (detail: seq and elements).
 
 import * as connection from "./connection.js";
@@ -15,9 +16,9 @@ import { keepOpen } from "./reconnect.js";
 const TOO_MANY = 4429; // the close code of the server beyond its bound of sockets for a person
 
 export function startLive() {
-  const { liveQuery = "", liveSince = "" } = document.body.dataset;
+  let { liveQuery = "", liveSince = "" } = document.body.dataset;
   if (!liveQuery.trim()) return;
-  const first = Number(liveSince) || 0;
+  let first = Number(liveSince) || 0;
   let last = [first]; // for each part, the event number up to which it is complete
 
   function consistsOf(parts = 1) {
@@ -50,6 +51,14 @@ export function startLive() {
       location.reload();
     },
   };
+
+  document.addEventListener("htmx:load", ({ detail: { elt } }) => {
+    if (!elt.dataset.liveQuery || elt.dataset.liveQuery === liveQuery) return;
+    ({ liveQuery, liveSince } = elt.dataset);
+    first = Number(liveSince) || 0;
+    last = [first];
+    socket.restart();
+  });
 
   connection.connecting();
   const socket = keepOpen({

@@ -1,6 +1,7 @@
 // The lines of a log as elements, in chunks that cost nothing while off-screen, with a maximum that browsers can handle.
 
 import { lastWriting, parseLine, plainStyle } from "./log_ansi.js";
+import { Levels } from "./log_levels.js";
 
 const CHUNK = 256;
 const MOST_LINES = 100_000;
@@ -15,6 +16,7 @@ export class LogLines {
     this.unfinished = ""; // the text after the last line break
     this.openRow = null;
     this.style = plainStyle();
+    this.levels = new Levels();
   }
 
   get count() {
@@ -62,6 +64,8 @@ export class LogLines {
     const number = this.first + this.rows.length;
     const parts = parseLine(lastWriting(raw).slice(0, MOST_CHARACTERS), style);
     const row = { text: parts.map((part) => part.text).join(""), element: this.draw(number, parts) };
+    const level = this.levels.of(row.text);
+    if (level) row.element.dataset.level = level;
     this.chunk().append(row.element);
     this.rows.push(row);
     return row;

@@ -55,6 +55,9 @@ class LogView {
     on("previous", "click", () => this.find(() => this.search.step(-1)));
     on("wrap", "click", (event) => this.wrap(event.currentTarget));
     on("copy", "click", () => copyText(this.lines.text));
+    this.part("level")?.addEventListener("change", (event) => this.showLevel(event.target.value));
+    this.part("full")?.addEventListener("click", () => this.fullScreen());
+    this.root.addEventListener("fullscreenchange", () => this.tellFullScreen());
     addEventListener("hashchange", () => this.goToLine());
   }
 
@@ -125,6 +128,22 @@ class LogView {
   wrap(button) {
     const wrapped = this.root.classList.toggle("log-wrapped");
     button.setAttribute("aria-pressed", String(wrapped));
+    if (this.following) this.toEnd();
+  }
+
+  /** Shows only the lines of this level and above; "": all. */
+  showLevel(level) {
+    this.root.dataset.level = level;
+    if (this.following) this.toEnd();
+  }
+
+  fullScreen() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else this.root.requestFullscreen?.();
+  }
+
+  tellFullScreen() {
+    this.part("full").setAttribute("aria-pressed", String(document.fullscreenElement === this.root));
     if (this.following) this.toEnd();
   }
 

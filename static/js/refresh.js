@@ -1,5 +1,5 @@
 // Parts of a page that poll their own URL: an element with an id, data-refresh="URL" and data-refresh-seconds;
-// data-refresh-now loads it at once. The response is the current element; without data-refresh it is the last one.
+// data-refresh-now loads it at once, data-refresh-live also after each change of the page. The response is the current element; without data-refresh it is the last one.
 // Hidden tabs do not poll.
 
 import { applyFragments } from "./morph.js";
@@ -25,9 +25,15 @@ function look() {
   }
 }
 
+function lookAfterChange() {
+  for (const element of document.querySelectorAll("[data-refresh-live]")) due.set(element, performance.now());
+  look();
+}
+
 export function startRefresh() {
   look();
   setInterval(look, 1000);
   document.addEventListener("visibilitychange", look);
-  document.addEventListener("hekla:live", look);
+  document.addEventListener("hekla:live", lookAfterChange);
+  document.addEventListener("htmx:load", look);
 }

@@ -35,7 +35,6 @@ CUT = {
     "clusters:policy": r"All clusters",
     "departments:detail": r"and \d{3} more",
     "home": r"\d{3} more clusters have such a problem",
-    "jobs:detail": r"Older events",
     "jobs:pod": r"50 of \d{3} attempts",
     "queues:detail": r"and \d{3} more",
 }

@@ -42,7 +42,7 @@ def holder(people: People) -> Job:
 
 def test_job_and_pod_show_their_cards(people: People, as_: As, holder: Job) -> None:
     client = as_(people.bob)
-    page = client.get(reverse("jobs:detail", args=[holder.uid])).content.decode()
+    page = client.get(reverse("jobs:detail", args=[holder.uid]), {"tab": "pods"}).content.decode()
     assert "Card 0</span>" in page
     assert "Card 1 (2048 of 8192 MiB)" in page
     assert "&lt;b&gt;A100" in page

@@ -34,7 +34,7 @@ def test_events_are_paged_without_gap(people: People, as_: Callable[[User], Clie
     job, alice = people.submit(), as_(people.alice)
     add_events(job, 450)
     known = [event.pk for event in selectors.history(job)]
-    page, found = alice.get(f"/jobs/{job.uid}/").content.decode(), list[int]()
+    page, found = alice.get(f"/jobs/{job.uid}/?tab=events").content.decode(), list[int]()
     sizes = [len(numbers(page))]
     found += numbers(page)
     while older := re.search(r'href="(\?events=\d+)#job-timeline"', page):

@@ -51,7 +51,7 @@ SPEC = JobSpec.parse(
 
 def test_page_lists_volumes_with_mounts(people: People, as_: As) -> None:
     job = services.submit(spec=SPEC, tenant=people.lab, user=people.alice, now=clock.now())
-    page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid]), {"tab": "settings"}).content.decode()
     words = " ".join(re.sub("<[^>]*>", " ", page).split())
     for row in (
         "Volume data claim imagenet /data ps · read only",

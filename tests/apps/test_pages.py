@@ -298,11 +298,14 @@ def test_list_query_count(
         client.get(reverse(name))
 
 
-def test_job_page_query_count(people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any]) -> None:
+@pytest.mark.parametrize("tab", ["overview", "log", "pods", "results", "files", "events", "settings"])
+def test_job_page_query_count(
+    people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any], tab: str
+) -> None:
     job, client = people.submit(), as_(people.alice)
     client.get(reverse("accounts:login_sessions"))  # the session records its last use once a minute
-    with django_assert_max_num_queries(14):
-        client.get(reverse("jobs:detail", args=[job.uid]))
+    with django_assert_max_num_queries(12):
+        client.get(reverse("jobs:detail", args=[job.uid]), {"tab": tab})
 
 
 @pytest.mark.parametrize(
@@ -345,7 +348,7 @@ def test_history_explains_evictions(people: People, as_: As) -> None:
     with unit_of_work():
         tell(job, evicted, actor=PLATFORM, now=clock.now())
         tell(job, events.JobUnschedulable(reasons=(full, spared)), actor=PLATFORM, now=clock.now())
-    page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid]), {"tab": "events"}).content.decode()
     assert "main-0 on n1 is evicted for another job (preempt: gang)." in page
     assert "Its job used 100% of the cluster and uses 50% now." in page
     assert "leave 0 CPU. No other job of its queue can be preempted: 1 pod belongs to a job at" in page

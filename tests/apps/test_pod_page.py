@@ -132,8 +132,9 @@ def test_live_view_needs_access_to_the_job(people: People, pod: Pod) -> None:
 
 def test_deleted_logs_are_reported_as_deleted(people: People, as_: As, pod: Pod) -> None:
     Job.objects.filter(pk=pod.job.pk).update(phase="failed", deleted_at=NOW, cleaned_at=NOW, logs_purged_at=NOW)
-    for address in (reverse("jobs:pod", args=[pod.job.uid, pod.pk]), reverse("jobs:detail", args=[pod.job.uid])):
-        page = as_(people.alice).get(address).content.decode()
+    job = reverse("jobs:detail", args=[pod.job.uid])
+    for addresses in ([reverse("jobs:pod", args=[pod.job.uid, pod.pk])], [job, f"{job}?tab=log"]):
+        page = "".join(as_(people.alice).get(address).content.decode() for address in addresses)
         assert "The logs were deleted" in page
         assert "Segmentation fault (SIGSEGV)" in page
         assert reverse("live:evidence", args=[pod.pk]) not in page

@@ -83,7 +83,9 @@ def test_page_changes_priority_and_keeps_refused_input(people: People, as_: As) 
     assert "The job was changed" in page
     assert 'value="12"' in page
     Job.objects.update(phase="completed")
-    assert "jobs:priority" not in client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    assert (
+        "jobs:priority" not in client.get(reverse("jobs:detail", args=[job.uid]), {"tab": "settings"}).content.decode()
+    )
 
 
 def test_priority_over_rest(people: People, as_: As) -> None:

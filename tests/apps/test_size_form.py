@@ -30,7 +30,7 @@ def form(**changes: str) -> dict[str, str]:
 
 
 def test_form_changes_the_size(people: People, as_: As, job: Job) -> None:
-    alice, url = as_(people.alice), reverse("jobs:detail", args=[job.uid])
+    alice, url = as_(people.alice), reverse("jobs:detail", args=[job.uid]) + "?tab=settings"
     assert 'name="size-replicas-1" value="2"' in alice.get(url).content.decode()
     Pod.objects.create(job=job, task="ps", index=0, attempt=1, version=1, slot=1, created_at=clock.now())
     page = alice.post(reverse("jobs:scale", args=[job.uid]), form(**{"replicas-1": "4"}), follow=True).content.decode()
@@ -46,7 +46,10 @@ def test_form_changes_the_target_of_autoscaling(people: People, as_: As) -> None
     Node.objects.update(allocatable={"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "4"})
     job = people.submit(tasks=tasks)
     alice, url = as_(people.alice), reverse("jobs:scale", args=[job.uid])
-    assert 'name="size-target-1" value="70"' in alice.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    assert (
+        'name="size-target-1" value="70"'
+        in alice.get(reverse("jobs:detail", args=[job.uid]), {"tab": "settings"}).content.decode()
+    )
     refused = alice.post(url, form(**{"most-1": "1", "target-1": "85"})).content.decode()
     assert 'href="#id_size-most-1"' in refused
     page = alice.post(url, form(**{"most-1": "4", "target-1": "85"}), follow=True).content.decode()
@@ -85,7 +88,7 @@ def test_stale_form_shows_the_new_revision_and_keeps_the_input(people: People, a
 
 
 def test_no_form_for_finished_jobs_or_viewers(people: People, as_: As, job: Job) -> None:
-    url = reverse("jobs:detail", args=[job.uid])
+    url = reverse("jobs:detail", args=[job.uid]) + "?tab=settings"
     assert "size-revision" not in as_(people.bob).get(url).content.decode()
     Job.objects.update(phase="completed")
     assert "size-revision" not in as_(people.alice).get(url).content.decode()

@@ -136,7 +136,7 @@ def test_closeness_is_offered_kept_and_shown(people: People, as_: As, topology: 
     offers = ["anywhere", "as close together as possible", "within one “hall”", "within one “rack”"]
     assert [offer for offer in offers if offer in page] == offers
     job = people.submit(network_topology=topology)
-    assert words in alice.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    assert words in alice.get(reverse("jobs:detail", args=[job.uid]), {"tab": "settings"}).content.decode()
     sent = post_data(form_of(None, filled(spec_of(job))))
     assert form_of(sent, InitialValues()).spec() == spec_of(job)
     sent["closeness"] = "soft"

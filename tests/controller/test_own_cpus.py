@@ -80,7 +80,10 @@ def test_job_has_its_cpu_alone_until_it_ends(world: World) -> None:
 def check_pages(world: World, job: Job, cpus: str) -> None:
     client, pod = Client(), Pod.objects.get(job=job)
     client.force_login(world.alice)
-    assert f"Own CPUs {cpus}</span>" in client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    assert (
+        f"Own CPUs {cpus}</span>"
+        in client.get(reverse("jobs:detail", args=[job.uid]), {"tab": "pods"}).content.decode()
+    )
     assert f"Own CPUs {cpus}</span>" in client.get(reverse("jobs:pod", args=[job.uid, pod.pk])).content.decode()
     assert "0 of 1 CPUs free" in client.get(reverse("clusters:node", args=[Node.objects.get().pk])).content.decode()
     rest = APIClient()

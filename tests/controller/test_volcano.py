@@ -381,7 +381,7 @@ def test_commands_that_volcano_lacks_are_refused_and_not_offered(delegated, clie
     job = submit(delegated, seconds=1000, max_retry=1)
     reconcile_until_phase(delegated, job, JobPhase.RUNNING)
     client.force_login(delegated.alice, backend="django.contrib.auth.backends.ModelBackend")
-    page = client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    page = client.get(reverse("jobs:detail", args=[job.uid]), {"tab": "settings"}).content.decode()
     assert "uses its PriorityClass" in page
     assert reverse("jobs:priority", args=[job.uid]) not in page
     assert escape("At number 1 (max_retry) the job fails") in page

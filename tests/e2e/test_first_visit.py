@@ -17,10 +17,9 @@ def test_example_job_runs_with_live_logs_and_results(hekla: HeklaServer, page: P
     expect(head).to_contain_text("Running", timeout=180_000)  # its environment is made first
     expect(head).to_contain_text("Completed", timeout=300_000)  # a first import from a slow disk
     expect(page.locator("#job-results")).to_contain_text("accuracy", timeout=15_000)
-    page.reload()
-    page.locator("#job-logs").scroll_into_view_if_needed()
-    expect(page.locator("[data-log-lines]")).to_contain_text("loss", timeout=10_000)
     expect(page.locator("#job-timeline")).to_contain_text("Completed")
+    page.get_by_role("link", name="Log", exact=True).click()
+    expect(page.locator("[data-log-lines]")).to_contain_text("loss", timeout=10_000)
 
 
 def test_log_lines_appear_while_the_job_runs(hekla: HeklaServer, page: Page) -> None:
@@ -32,7 +31,7 @@ def test_log_lines_appear_while_the_job_runs(hekla: HeklaServer, page: Page) -> 
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
     expect(page.locator("#job-head")).to_contain_text("Running", timeout=30_000)
-    page.reload()
+    page.get_by_role("link", name="Log", exact=True).click()
     lines = page.locator("[data-log-lines]")
     expect(lines).to_contain_text("line 3", timeout=10_000)
     expect(page.locator("#job-head")).to_contain_text("Running")

@@ -194,9 +194,11 @@ def test_addresses_of_another_tenant_return_404(two_people: tuple[Person, Person
 
 def downloads(owner: Person) -> list[str]:
     """The links to files and the parts on the page of a job that ran."""
-    owner.page.goto(f"/jobs/{owner.uids['jobs']}/", wait_until="networkidle")
+    found = list[str]()
     script = "all => all.flatMap(one => ['href', 'hx-get', 'data-refresh'].map(name => one.getAttribute(name)))"
-    found = owner.page.eval_on_selector_all("main *", script)
+    for tab in ("overview", "log", "pods", "results", "files", "settings"):
+        owner.page.goto(f"/jobs/{owner.uids['jobs']}/?tab={tab}", wait_until="networkidle")
+        found += owner.page.eval_on_selector_all("main *", script)
     return [path for path in found if path and path.startswith("/")]
 
 

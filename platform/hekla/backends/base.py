@@ -29,6 +29,7 @@ from hekla.domain.volumes import VolumeMount, VolumeSpec
 if TYPE_CHECKING:
     from hekla.backends.delegated import DelegatedScheduling
     from hekla.backends.external_pods import DisplayedQueues, ExternalPods
+    from hekla.backends.files import PodFiles
     from hekla.backends.tenancy import Tenancy
 
 Item = TypeVar("Item")
@@ -382,6 +383,11 @@ class Backend(ABC):
     @property
     def port_forwarding(self) -> PortForwarding | None:
         """Connections to ports of pods."""
+        return None
+
+    @property
+    def files(self) -> "PodFiles | None":
+        """Files that pods wrote."""
         return None
 
     @property

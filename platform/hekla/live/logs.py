@@ -24,36 +24,38 @@ _LONGEST_LINE = 500
 def read(pod_id: int, user: User, offset: int) -> LogText:
     """The next part of a pod's log. Raises NotFound without permission."""
     pod = jobs.pod(pod_id, user)
-    found = logs.read_text(_backend(pod), _key(pod), offset=offset, limit=_CHUNK_BYTES, ended=pod.is_final)
+    found = logs.read_text(backend_of(pod), key_of(pod), offset=offset, limit=_CHUNK_BYTES, ended=pod.is_final)
     return replace(found, text=show_bidi_controls(found.text))
 
 
 def read_bytes(pod: Pod, *, offset: int, limit: int) -> LogChunk:
     """Up to `limit` bytes of a pod's log. Empty if the pod has not started, or its backend does not answer now."""
-    return logs.read_bytes(_backend(pod), _key(pod), offset=offset, limit=limit, ended=pod.is_final)
+    return logs.read_bytes(backend_of(pod), key_of(pod), offset=offset, limit=limit, ended=pod.is_final)
 
 
 def search(pod_id: int, user: User, needle: LogQuery, *, offset: int, line: int, most: int) -> LogMatches:
     """The next matches in a pod's log. Raises NotFound without permission."""
     pod = jobs.pod(pod_id, user)
     return log_search.search_log(
-        _backend(pod), _key(pod), needle, offset=offset, line=line, most=most, ended=pod.is_final
+        backend_of(pod), key_of(pod), needle, offset=offset, line=line, most=most, ended=pod.is_final
     )
 
 
 def last_lines(pod: Pod, most: int) -> list[str]:
     """The last lines of a pod's log, without control codes, each of limited length."""
-    text = logs.tail(_backend(pod), _key(pod), limit=_TAIL_BYTES, ended=pod.is_final)
+    text = logs.tail(backend_of(pod), key_of(pod), limit=_TAIL_BYTES, ended=pod.is_final)
     return [
         truncate(strip_control_codes(line.rpartition("\r")[2]), _LONGEST_LINE)
         for line in text.rstrip().split("\n")[-most:]
     ]
 
 
-def _key(pod: Pod) -> PodKey:
+def key_of(pod: Pod) -> PodKey:
+    """The key of a pod at its backend."""
     job = pod.job
     return PodKey(job=job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt, tenant=job.tenant.slug)
 
 
-def _backend(pod: Pod) -> Backend:
+def backend_of(pod: Pod) -> Backend:
+    """The backend of the pod's cluster."""
     return get_backend(**clusters.backend_facts(pod.job.cluster), home=settings.HEKLA_HOME)

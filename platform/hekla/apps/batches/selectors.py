@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.batches.models import Batch, BatchJob
+from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
@@ -76,3 +77,9 @@ def phase_counts(batches: Sequence[Batch]) -> dict[int, dict[str, int]]:
     for batch_id, phase, count in rows.order_by():
         counts[batch_id][phase] = count
     return counts
+
+
+def origin_of(job: Job) -> QuerySet[Batch, tuple[str, UUID, str]]:
+    """`batch`, uid and name of the batch of the job; people who may see the job may see its batch."""
+    found = Batch.objects.filter(members__job=job).annotate(origin=Value("batch"))
+    return found.order_by().values_list("origin", "uid", "name")

@@ -6,7 +6,7 @@ from itertools import count
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet, Value
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
@@ -85,9 +85,10 @@ def step_counts(flows: Sequence[Flow]) -> dict[int, tuple[int, int]]:
     return {flow: (done, all_) for flow, done, all_ in rows}
 
 
-def flow_of(job: Job) -> Flow | None:
-    """The flow that contains the job as a step, or None. People who may see the job may see the flow."""
-    return Flow.objects.filter(steps__job=job, deleted_at=None).first()
+def origin_of(job: Job) -> QuerySet[Flow, tuple[str, UUID, str]]:
+    """`flow`, uid and name of the flow that contains the job as a step; people who may see the job may see the flow."""
+    found = Flow.objects.filter(steps__job=job, deleted_at=None).annotate(origin=Value("flow"))
+    return found.order_by().values_list("origin", "uid", "name")
 
 
 def history(flow: Flow) -> QuerySet[LoggedEvent]:

@@ -15,21 +15,32 @@ from hekla.apps.sentences import together
 
 
 @dataclass(frozen=True, slots=True)
+class PodStep:
+    """What a pod did, by which pods are grouped. `kind`: bound, stopped, or its new phase. `detail`: how it failed."""
+
+    kind: str
+    pod: str
+    node: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One line of a timeline. `state` sets its colour."""
+    """One line of a timeline. `state` sets its colour. `step`: None if it is about anything but a step of a pod."""
 
     number: int
     at: datetime
     state: str
     sentence: str
     actor: str
+    step: PodStep | None = None
 
 
 def lines(events: list[LoggedEvent]) -> list[TimelineEntry]:
     """The events as lines, without events that mean nothing to people."""
     described = ((event, _tell(event.kind, event.payload)) for event in events)
     return [
-        TimelineEntry(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who)
+        TimelineEntry(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who, _step(event))
         for event, (state, sentence) in described
         if sentence
     ]
@@ -41,6 +52,20 @@ def gains(receipts: Iterable[Receipt]) -> list[TimelineEntry]:
         TimelineEntry(one.number, one.at, "admitted", together([one.sentence, _("%s.") % one.rule]), "")
         for one in receipts
     ]
+
+
+def _step(event: LoggedEvent) -> PodStep | None:
+    """The step of a pod that the event tells; None for other events, and for phases that lines leave out."""
+    facts = event.payload
+    if event.kind not in ("PodBound", "PodPhaseChanged"):
+        return None
+    kind, detail = facts.get("new", "bound"), ""
+    if kind == "failed" and facts["reason"] == "Stopped":
+        kind = "stopped"
+    elif kind == "failed":
+        code = (_(" Exit code %s.") % facts["exit_code"]).strip() if facts["exit_code"] else ""
+        detail = together([code, endings.detail(facts["reason"], facts["message"])])
+    return PodStep(kind, f"{facts['task']}-{facts['index']}", facts.get("node") or "", detail)
 
 
 def _tell(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
@@ -12,6 +12,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.jobs.models import Job
 from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
@@ -92,3 +93,9 @@ def finished() -> list[ScheduleRun]:
     over = [phase for phase in _FINAL if phase != JobPhase.ABORTED]
     found = ScheduleRun.objects.filter(job__phase__in=over, job__deleted_at=None)
     return list(found.select_related("schedule", "job").order_by("schedule_id", "-due_at", "-id"))
+
+
+def origin_of(job: Job) -> QuerySet[Schedule, tuple[str, UUID, str]]:
+    """`schedule`, uid and name of the schedule that started the job; people who may see the job may see it."""
+    found = Schedule.objects.filter(runs__job=job).annotate(origin=Value("schedule"))
+    return found.order_by().values_list("origin", "uid", "name")

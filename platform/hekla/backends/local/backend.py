@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from hekla.backends.base import (
     Backend,
@@ -40,12 +41,14 @@ from hekla.backends.base import (
     UnknownPod,
     one_by_one,
 )
+from hekla.backends.files import FolderListing
 from hekla.backends.kind import BackendContext
 from hekla.backends.local import (
     addresses,
     cgroups,
     cpu_topology,
     cpusets,
+    files,
     inventory,
     isolation,
     machine,
@@ -119,6 +122,10 @@ class LocalBackend(Backend):
 
     @property
     def port_forwarding(self) -> "LocalBackend":
+        return self
+
+    @property
+    def files(self) -> "LocalBackend":
         return self
 
     @property
@@ -235,6 +242,14 @@ class LocalBackend(Backend):
             size, begin, data = 0, 0, b""
         ended = status is not None and status["phase"] in FINAL
         return LogChunk(data, begin, begin + len(data), complete=ended and begin + len(data) >= size)
+
+    def list_folder(self, key: PodKey, path: str) -> FolderListing:
+        """The content of a folder below the pod's working folder."""
+        return files.list_folder(self._existing_folder(key), path)
+
+    def open_file(self, key: PodKey, path: str) -> BinaryIO:
+        """A file below the pod's working folder."""
+        return files.open_file(self._existing_folder(key), path)
 
     def measure(self, keys: Sequence[PodKey]) -> Sequence[PodMetrics]:
         """From the pods' control groups, else from their processes, in one pass for all pods."""

@@ -1,6 +1,6 @@
 """Who may open the pages of this feature."""
 
-from hekla.apps.accounts.access import ACTS_ON_THE_JOB, OPEN, SHARES_VIEWS, SIGNED_IN, TENANT, RouteAccess, who
+from hekla.apps.accounts.access import ACTS_ON_THE_JOB, OPEN, RETRIES, SHARES_VIEWS, SIGNED_IN, TENANT, RouteAccess, who
 
 ROUTES = {
     "jobs:list_file": RouteAccess(SIGNED_IN, impersonation=OPEN),
@@ -15,6 +15,7 @@ ROUTES = {
     "jobs:list": RouteAccess(SIGNED_IN, impersonation=OPEN),
     "jobs:detail": RouteAccess(TENANT, impersonation=OPEN),
     "jobs:command": RouteAccess(post=ACTS_ON_THE_JOB, impersonation=OPEN),
+    "jobs:retry": RouteAccess(post=RETRIES, impersonation=OPEN),
     "jobs:scale": RouteAccess(post=ACTS_ON_THE_JOB, impersonation=OPEN),
     "jobs:delete": RouteAccess(post=ACTS_ON_THE_JOB, impersonation=OPEN),
     "jobs:export": RouteAccess(TENANT, impersonation=OPEN),

@@ -7,21 +7,27 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import cluster_notices, explanations, failures, history, labels, prospects, receipts, ribbon
 from hekla.apps.job_history.failures import Explanation
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, read_specs, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.sentences import together
+from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.lifecycle import TRANSITIONS, delegated, stage_of
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.pages.frame import html
-from hekla.pages.jobs import merged_logs, port_links
+from hekla.pages.jobs import event_groups, file_rows, headline, merged_logs, origins, port_links, tabs
 
 _OFFERED = (LifecycleAction.ABORT_JOB, LifecycleAction.RESUME_JOB, LifecycleAction.RESTART_JOB)
 _MOST_EVENTS = 200
+_RECENT_EVENTS, _MOST_RECENT = 60, 6
+"""Events read for the overview, and lines there."""
 _MAX_DIGITS = 19  # a larger number does not fit into the column
 _MOST_FAILURES = 3
 _MAX_PODS = 100
@@ -47,64 +53,130 @@ class FailedPod:
     others: int
 
 
-def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, Any]:
-    """Everything that the job's page shows. `params`: `log`, the pod whose log is selected, or “all” for the merged
-    logs (`merged_logs`); `events`: a number, for the page of events before that one; absent: the newest.
-    """
-    before = _number(params.get("events", ""))
+@dataclass(frozen=True, slots=True)
+class JobRights:
+    """Whether a person may act on a job, and submit jobs to its tenant."""
+
+    act: bool
+    submit: bool
+
+    @classmethod
+    def of(cls, user: User, job: Job, rights: Rights) -> "JobRights":
+        """By the person's roles, without further queries."""
+        may_submit = job.tenant_id in rights.where(Permission.SUBMIT_JOBS)
+        return cls(selectors.action_predicate(user, rights)(job), may_submit)
+
+
+def detail(job: Job, params: Mapping[str, str], may: JobRights, *, tab: str = "") -> dict[str, Any]:
+    """What one tab of the job's page shows. `tab`: as in `tabs.chosen` if empty, which also says what `params` are."""
+    tab = tab or tabs.chosen(params)
     pods = list(selectors.pods(job))
     last = {(pod.task, pod.index): pod for pod in pods}.values()
     current = [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
-    events = selectors.history(job).filter(**({"pk__lt": before} if before else {}))
-    newest = list(events.reverse()[:_MOST_EVENTS])
-    oldest = newest[-1].pk if len(newest) == _MOST_EVENTS else 0
-    lost = receipts.made_room_for(job) if any(pod.evicted for pod in pods) else []
-    gained = receipts.gained(job)
-    gained_on_page = [one for one in gained if one.number > oldest and (not before or one.number < before)]
-    course = selectors.course(job)
-    all_logs = merged_logs.of(current, params) if params.get("log") == "all" else None
-    actions, withheld = _possible(job, offered(job)) if may_act and job.deleted_at is None else ([], "")
+    actions, withheld = _possible(job, offered(job)) if may.act and job.deleted_at is None else ([], "")
     return {
         "job": job,
-        "spec": job.spec,
-        "strips": strips(job, current),
-        "pods": current[:_MAX_PODS],
+        "tab": tab,
+        "tabs": tabs.links(job, tab),
+        "progress": headline.progress(job, current),
         "pod_count": len(current),
         "earlier": len(pods) - len(current),
-        "log": _log(pods, current, params.get("log", "")),
-        "all_logs": all_logs,
-        "live_query": _live_query(params, all_logs),
-        "timeline": sorted([*history.lines(newest), *history.gains(gained_on_page)], key=lambda line: -line.number),
-        "receipts": sorted([*lost, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
-        "queue_position": receipts.queue_position(job, lost),
-        "older_events": str(oldest or ""),
-        "is_older": bool(before),
         "actions": actions,
         "withheld": withheld,
-        "may_delete": may_act and job.is_final and job.deleted_at is None,
+        "may_retry": may.submit and may.act and job.is_final and not job.is_external,
+        "may_delete": may.act and job.is_final and job.deleted_at is None,
         "deletion": deletion(job),
+        "port_links": port_links.of(job),
+        **origins.context(job),
+        "attempts": pods,
+        "live_query": urlencode({"tab": tab}),
+        **_OF_TAB[tab](job, pods, current, params),
+    }
+
+
+def _overview(job: Job, pods: Sequence[Pod], current: Sequence[Pod], _params: Mapping[str, str]) -> dict[str, Any]:
+    course = selectors.course(job)
+    lost, gained = _receipts(job, pods)
+    newest = list(selectors.history(job).reverse()[:_RECENT_EVENTS])
+    oldest = newest[-1].pk if newest else 0
+    return {
+        "strips": strips(job, current),
+        "tail": None if job.phase == JobPhase.FAILED else _log([], [pod for pod in current if pod.started_at], ""),
+        "receipts": sorted([*lost, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
+        "queue_position": receipts.queue_position(job, lost),
+        "timeline": event_groups.grouped(_lines(newest, [one for one in gained if one.number > oldest]))[:_MOST_RECENT],
         "failures": _failures(job, current),
         "notices": cluster_notices.of_job(job),
         "pending_reasons": explanations.sentences(job),
         "course": course,
         "placed": prospects.of_job(job, selectors.placement(job)),
-        "attempts": pods,
         "ribbon": ribbon.of(job, course, now=clock.now()),
-        "port_links": port_links.of(job),
     }
+
+
+def _log_tab(_job: Job, pods: Sequence[Pod], current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
+    """`log` in `params`: the pod whose log is selected; else, or “all”: the merged logs (`merged_logs`)."""
+    wanted = params.get("log", "")
+    all_logs = merged_logs.of(current, params) if wanted in ("", "all") else None
+    log = {} if all_logs else {"log": wanted}
+    query = urlencode({name: value for name, value in (log | {"tab": tabs.LOG}).items() if value})
+    return {
+        "pods": current[:_MAX_PODS],
+        "log": _log(pods, current, wanted),
+        "all_logs": all_logs,
+        "live_query": "&".join(filter(None, [all_logs.query if all_logs else "", query])),
+    }
+
+
+def _pods_tab(job: Job, _pods: Sequence[Pod], current: Sequence[Pod], _params: Mapping[str, str]) -> dict[str, Any]:
+    return {"pods": current[:_MAX_PODS], "course": selectors.course(job)}
+
+
+def _events_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
+    """`events` in `params`: a number, for the page of events before that one; else the newest."""
+    before = _number(params.get("events", ""))
+    events = selectors.history(job).filter(**({"pk__lt": before} if before else {}))
+    newest = list(events.reverse()[:_MOST_EVENTS])
+    oldest = newest[-1].pk if len(newest) == _MOST_EVENTS else 0
+    _lost, gained = _receipts(job, pods)
+    gained = [one for one in gained if one.number > oldest and (not before or one.number < before)]
+    return {
+        "timeline": event_groups.grouped(_lines(newest, gained)),
+        "older_events": str(oldest or ""),
+        "is_older": bool(before),
+        "live_query": urlencode({"tab": tabs.EVENTS, **({"events": before} if before else {})}),
+    }
+
+
+def _files_tab(_job: Job, pods: Sequence[Pod], current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
+    chosen = next((pod for pod in pods if str(pod.pk) == params.get("pod")), None) or _log(pods, current, "")
+    return {"pods": current[:_MAX_PODS], **(file_rows.listing(chosen, params.get("path", "")) if chosen else {})}
+
+
+def _lines(events: list[LoggedEvent], gained: Iterable[receipts.Receipt]) -> list[history.TimelineEntry]:
+    """The events and the evictions for this job, newest first."""
+    return sorted([*history.lines(events), *history.gains(gained)], key=lambda line: -line.number)
+
+
+def _receipts(job: Job, pods: Sequence[Pod]) -> tuple[list[receipts.Receipt], list[receipts.Receipt]]:
+    """The evictions of the job's pods, and those of other pods for this job."""
+    return receipts.made_room_for(job) if any(pod.evicted for pod in pods) else [], receipts.gained(job)
+
+
+_OF_TAB: Mapping[str, Callable[[Job, Sequence[Pod], Sequence[Pod], Mapping[str, str]], dict[str, Any]]] = {
+    tabs.OVERVIEW: _overview,
+    tabs.LOG: _log_tab,
+    tabs.PODS: _pods_tab,
+    tabs.RESULTS: lambda *_arguments: {},
+    tabs.FILES: _files_tab,
+    tabs.EVENTS: _events_tab,
+    tabs.SETTINGS: lambda *_arguments: {},
+}
 
 
 def _number(text: str) -> int:
     """The number of an event; 0 if the text is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS else 0
-
-
-def _live_query(params: Mapping[str, str], all_logs: merged_logs.MergedLogs | None) -> str:
-    """The parameters with which the live view renders the same page."""
-    events = {"events": params.get("events")}
-    log = {} if all_logs else {"log": params.get("log")}
-    chosen = urlencode({name: value for name, value in (log | events).items() if value})
-    return "&".join(filter(None, [all_logs.query if all_logs else "", chosen]))
 
 
 def deletion(job: Job) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from hekla.live.registry import LiveView, Params
 from hekla.pages.frame.topics import everybody, tenant_topics, uid_of
 from hekla.pages.jobs import context as shown
 from hekla.pages.jobs import list_context, pod_context
+from hekla.pages.jobs.context import JobRights
 
 
 def _job_topics(_user: User, params: Params) -> frozenset[str]:
@@ -22,17 +23,14 @@ def _job_topics(_user: User, params: Params) -> frozenset[str]:
 
 
 def _job(user: User, params: Params) -> str:
-    rights = tenancy.rights(user)
-    job = jobs.get(uid_of(params), user, rights)
-    return render_to_string(
-        "jobs/_live.html", shown.detail(job, params, may_act=jobs.action_predicate(user, rights)(job))
-    )
+    job = jobs.get(uid_of(params), user, rights := tenancy.rights(user))
+    return render_to_string("jobs/_live.html", shown.detail(job, params, JobRights.of(user, job, rights)))
 
 
-def _job_audience(user: User, params: Params) -> bool:
-    """Whether the person may act on the job: people who may share one rendering, those who may not another."""
-    rights = tenancy.rights(user)
-    return jobs.action_predicate(user, rights)(jobs.get(uid_of(params), user, rights))
+def _job_audience(user: User, params: Params) -> JobRights:
+    """What the person may do to the job: people who may do the same share one rendering."""
+    job = jobs.get(uid_of(params), user, rights := tenancy.rights(user))
+    return JobRights.of(user, job, rights)
 
 
 def _pod_of(user: User, params: Params) -> Pod:

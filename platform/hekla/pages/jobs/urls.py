@@ -15,6 +15,7 @@ urlpatterns = [
     path("<uuid:uid>/timeline/", views.timeline, name="timeline"),
     path("<uuid:uid>/pods/<int:pod_id>/", views.pod, name="pod"),
     path("<uuid:uid>/command/", views.command, name="command"),
+    path("<uuid:uid>/retry/", views.retry, name="retry"),
     path("<uuid:uid>/scale/", views.scale, name="scale"),
     path("<uuid:uid>/priority/", views.priority, name="priority"),
     path("<uuid:uid>/delete/", views.delete, name="delete"),

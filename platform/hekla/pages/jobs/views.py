@@ -1,19 +1,20 @@
 """Pages of one job, and actions on it. `list_views` has the list, `hekla.pages.submit` the submission."""
 
-import json
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.job_history import gantt
 from hekla.apps.jobs import selectors, services
-from hekla.apps.jobs.facts import spec_fault, spec_of, valid_spec
+from hekla.apps.jobs.clone import clone_job
+from hekla.apps.jobs.facts import valid_spec
 from hekla.apps.jobs.models import Job
 from hekla.domain import formats
 from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
@@ -21,10 +22,9 @@ from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
-from hekla.pages.job_forms import network_closeness
 from hekla.pages.job_forms.forms import LogSearchForm
 from hekla.pages.jobs import context as shown
-from hekla.pages.jobs import exports, pod_context, volumes
+from hekla.pages.jobs import exports, pod_context, settings_tab, tabs
 from hekla.pages.jobs.priority_form import PriorityForm
 from hekla.pages.jobs.size_form import SizeForm
 
@@ -33,39 +33,26 @@ from hekla.pages.jobs.size_form import SizeForm
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Show one job."""
     since = event_log.last_number()
-    user, rights = person(request), current_tenant.rights(request)
-    job = selectors.get(uid, user, rights)
-    return _detail(request, job, since, may_act=selectors.action_predicate(user, rights)(job))
+    return _detail(request, selectors.get(uid, person(request), current_tenant.rights(request)), since)
 
 
 def _detail(
-    request: HttpRequest,
-    job: Job,
-    since: int,
-    *,
-    may_act: bool,
-    size: SizeForm | None = None,
-    priority: PriorityForm | None = None,
+    request: HttpRequest, job: Job, since: int, *, size: SizeForm | None = None, priority: PriorityForm | None = None
 ) -> HttpResponse:
     """The page of a job. Refused forms keep their typed values.
 
     `since`: the number of the last event before the page reads any data. The page's socket then catches up with
     everything that happens while the page is rendered.
     """
-    if may_act and size is None and services.is_scalable(job):
-        size = SizeForm(job=job)
-    fixed = services.fixed_since(job) if may_act else ""
-    if may_act and priority is None and services.has_priority(job) and not fixed:
-        priority = PriorityForm(job=job)
-    context = shown.detail(job, request.GET, may_act=may_act)
-    context |= gantt.chart(job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"])
-    spec = spec_of(job)
-    context |= {"since": since, "job_spec": spec, "volumes": volumes.volume_views(spec)}
-    context["closeness"] = network_closeness.words(spec.network_topology)
-    context |= {"manifest": _stored_text(job) if spec_fault(job) else formats.dump(spec), "size": size}
-    context |= {"query": _gantt_query(request)}
-    context |= {"priority": priority, "priority_is_fixed": fixed}
-    context |= {"size_remarks": services.scaling_remarks(job, context["attempts"]) if size else ()}
+    may = shown.JobRights.of(person(request), job, current_tenant.rights(request))
+    tab = tabs.SETTINGS if size or priority else tabs.chosen(request.GET)
+    context = {**shown.detail(job, request.GET, may, tab=tab), "since": since}
+    if tab == tabs.PODS:
+        context |= gantt.chart(
+            job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"]
+        ) | {"query": _gantt_query(request)}
+    if tab == tabs.SETTINGS:
+        context |= settings_tab.context(job, context["attempts"], may_act=may.act, size=size, priority=priority)
     return render(request, "jobs/detail.html", context)
 
 
@@ -94,11 +81,6 @@ def _gantt_query(request: HttpRequest) -> str:
     return urlencode(filters)
 
 
-def _stored_text(job: Job) -> str:
-    """The stored specification as it is: one that is not valid has no manifest."""
-    return json.dumps(job.spec, indent=2, ensure_ascii=False)
-
-
 @require_POST
 def command(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Abort, resume or restart a job."""
@@ -109,6 +91,19 @@ def command(request: HttpRequest, uid: UUID) -> HttpResponse:
         raise Refused(_("Unknown action.")) from error
     services.command(job, action, user=person(request), now=clock.now())
     return redirect("jobs:detail", uid)
+
+
+@require_POST
+def retry(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Submit the finished job again, unchanged but for its name. One with secrets opens the form that asks for them."""
+    user = person(request)
+    job = selectors.get(uid, user)
+    clone = clone_job(job, job.tenant)
+    if clone.secrets:
+        return redirect(f"{reverse('jobs:submit')}?{urlencode({'clone': str(uid)})}")
+    again = services.submit(spec=clone.spec, tenant=job.tenant, user=user, now=clock.now())
+    messages.success(request, _("Submitted %(new)s, which repeats %(old)s.") % {"new": again, "old": job})
+    return redirect("jobs:detail", again.uid)
 
 
 @require_POST
@@ -130,7 +125,7 @@ def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
             for remark in services.scaling_remarks(job) if job.revision > revision else ():
                 messages.warning(request, remark)
             return redirect("jobs:detail", uid)
-    return _detail(request, job, since, may_act=selectors.may_act(person(request), job), size=form)
+    return _detail(request, job, since, size=form)
 
 
 @require_POST
@@ -149,7 +144,7 @@ def priority(request: HttpRequest, uid: UUID) -> HttpResponse:
             form.show(error, job)
         else:
             return redirect("jobs:detail", uid)
-    return _detail(request, job, since, may_act=selectors.may_act(person(request), job), priority=form)
+    return _detail(request, job, since, priority=form)
 
 
 @require_POST

@@ -7,6 +7,7 @@ ROUTES = {
     "live:search_log": RouteAccess(TENANT, impersonation=OPEN),
     "live:evidence": RouteAccess(TENANT, impersonation=OPEN),
     "live:results": RouteAccess(TENANT, impersonation=OPEN),
+    "live:download_file": RouteAccess(TENANT, impersonation=OPEN),
     "live:download_log": RouteAccess(TENANT, impersonation=OPEN),
 }
 

@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
@@ -17,6 +18,7 @@ from hekla.apps.job_history import failures
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
 from hekla.backends.log_search import LogQuery
+from hekla.live import files
 from hekla.live import logs as read_logs
 from hekla.live.logs import read_bytes
 from hekla.pages.frame import downloads, plots
@@ -42,7 +44,7 @@ def results(request: HttpRequest, uid: UUID) -> HttpResponse:
     plots: dict[str, Plot] = {}
     for series in metrics.of_pods(jobs.current_pods(job)):
         plots.setdefault(series.name, Plot()).series.append(series)
-    return render(request, "jobs/_results.html", {"job": job, "plots": plots})
+    return render(request, "jobs/_results.html", {"job": job, "plots": plots, "is_short": "short" in request.GET})
 
 
 @dataclass
@@ -103,6 +105,23 @@ def download_log(request: HttpRequest, pod_id: int) -> StreamingHttpResponse:
     pod = jobs.pod(pod_id, _person(request))
     name = f"{pod.job.name}-{pod.task}-{pod.index}-{pod.attempt}.log"
     return downloads.attach(StreamingHttpResponse(_bytes(pod), content_type="text/plain; charset=utf-8"), name)
+
+
+@require_GET
+def download_file(request: HttpRequest, pod_id: int) -> HttpResponseBase:
+    """Download a file that a pod wrote. Browsers save it and never run it, whatever its name says.
+
+    The page of a job says why clusters offer no files; there leads a link to one of those.
+    """
+    pod = jobs.pod(pod_id, _person(request))
+    if not files.has_files(pod):
+        return redirect(f"{reverse('jobs:detail', args=[pod.job.uid])}?tab=files")
+    path = request.GET.get("path", "")
+    pieces, size = files.open_file(pod, path)
+    answer = StreamingHttpResponse(pieces, content_type="application/octet-stream")
+    answer.headers["Content-Length"] = str(size)
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    return downloads.attach(answer, path.rpartition("/")[2])
 
 
 @require_GET

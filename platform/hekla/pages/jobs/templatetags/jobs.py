@@ -1,14 +1,12 @@
-"""Filters and tags for jobs: reasons in words, rows of long lists, and the origin of a job."""
+"""Filters and tags for jobs: reasons in words, rows of long lists, and the legend of ribbons."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django import template
 
-from hekla.apps.flows import selectors as flows
-from hekla.apps.flows.models import Flow
-from hekla.apps.gallery import selectors as gallery
-from hekla.apps.gallery.models import TemplateUse
 from hekla.apps.job_history import card_labels, endings, explanations, labels, messages
+from hekla.apps.job_history.ribbon import Cell
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.resources import Resources
 from hekla.pages.jobs import gantt_rows, job_rows, node_jobs, pod_rows
@@ -70,13 +68,7 @@ def pending_reason(job: Job) -> str:
     return explanations.first(job)
 
 
-@register.simple_tag
-def template_use(job: Job) -> TemplateUse | None:
-    """The template version that the job was submitted from, or None."""
-    return gallery.use_of(job)
-
-
-@register.simple_tag
-def flow_of(job: Job) -> Flow | None:
-    """The flow that the job is a step of, or None."""
-    return flows.flow_of(job)
+@register.filter
+def kinds_of(cells: Iterable[Cell | Mapping[str, Any]]) -> list[str]:
+    """The kinds of a ribbon's cells, each once, in order of appearance."""
+    return list(dict.fromkeys(str(cell["kind"]) if isinstance(cell, Mapping) else cell.kind for cell in cells))

@@ -1,0 +1,111 @@
+"""The files of a pod as rows of the tab Files."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from hekla.apps.jobs.models import Pod
+from hekla.backends.files import FileKind, PodFile
+from hekla.domain.errors import NotFound
+from hekla.lib.text import show_bidi_controls
+from hekla.live import files
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """An entry of a folder. `name`: as people read it. `url`: of the folder or the download; empty if it has none."""
+
+    name: str
+    kind: str
+    size: int
+    changed_at: datetime
+    url: str
+    note: str
+
+    @property
+    def is_folder(self) -> bool:
+        return self.kind == FileKind.FOLDER
+
+    @property
+    def is_file(self) -> bool:
+        return self.kind == FileKind.FILE
+
+
+@dataclass(frozen=True, slots=True)
+class Crumb:
+    """A folder above the open one, or itself."""
+
+    name: str
+    url: str
+
+
+def listing(pod: Pod, path: str) -> dict[str, Any]:
+    """The context: `files_of`, the pod; `rows`; `crumbs`; `is_cut`; or `no_files`, a sentence that says why."""
+    context: dict[str, Any] = {"files_of": pod, "crumbs": _crumbs(pod, path), "rows": (), "path": path}
+    if pod.job.cluster.is_simulated:
+        return {
+            **context,
+            "no_files": _("The pods of this job are simulated and write no files."),
+        }
+    if not files.has_files(pod):
+        return {**context, "no_files": _remote(pod), "is_remote": True}
+    try:
+        found = files.list_folder(pod, path)
+    except NotFound as error:
+        return {**context, "no_files": error.message}
+    return {**context, "rows": [_row(pod, path, one) for one in found.entries], "is_cut": not found.is_complete}
+
+
+def _remote(pod: Pod) -> str:
+    sentence = _(
+        "Files of pods on cluster %(name)s are not listed here. Let the job write its results to a volume that you can "
+        "open elsewhere, or copy them while the pod runs: kubectl cp."
+    )
+    return sentence % {"name": pod.job.cluster}
+
+
+def _row(pod: Pod, path: str, entry: PodFile) -> FileRow:
+    name, is_text = _readable(entry.name)
+    inner = f"{path}/{entry.name}" if path else entry.name
+    url = _url(pod, inner, entry.kind) if is_text else ""
+    return FileRow(name, entry.kind, entry.size, entry.changed_at, url, _note(entry.kind, is_text=is_text))
+
+
+def _readable(name: str) -> tuple[str, bool]:
+    """The name as text, with control characters escaped, and whether it is UTF-8: only such a name can be requested."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return name.encode(errors="backslashreplace").decode(), False
+    signs = show_bidi_controls(name)
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in signs), True
+
+
+def _note(kind: FileKind, *, is_text: bool) -> str:
+    if not is_text:
+        return _("Its name is not UTF-8, so it cannot be requested.")
+    return {FileKind.LINK: _("link, not followed"), FileKind.OTHER: _("no file")}.get(kind, "")
+
+
+def _url(pod: Pod, path: str, kind: FileKind) -> str:
+    if kind is FileKind.FOLDER:
+        return _folder_url(pod, path)
+    if kind is FileKind.FILE:
+        return f"{reverse('live:download_file', args=[pod.pk])}?{urlencode({'path': path})}"
+    return ""
+
+
+def _folder_url(pod: Pod, path: str) -> str:
+    query = {"tab": "files", "pod": pod.pk, **({"path": path} if path else {})}
+    return f"{reverse('jobs:detail', args=[pod.job.uid])}?{urlencode(query)}"
+
+
+def _crumbs(pod: Pod, path: str) -> Sequence[Crumb]:
+    parts = path.split("/") if path else []
+    named = [(show_bidi_controls(part), "/".join(parts[: place + 1])) for place, part in enumerate(parts)]
+    return [Crumb(name, _folder_url(pod, inner)) for name, inner in [(_("Working folder"), ""), *named]]

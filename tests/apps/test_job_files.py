@@ -1,0 +1,62 @@
+"""The tab Files: what a local pod wrote is listed and downloaded by those who may read its log."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.apps.jobs.models import Pod
+from hekla.lib import clock
+
+As = Callable[[User], Client]
+
+
+@pytest.fixture
+def pod(people: People, settings: pytest.FixtureRequest, tmp_path: Path) -> Pod:
+    """A pod of a local cluster, and files that it wrote, with names that try to be markup and terminal codes."""
+    settings.HEKLA_HOME = tmp_path  # type: ignore[attr-defined]
+    people.cluster.kind, people.cluster.config = "local", {}
+    people.cluster.save()
+    job, now = people.submit("writer"), clock.now()
+    facts = {"slot": 0, "version": 1, "address": "127.0.0.1", "created_at": now, "started_at": now, "phase": "running"}
+    found = Pod.objects.create(job=job, task="main", index=0, attempt=0, **facts)
+    key = f"{job.uid.hex}-main-0-0"
+    work = tmp_path / "local" / people.cluster.name / "pods" / job.uid.hex / key / "work"
+    (work / "out").mkdir(parents=True)
+    (work / "out" / "<b>& ü.html").write_text("<script>alert(1)</script>")
+    (work / "a\x1b[31mred").write_text("x")
+    (work / "\u202egpj.exe").write_text("x")
+    (work / "passwd").symlink_to("/etc/passwd")
+    return found
+
+
+def test_files_are_listed_and_downloaded(people: People, as_: As, pod: Pod) -> None:
+    bob, job = as_(people.bob), reverse("jobs:detail", args=[pod.job.uid])
+    page = bob.get(job, {"tab": "files"}).content.decode()
+    assert "a\\x1b[31mred" in page
+    assert "⟨U+202E⟩gpj.exe" in page
+    assert "link, not followed" in page
+    page = bob.get(job, {"tab": "files", "pod": pod.pk, "path": "out"}).content.decode()
+    assert "&lt;b&gt;&amp; ü.html" in page
+    address = reverse("live:download_file", args=[pod.pk])
+    answer = bob.get(address, {"path": "out/<b>& ü.html"})
+    assert b"".join(answer.streaming_content) == b"<script>alert(1)</script>"
+    assert answer["Content-Disposition"].startswith("attachment")
+    assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("application/octet-stream", "nosniff")
+    for path in ("passwd", "../order.json", "out", "", "missing"):
+        assert bob.get(address, {"path": path}).status_code == 404
+    assert as_(people.charlie).get(address, {"path": "out/<b>& ü.html"}).status_code == 404
+    assert "no such folder" in bob.get(job, {"tab": "files", "path": "../.."}).content.decode()
+
+
+def test_simulated_and_unstarted_pods_say_why_there_are_no_files(people: People, as_: As) -> None:
+    job = people.submit("quiet")
+    address = reverse("jobs:detail", args=[job.uid])
+    assert "when the processes start" in as_(people.bob).get(address, {"tab": "files"}).content.decode()
+    now = clock.now()
+    Pod.objects.create(job=job, task="main", index=0, attempt=0, slot=0, version=1, created_at=now, phase="running")
+    assert "are simulated and write no files" in as_(people.bob).get(address, {"tab": "files"}).content.decode()

@@ -1,0 +1,86 @@
+"""The page of a job: from the home page to a failed job's cause, its last error, its files, and to who holds what a job
+waits for; tabs that the address keeps, and that a change reaches while they are open.
+"""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.e2e.conftest import HeklaServer, clean
+from tests.e2e.people import send
+from tests.e2e.test_every_page import LEVELS, _violations
+
+pytestmark = pytest.mark.browser
+
+SCRIPT = "mkdir out; echo weights > out/model.txt; echo 2026-01-01 10:00:00 INFO begin; echo ERROR no such data; exit 3"
+TABS = ("overview", "log", "pods", "results", "files", "events", "settings")
+
+
+def submit(page: Page, name: str, command: list[str], cpu: str = "100m", replicas: int = 1) -> str:
+    task = {"name": "main", "replicas": replicas, "command": command, "resources": {"cpu": cpu}}
+    job = send(page, "POST", "/api/v1/jobs", {"name": name, "cluster": "local", "tasks": [task]})["job"]
+    assert isinstance(job, dict)
+    return str(job["uid"])
+
+
+def open_from_home(page: Page, name: str) -> None:
+    page.goto("/")
+    page.locator("main").get_by_role("link", name=name, exact=True).first.click()
+    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+
+
+def test_failed_job_shows_its_cause_its_last_error_and_its_files(hekla: HeklaServer, page: Page) -> None:
+    uid = submit(page, "broken", ["sh", "-c", SCRIPT])
+    page.goto(f"/jobs/{uid}/")
+    expect(page.locator("#job-head")).to_contain_text("Failed", timeout=60_000)
+
+    open_from_home(page, "broken")  # one click
+    expect(page.locator("#job-waiting")).to_contain_text("failed with exit code 3")
+    expect(page.locator("#job-evidence")).to_contain_text("ERROR no such data")
+    bottom = page.locator("#job-evidence").bounding_box()
+    assert bottom
+    assert bottom["y"] + bottom["height"] <= 900
+
+    page.get_by_role("link", name="Log", exact=True).click()  # two clicks
+    page.wait_for_url("**/?tab=log")
+    expect(page.locator("[data-log-lines] [data-level=error]")).to_have_text(re.compile("ERROR no such data"))
+    page.get_by_label("Levels").select_option("error")
+    expect(page.locator(".log-line", has_text="INFO begin")).to_be_hidden()
+
+    open_from_home(page, "broken")
+    page.get_by_role("link", name="Files", exact=True).click()  # two clicks
+    page.get_by_role("link", name="out/").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="model.txt").click()
+    assert download.value.path().read_text() == "weights\n"
+    for tab in TABS:
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.goto(f"/jobs/{uid}/?tab={tab}")
+            assert _violations(page, LEVELS) == [], (tab, scheme)
+    page.emulate_media(color_scheme="light")
+
+    page.get_by_role("button", name="Retry").click()
+    page.wait_for_url(lambda url: "/jobs/" in url and uid not in url)
+    expect(page.locator("#job-head h1")).to_have_text("broken-1")
+
+
+def test_open_tab_is_in_the_address_and_follows_changes(hekla: HeklaServer, page: Page) -> None:
+    clean(hekla, page)
+    page.goto("/")
+    uid = submit(page, "holder", ["sh", "-c", "echo ready; sleep 300"], cpu="1")
+    page.goto(f"/jobs/{uid}/")
+    expect(page.locator("#job-head")).to_contain_text("Running", timeout=60_000)
+    page.get_by_role("link", name="Events", exact=True).click()
+    page.wait_for_url("**/?tab=events")
+    expect(page.locator("#job-tab-events")).to_have_attribute("aria-current", "page")
+    page.reload()
+    expect(page.locator("#job-timeline")).to_contain_text("Submitted to queue")
+    page.get_by_role("link", name="Pods", exact=False).first.click()
+    page.wait_for_url("**/?tab=pods")
+    expect(page.locator("#job-pods")).to_contain_text("main-0")
+    send(page, "POST", f"/api/v1/jobs/{uid}/actions", {"action": "AbortJob"})
+    expect(page.locator("#job-head")).to_contain_text("Aborted", timeout=60_000)
+    expect(page.locator("#job-pods")).to_contain_text("Stopped", timeout=10_000)
+    page.go_back()
+    expect(page.locator("#job-timeline")).to_contain_text("Abort requested.")
