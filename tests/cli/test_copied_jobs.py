@@ -32,7 +32,7 @@ def copied(console: Console, **changes: str) -> dict[str, str]:
     page = browser.post(
         reverse("jobs:submit"), form | {"do": "copy", "files-0-text": "END\n'x'\n"}, headers={"host": host}
     )
-    return {copy.title: copy.text for copy in page.context["copies"]}
+    return {copy.title: copy.text for copy in page.context["equivalents"]}
 
 
 def run(console: Console, tmp_path: Path, *words: str) -> str:

@@ -37,7 +37,7 @@ from hekla.pages.job_forms.forms import PresetForm
 from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES, JobManifestForm, UploadForm
 from hekla.pages.job_forms.placement_lines import GPU_MODEL
 from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
-from hekla.pages.submit import copies, framework_defaults, preset_mapping, undo
+from hekla.pages.submit import equivalents, framework_defaults, preset_mapping, undo
 from hekla.pages.submit import presets as beginnings
 from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.options import SWEEP, Draft, SubmissionOptions
@@ -239,8 +239,8 @@ def _as_text(
     """The job as its manifest, or the form with the job as commands and programs."""
     if request.POST["do"] == "yaml":
         return _yaml_page(request, tenant, _manifest_form(spec, form.secrets), beside)
-    found = copies.copies(spec, tenant.slug, request.build_absolute_uri("/").rstrip("/"))
-    return _form_page(request, tenant, form, beside, copies=found)
+    found = equivalents.equivalents(spec, tenant.slug, request.build_absolute_uri("/").rstrip("/"))
+    return _form_page(request, tenant, form, beside, equivalents=found)
 
 
 def _checked(request: HttpRequest, tenant: Tenant) -> JsonResponse:

@@ -12,23 +12,23 @@ from hekla.domain.jobspec import JobSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class EquivalentRequest:
     """One way to submit the job from outside. `text` contains no token and no secret."""
 
     title: str
     text: str
 
 
-def copies(spec: JobSpec, tenant: str, console: str) -> list[Copy]:
+def equivalents(spec: JobSpec, tenant: str, console: str) -> list[EquivalentRequest]:
     """The ways to submit this job to the tenant (its short name). `console`: the address without a slash at the end."""
     document = spec.document()
     return [
-        Copy(_("Command line"), _command(spec, tenant)),
-        Copy(
+        EquivalentRequest(_("Command line"), _command(spec, tenant)),
+        EquivalentRequest(
             "REST",
             _request(json.dumps(document, indent=2, ensure_ascii=False), f"{console}/api/v1/jobs?tenant={tenant}"),
         ),
-        Copy("Python", _program(document, tenant, console)),
+        EquivalentRequest("Python", _program(document, tenant, console)),
     ]
 
 
