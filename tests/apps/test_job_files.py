@@ -30,6 +30,7 @@ def pod(people: People, settings: pytest.FixtureRequest, tmp_path: Path) -> Pod:
     (work / "out" / "<b>& ü.html").write_text("<script>alert(1)</script>")
     (work / "a\x1b[31mred").write_text("x")
     (work / "\u202egpj.exe").write_text("x")
+    (work / "two\nlines").write_text("x")
     (work / "passwd").symlink_to("/etc/passwd")
     return found
 
@@ -47,6 +48,7 @@ def test_files_are_listed_and_downloaded(people: People, as_: As, pod: Pod) -> N
     assert b"".join(answer.streaming_content) == b"<script>alert(1)</script>"
     assert answer["Content-Disposition"].startswith("attachment")
     assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("application/octet-stream", "nosniff")
+    assert bob.get(address, {"path": "two\nlines"})["Content-Disposition"] == 'attachment; filename="two_lines"'
     for path in ("passwd", "../order.json", "out", "", "missing"):
         assert bob.get(address, {"path": path}).status_code == 404
     assert as_(people.charlie).get(address, {"path": "out/<b>& ü.html"}).status_code == 404

@@ -18,7 +18,7 @@ TABS = ("overview", "log", "pods", "results", "files", "events", "settings")
 
 def submit(page: Page, name: str, command: list[str], cpu: str = "100m", replicas: int = 1) -> str:
     task = {"name": "main", "replicas": replicas, "command": command, "resources": {"cpu": cpu}}
-    job = send(page, "POST", "/api/v1/jobs", {"name": name, "cluster": "local", "tasks": [task]})["job"]
+    job = send(page, "POST", "/api/v1/jobs", {"name": name, "tasks": [task]})["job"]
     assert isinstance(job, dict)
     return str(job["uid"])
 

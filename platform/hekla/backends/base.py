@@ -287,8 +287,7 @@ class PodRunner(Protocol):
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
         """Stop each pod, with a reason; kill it after its grace period. Ended pods are left alone.
 
-        A pod that was not started yet never runs: it is observed as failed, with the reason Stopped. Yields, and calls
-        `heartbeat`, like `start_many`.
+        A pod that was not started yet never runs: it fails with the reason Stopped. Yields and calls like `start_many`.
         """
 
 

@@ -10,7 +10,7 @@ from hekla.domain.phases import JobPhase, PodPhase
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PodProgress:
     """How many of the job's replicas are where the job's phase wants them."""
 
     count: int
@@ -19,7 +19,7 @@ class Progress:
     words: str
 
 
-def progress(job: Job, current: Sequence[Pod]) -> Progress:
+def progress(job: Job, current: Sequence[Pod]) -> PodProgress:
     """`current`: the last attempt of each replica."""
     total = max(job.replicas, 1)
     running, done, failed = (
@@ -27,9 +27,9 @@ def progress(job: Job, current: Sequence[Pod]) -> Progress:
     )
     if job.phase == JobPhase.FAILED and failed:
         words = ngettext("%(n)d of %(of)d pod failed", "%(n)d of %(of)d pods failed", total)
-        return Progress(failed, total, "failed", words % {"n": failed, "of": total})
+        return PodProgress(failed, total, "failed", words % {"n": failed, "of": total})
     if job.is_final or (done and not running):
         words = ngettext("%(n)d of %(of)d pod succeeded", "%(n)d of %(of)d pods succeeded", total)
-        return Progress(done, total, "done", words % {"n": done, "of": total})
+        return PodProgress(done, total, "done", words % {"n": done, "of": total})
     words = ngettext("%(n)d of %(of)d pod running", "%(n)d of %(of)d pods running", total)
-    return Progress(running, total, "running", words % {"n": running, "of": total})
+    return PodProgress(running, total, "running", words % {"n": running, "of": total})

@@ -30,6 +30,8 @@ _MOST_LOGS = 2_000
 _DOWNLOAD_CHUNK = 1024 * 1024
 _HITS = 100
 _EVIDENCE_LINES = 40
+_STOP_POLLING = 286
+"""A success to which htmx asks no more."""
 
 
 def _person(request: HttpRequest) -> User:
@@ -92,11 +94,11 @@ def search_log(request: HttpRequest, pod_id: int) -> HttpResponse:
 
 @require_GET
 def evidence(request: HttpRequest, pod_id: int) -> HttpResponse:
-    """Show the end of a pod's log, and what it says about the pod's end."""
+    """Show the end of a pod's log, and what it says about the pod's end. After that end, a page that polls stops."""
     pod = jobs.pod(pod_id, _person(request))
     lines = read_logs.last_lines(pod, _EVIDENCE_LINES)
     context = {"pod": pod, "text": "\n".join(lines), "explanation": failures.explain_log("\n".join(lines))}
-    return render(request, "jobs/_evidence.html", context)
+    return render(request, "jobs/_evidence.html", context, status=_STOP_POLLING if pod.is_final else 200)
 
 
 @require_GET
@@ -121,7 +123,8 @@ def download_file(request: HttpRequest, pod_id: int) -> HttpResponseBase:
     answer = StreamingHttpResponse(pieces, content_type="application/octet-stream")
     answer.headers["Content-Length"] = str(size)
     answer.headers["X-Content-Type-Options"] = "nosniff"
-    return downloads.attach(answer, path.rpartition("/")[2])
+    name = "".join(sign if sign.isprintable() else "_" for sign in path.rpartition("/")[2])
+    return downloads.attach(answer, name)
 
 
 @require_GET
