@@ -183,8 +183,9 @@ def _close(session: Session, *, is_detailed: bool) -> Decisions:
     }
     for closed in session.on_close:
         closed()
-    for uid in [uid for uid, reasons in session.reasons.items() if not reasons]:
-        del session.reasons[uid]
+    if not all(session.reasons.values()):
+        for uid in [uid for uid, reasons in session.reasons.items() if not reasons]:
+            del session.reasons[uid]
     return Decisions(
         binds=tuple(session.binds),
         evictions=tuple(session.evictions),
