@@ -2,6 +2,7 @@
 
 import random
 from datetime import timedelta
+from functools import cache
 
 import pytest
 from tests.support.examples import examples
@@ -10,7 +11,7 @@ from hekla.apps.job_history import explanations, labels
 from hekla.apps.jobs.models import Job
 from hekla.bench.explanations import offers, week
 from hekla.bench.explanations.offers import OfferResult
-from hekla.bench.explanations.scenes import PLAIN, SCENES
+from hekla.bench.explanations.scenes import PLAIN, SCENES, Scene
 from hekla.bench.explanations.world import ExplainedCluster, cluster, job_spec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
@@ -32,10 +33,18 @@ def placed(world: ExplainedCluster, job: Job) -> int:
     return sum(world.course.nodes(str(job.pk)).values())
 
 
+@cache
+def built(name: str) -> Scene:
+    """A scene with the reasons on its job's row. Tests only copy its cluster."""
+    scene = SCENES[name]()
+    scene.world.explain(scene.job)
+    return scene
+
+
 @pytest.mark.parametrize("name", SCENES)
 def test_scene(name: str) -> None:
-    scene = SCENES[name]()
-    world, job = scene.world, scene.world.explain(scene.job)
+    scene = built(name)
+    world, job = scene.world, scene.job
     assert explanations.first(job) == scene.sentence
     assert set(scene.further) <= set(explanations.sentences(job))
     held = holders.held_for(world.course, job, job.waiting)
@@ -50,18 +59,14 @@ def test_scene(name: str) -> None:
 
 
 def test_every_kind_of_reason_has_a_scene() -> None:
-    codes = {reason["code"] for make in SCENES.values() for scene in [make()] for reason in codes_of(scene)}
+    codes = {reason["code"] for name in SCENES for reason in built(name).job.waiting}
     assert codes | WITHOUT_SCENE == {*labels.CODES, "no_node_fits", "queue_share_used"}
     assert not codes & WITHOUT_SCENE
 
 
-def codes_of(scene) -> list[dict]:
-    return scene.world.explain(scene.job).waiting
-
-
 def test_what_is_free_and_what_is_held_make_up_all_there_is() -> None:
     checked = 0
-    for world, waiting in offers.mixed_clusters(seed=2, number=examples(100, least=10)):
+    for world, waiting in offers.mixed_clusters(seed=2, number=examples(60, least=6)):
         for job in map(world.explain, waiting):
             for reason in job.waiting:
                 if reason["code"] != "no_node_fits" or not reason["ever"] or "most" not in reason:
@@ -114,10 +119,10 @@ def test_offered_changes_start_the_job() -> None:
     assert result.share >= LEAST_OFFERS, result
 
 
-@pytest.mark.parametrize(("days", "seed"), [(1.2, 1), pytest.param(7.0, 1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("days", "seed"), [(0.8, 2), pytest.param(7.0, 1, marks=pytest.mark.thorough)])
 def test_predicted_ranges_hold(days: float, seed: int) -> None:
     result = week.run(seed, days)
-    assert result.predicted > 5 * days
+    assert result.predicted > 10 * days
     assert result.share >= LEAST_RANGES, result.as_data()
 
 

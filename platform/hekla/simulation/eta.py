@@ -1,6 +1,7 @@
 """Predicts when pending jobs start: simulates the cluster while running jobs end as similar jobs did before.
 
-Future submissions are unknown. The accuracy of the predictions is measured afterwards.
+Future submissions are unknown, so a range ends later than the simulation. The accuracy of the predictions is measured
+afterwards.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -15,6 +16,12 @@ _COARSENESS = 0.15
 """Ends that are this close together, relative to the time until then, are simulated as one.
 
 So a few steps reach far, and the result is no less exact than the known run times.
+"""
+
+
+_LATER_JOBS, _LATER_AT_LEAST = 0.3, timedelta(minutes=5)
+"""How much later a start may be because of jobs that are submitted later, found by `hekla bench explanations`: a part
+of the time until then, and a fixed time.
 """
 
 
@@ -47,13 +54,17 @@ class Eta:
 def between(short: Start | None, long: Start | None, now: datetime) -> Eta | None:
     """The range from both assumptions; None if the job does not start under one of them.
 
-    It is at least as wide as the simulation is coarse: jobs that all ran equally long do not make the start exact.
+    It is at least as wide as the simulation is coarse: jobs that all ran equally long do not make the start exact. It
+    leaves room for jobs that are submitted later, unless time limits are the only basis.
     """
     if short is None or long is None:
         return None
     first, last = sorted((short.at, long.at))
     spare = _COARSENESS * (last - now)
-    return Eta(min(first, last - spare), max(last, first + spare), long.after, long.cases)
+    latest = max(last, first + spare)
+    if long.cases:
+        latest += _LATER_JOBS * (latest - now) + _LATER_AT_LEAST
+    return Eta(min(first, last - spare), latest, long.after, long.cases)
 
 
 def ranges(
