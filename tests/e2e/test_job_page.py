@@ -81,6 +81,6 @@ def test_open_tab_is_in_the_address_and_follows_changes(hekla: HeklaServer, page
     expect(page.locator("#job-pods")).to_contain_text("main-0")
     send(page, "POST", f"/api/v1/jobs/{uid}/actions", {"action": "AbortJob"})
     expect(page.locator("#job-head")).to_contain_text("Aborted", timeout=60_000)
-    expect(page.locator("#job-pods")).to_contain_text("Stopped", timeout=10_000)
+    expect(page.locator("#job-pods")).to_contain_text("stopped by SIGTERM", timeout=10_000)
     page.go_back()
     expect(page.locator("#job-timeline")).to_contain_text("Abort requested.")

@@ -27,13 +27,13 @@ def test_both_jobs_of_a_preemption_show_a_receipt(hekla: HeklaServer, page: Page
     receipts.get_by_role("link", name=re.compile("evicted for")).first.click()
     page.wait_for_url(f"**{preemptor}")
     expect(page.locator("#job-receipts")).to_contain_text("evicted for this job")
-    expect(page.locator("#job-timeline")).to_contain_text("evicted for this job")
-
     cell = page.locator("#job-ribbon rect").first
     cell.focus()
     expect(page.locator("[data-ribbon-words]")).to_have_text(str(cell.get_attribute("aria-label")))
     page.locator("#ribbon-table summary").click()
     expect(page.locator("#ribbon-table tbody tr").first).to_be_visible()
+    page.get_by_role("link", name="Events", exact=True).click()
+    expect(page.locator("#job-timeline")).to_contain_text("evicted for this job")
 
     expect(page.locator(".bell-count")).to_be_visible(timeout=60_000)
     page.locator("#bell").click()
