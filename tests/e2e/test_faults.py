@@ -17,8 +17,8 @@ from tests.e2e.test_backup import rest
 from tests.support.examples import examples
 
 pytestmark = pytest.mark.slow
-ROUNDS = examples(100)
 ROLES = ["web", "control", "default", "beat", "valkey", "postgres"]
+ROUNDS = examples(100, least=len(ROLES))
 RESTART_SECONDS = 30
 PODS = 2
 
