@@ -2,7 +2,6 @@
 
 import gc
 from collections.abc import Callable, Generator, Iterator
-from functools import cache
 from typing import Any
 
 import pytest
@@ -96,13 +95,7 @@ def _once(kind: type[ServeStaticMiddleware]) -> Any:
 
 def _delete_rows(_case: TransactionTestCase) -> None:
     """Deletes rows. Django truncates all tables and recreates the rows of migrations, which takes half a second."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_deletion())
-
-
-@cache
-def _deletion() -> str:
-    """One statement for all tables. No test adds one, and to list them takes longer than to empty them."""
     tables = set(connection.introspection.django_table_names(only_existing=True, include_views=False))
-    names = sorted(tables - _MADE_BY_MIGRATIONS)
-    return "; ".join(f"DELETE FROM {connection.ops.quote_name(table)}" for table in names)  # noqa: S608
+    deleted = [f"DELETE FROM {connection.ops.quote_name(table)}" for table in sorted(tables - _MADE_BY_MIGRATIONS)]  # noqa: S608
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("; ".join(deleted))
