@@ -151,6 +151,7 @@ def test_stopped_worker_is_replaced(simulated: World, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_worker_with_a_loop_that_blocks_is_replaced(simulated: World, tmp_path: Path) -> None:
     hangs = tmp_path / "hangs"
     (tmp_path / "hekla_hang.py").write_text(PLUGIN.format(file=hangs))

@@ -1,6 +1,6 @@
 """Many jobs on a full cluster, from submission to end: none is lost, stuck or run twice.
 
-`HEKLA_TEST_JOBS` sets how many (100 by default). With `-s` the cost of each part is printed.
+`HEKLA_TEST_JOBS` sets how many (60 by default). With `-s` the cost of each part is printed.
 """
 
 import itertools
@@ -21,7 +21,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 
-JOBS, REPLICAS, AT_ONCE, PARTS = int(os.environ.get("HEKLA_TEST_JOBS", "100")), 10, 60, 5
+JOBS, REPLICAS, AT_ONCE, PARTS = int(os.environ.get("HEKLA_TEST_JOBS", "60")), 10, 60, 3
 NODE = {"cpu": "64", "memory": "256Gi"}
 
 

@@ -33,7 +33,7 @@ FAMILIES = (
     "task_topology", "gpu", "gpushare", "gpunumber", "mixed",
 )  # fmt: skip
 IN_SAMPLE = (7, 38)
-"""The places in each family of the cases that are tried by default."""
+"""The places of the cases that are tried by default: each family has one of them, in turn."""
 INEXPRESSIBLE: dict[str, str] = {}
 """The cases that rows cannot hold, with the reason."""
 MISSED: dict[str, str] = {}
@@ -83,7 +83,7 @@ def test_sample_of_every_family_is_decided_as_volcano_decided_it(
     owner: tuple[User, Tenant], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert tuple(cases()) == FAMILIES
-    chosen = [cases()[family][place] for family in FAMILIES for place in IN_SAMPLE]
+    chosen = [cases()[family][IN_SAMPLE[at % 2]] for at, family in enumerate(FAMILIES)]
     found = differences(chosen, owner, monkeypatch)
     ids = {case["id"] for case in chosen}
     assert found == (MISSED.keys() & ids, {name: why for name, why in INEXPRESSIBLE.items() if name in ids})

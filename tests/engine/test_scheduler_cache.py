@@ -168,7 +168,7 @@ class ComparedHistory(History):
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(seed=SEEDS)
-@settings(max_examples=examples(6), deadline=None, derandomize=True)
+@settings(max_examples=examples(6, least=1), deadline=None, derandomize=True)
 def test_cached_cycles_decide_the_same_in_random_histories(name: str, seed: int) -> None:
     for _cluster, _decisions in ComparedHistory(seed, POLICIES[name]).run_with_changes(40):
         pass
@@ -182,7 +182,7 @@ def test_cache_is_rebuilt_after_many_changes(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("change", CHANGES[::EVERY], ids=lambda change: change.__name__)
 @given(seed=SEEDS)
-@settings(max_examples=examples(6), deadline=None, derandomize=True)
+@settings(max_examples=examples(6, least=1), deadline=None, derandomize=True)
 def test_one_kind_of_change_repeated(change: Change, seed: int) -> None:
     """Each change is applied and undone, cycle after cycle."""
     history, dice = ComparedHistory(seed, POLICIES["default"]), Random(seed)

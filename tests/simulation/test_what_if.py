@@ -87,7 +87,7 @@ def test_offers_include_other_queues_of_the_same_cluster_kind(found: WorldFactor
     assert "queue=real-queue" not in offered
 
 
-@pytest.fixture(params=range(10 if EVERY == 1 else 3))
+@pytest.fixture(params=range(10 if EVERY == 1 else 2))
 def dice(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(request.param)
 

@@ -5,7 +5,7 @@
 
 import os
 
-_SHARE = float(os.environ.get("HEKLA_EXAMPLES", "0.1"))
+_SHARE = float(os.environ.get("HEKLA_EXAMPLES", "0.05"))
 EVERY = 1 if _SHARE >= 1 else 3
 """Of a long table or a long list of steps, a costly test tries every third entry by default."""
 
