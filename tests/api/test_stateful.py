@@ -195,6 +195,7 @@ def _follow(address: str, values: dict[str, str], created: dict[str, Any]) -> st
     return address
 
 
+@pytest.mark.thorough
 def test_reading_what_was_deleted_is_found(root: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TemplateViewSet, "perform_destroy", lambda *_arguments: None)
     with pytest.raises(FailureGroup) as found:

@@ -14,11 +14,11 @@ import pytest
 from tests.e2e.conftest import HeklaServer
 from tests.e2e.operator_client import Operator
 from tests.e2e.test_backup import rest
-from tests.support.examples import examples
+from tests.support.examples import EVERY, examples
 
 pytestmark = pytest.mark.slow
-ROUNDS = examples(100)
 ROLES = ["web", "control", "default", "beat", "valkey", "postgres"]
+ROUNDS = examples(100) if EVERY == 1 else len(ROLES)
 RESTART_SECONDS = 30
 PODS = 2
 
