@@ -18,7 +18,7 @@ from schemathesis.core.transport import Response
 from schemathesis.generation.stateful.state_machine import APIStateMachine
 from tests.api.conftest import World
 from tests.api.fuzzing import VALID, load, openapi_document
-from tests.support.examples import examples
+from tests.support.examples import EVERY, examples
 
 from hekla.api import throttles
 from hekla.api.v1.flows import TemplateViewSet
@@ -161,7 +161,7 @@ def _settings(count: int) -> settings:
 
 
 def test_sequences_are_answered_as_described(root: APIClient) -> None:
-    _machine(root).run(settings=_settings(80))
+    _machine(root).run(settings=_settings(80 if EVERY == 1 else 40))
 
 
 @pytest.mark.parametrize("label", CREATES)
