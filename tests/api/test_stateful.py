@@ -18,7 +18,7 @@ from schemathesis.core.transport import Response
 from schemathesis.generation.stateful.state_machine import APIStateMachine
 from tests.api.conftest import World
 from tests.api.fuzzing import VALID, load, openapi_document
-from tests.support.examples import examples
+from tests.support.examples import EVERY, examples
 
 from hekla.api import throttles
 from hekla.api.v1.flows import TemplateViewSet
@@ -161,7 +161,7 @@ def _settings(count: int) -> settings:
 
 
 def test_sequences_are_answered_as_described(root: APIClient) -> None:
-    _machine(root).run(settings=_settings(80))
+    _machine(root).run(settings=_settings(80 if EVERY == 1 else 40))
 
 
 @pytest.mark.parametrize("label", CREATES)
@@ -195,6 +195,7 @@ def _follow(address: str, values: dict[str, str], created: dict[str, Any]) -> st
     return address
 
 
+@pytest.mark.thorough
 def test_reading_what_was_deleted_is_found(root: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TemplateViewSet, "perform_destroy", lambda *_arguments: None)
     with pytest.raises(FailureGroup) as found:

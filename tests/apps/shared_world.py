@@ -7,6 +7,8 @@ from pytest_django import DjangoDbBlocker
 from tests.apps.access_world import World, make_world
 from tests.support.shared_rows import rolled_back
 
+from hekla.pages.login_sessions import middleware
+
 
 @pytest.fixture(scope="module")
 def shared_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
@@ -16,7 +18,8 @@ def shared_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
 
 
 @pytest.fixture
-def db(shared_world: World) -> Iterator[None]:
-    """Roll back what a test changes in the world."""
+def db(shared_world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Roll back what a test changes in the world. Its browsers stay recorded, however long the tests take."""
+    monkeypatch.setattr(middleware, "_EVERY_SECONDS", 10**6)
     with rolled_back():
         yield

@@ -24,7 +24,7 @@ from hekla.apps.demonstrations.stage import Stage
 from hekla.apps.demonstrations.stages import ELASTIC, GANGS, STAGES
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
@@ -45,8 +45,9 @@ EACH_DEMONSTRATION = pytest.mark.parametrize("demonstration", DEMONSTRATIONS, id
 @pytest.fixture
 def with_stages(people: People) -> People:
     """All simulated clusters of demonstrations exist."""
-    for stage in STAGES:
-        services.set_up(stage, now=clock.now())
+    with unit_of_work():
+        for stage in STAGES:
+            services.set_up(stage, now=clock.now())
     return people
 
 
@@ -64,10 +65,12 @@ def refusal(client: Client, name: str) -> str:
 
 
 @EACH_DEMONSTRATION
-def test_start_submits_jobs_and_shows_them(with_stages: People, as_: As, demonstration: Demonstration) -> None:
-    answer = start(as_(with_stages.alice), demonstration.name)
+def test_start_submits_jobs_and_shows_them(people: People, as_: As, demonstration: Demonstration) -> None:
+    services.set_up(demonstration.stage, now=clock.now())
+    alice = as_(people.alice)
+    answer = start(alice, demonstration.name)
     assert answer["Location"] == reverse("demonstrations:detail", args=[demonstration.name])
-    page = as_(with_stages.alice).get(answer["Location"]).content.decode()
+    page = alice.get(answer["Location"]).content.decode()
     at_once = [act for act in demonstration.acts if not act.later]
     names = [f"{demonstration.name}-{act.name}-1" for act in at_once]
     assert list(Job.objects.order_by("id").values_list("name", flat=True)) == names

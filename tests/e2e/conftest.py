@@ -118,8 +118,11 @@ class HeklaServer:
 
 
 @pytest.fixture(scope="session")
-def hekla(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeklaServer]:
-    """One server for all browser tests of a run, without the clusters of `--demo`, which take CPU also when idle."""
+def hekla(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[HeklaServer]:
+    """One server for all browser tests of a run, without the clusters of `--demo`, which take CPU also when idle.
+
+    It ends with the browser.
+    """
     home = tmp_path_factory.mktemp("e2e") / "home"
     server = HeklaServer(home)
     yield server

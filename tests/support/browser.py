@@ -1,7 +1,7 @@
-"""One real Chromium for every test with the fixture `browser`; these tests run last (see `order`).
+"""One real Chromium for every test with the fixture `browser`; `order` runs them without others between them.
 
 Playwright's synchronous interface leaves an event loop running in its thread: a second instance, an asynchronous test
-and Django's ORM all refuse to run beside it. So there is one instance, in the last tests of the run.
+and Django's ORM all refuse to run beside it. So there is one instance, and it ends with the last of these tests.
 """
 
 from collections.abc import Generator, Iterator
@@ -32,6 +32,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         pages = [page for context in browser.contexts for page in context.pages]
         report.sections.extend((f"page {page.url}", _visible_text(page)) for page in pages)
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Ends the Chromium, and what depends on it, before a test that does not need it."""
+    result = yield
+    is_last = needs_browser(item) and nextitem is not None and not needs_browser(nextitem)
+    if is_last and isinstance(item, pytest.Function):
+        for fixture in item._fixtureinfo.name2fixturedefs["browser"]:
+            fixture.finish(item._request)  # pytest's own scopes end with a module or with the whole session
+    return result
+
+
+def needs_browser(item: pytest.Item) -> bool:
+    """Whether the test runs in the Chromium."""
+    return "browser" in getattr(item, "fixturenames", ())
 
 
 def _visible_text(page: Page) -> str:
