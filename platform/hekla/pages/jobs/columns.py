@@ -44,9 +44,9 @@ def seconds_run(job: Job) -> int | str:
 
 
 def _reason(row: JobTableRow) -> SafeString:
-    """Why the job waits, or why it did not complete: one line, the whole of it as the tooltip."""
+    """Why the job waits, or why it neither runs nor completed: one line, the whole of it as the tooltip."""
     job: Job = row["job"]
-    if job.phase == JobPhase.COMPLETED:
+    if job.phase in {JobPhase.COMPLETED, JobPhase.RUNNING}:
         return html.NOTHING
     waits = job.waiting and not job.is_final
     words = text(labels.reason(job.waiting[0]) if waits else messages.of_job(job))
