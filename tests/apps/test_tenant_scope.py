@@ -10,10 +10,11 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.flows import services as flows
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.tenancy.models import Membership
+from hekla.apps.tenancy import services as tenancy
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
@@ -26,7 +27,7 @@ JOB = {"name": "theirs", "tasks": [{"name": "main", "command": ["true"]}]}
 @pytest.fixture
 def both(people: People) -> People:
     """Alice is in both tenants; each has a job."""
-    Membership.objects.create(tenant=people.other, user=people.alice, role="member")
+    tenancy.add_member(people.other, people.alice, "member", actor=PLATFORM, now=clock.now())
     people.submit("ours")
     jobs.submit(spec=JobSpec.parse(JOB), tenant=people.other, user=people.charlie, now=clock.now())
     return people
