@@ -283,7 +283,7 @@ def test_bulk_action_has_an_outcome_for_each_job(people: People, as_: As, three_
 
 def test_bulk_action_is_undone(people: People, as_: As) -> None:
     jobs, client = [people.submit(name, priority=3) for name in ("one", "two")], as_(people.alice)
-    uids = [str(job.uid) for job in jobs]
+    uids = [str(job.uid) for job in reversed(jobs)]
     for action, opposite in (("AbortJob", "ResumeJob"), ("ResumeJob", "AbortJob")):
         answer = act(client, action, uid=uids, query="q=o&sort=name")
         assert answer.redirect_chain == [(f"{reverse(LIST)}?q=o&sort=name", 302)]
@@ -397,6 +397,6 @@ def test_only_admins_share_views_with_the_tenant(people: People, as_: As) -> Non
 def test_bulk_change_of_priority(people: People, as_: As, three_jobs: dict[str, Job]) -> None:
     alice, form = as_(people.alice), {"action": "SetPriority", "all": "yes", "query": "q=l"}
     assert "Enter a priority" in alice.post(reverse("jobs:act_on_all"), form).content.decode()
-    page = alice.post(reverse("jobs:act_on_all"), {"action": "SetPriority", "all": "yes", "query": "", "priority": "9"})
+    page = act(alice, "SetPriority", all="yes", query="", priority="9")
     assert [page.context["report"][name] for name in ("done", "n_refused")] == [1, 2]
     assert Job.objects.get(name=PENDING).priority == 9

@@ -24,7 +24,7 @@ LISTS = {
     "invitations:list": 4, "priorities:list": 4, "clusters:environments": 3,
     "federated_queues:list": 2, "federated_queues:detail": 3,
     "schedules:list": 2, "flows:list": 3, "flows:templates": 3, "batches:list": 2, "clusters:list": 5,
-    "queues:list": 5, "jobs:presets": 3, "departments:detail": 4, "schedules:detail": 3,
+    "queues:list": 8, "clusters:nodes": 5, "jobs:presets": 3, "departments:detail": 4, "schedules:detail": 3,
     "tenancy:quotas": 4,
 }  # fmt: skip
 """The number of sortable columns of each page. The list of login sessions is empty: a test sign-in records none."""

@@ -10,10 +10,10 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.flows import services as flows
 from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.models import Job
-from hekla.apps.tenancy.models import Membership
+from hekla.apps.tenancy import services as tenancy
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
@@ -26,7 +26,7 @@ JOB = {"name": "theirs", "tasks": [{"name": "main", "command": ["true"]}]}
 @pytest.fixture
 def both(people: People) -> People:
     """Alice is in both tenants; each has a job."""
-    Membership.objects.create(tenant=people.other, user=people.alice, role="member")
+    tenancy.add_member(people.other, people.alice, "member", actor=PLATFORM, now=clock.now())
     people.submit("ours")
     jobs.submit(spec=JobSpec.parse(JOB), tenant=people.other, user=people.charlie, now=clock.now())
     return people
@@ -50,8 +50,11 @@ def test_jobs_of_the_chosen_tenant_are_listed(both: People, as_: As) -> None:
     page = client.get(reverse("jobs:list"))
     assert QueryDict(page.context["query"])["tenant"] == "other"
     assert "Remove filter" not in page.content.decode()
-    client.post(reverse("jobs:act_on_all"), {"action": "AbortJob", "all": "yes", "query": page.context["query"]})
-    assert {*Job.objects.filter(phase="aborted").values_list("name", flat=True)} == {"theirs"}
+    form = {"action": "AbortJob", "all": "yes", "query": page.context["query"]}
+    report = client.post(reverse("jobs:act_on_all"), form, follow=True).context["report"]
+    assert [one["names"] for one in report["refused"]] == [["theirs"]], (
+        "a member may not abort it, and ours is left alone"
+    )
     switch(client, "")
     assert listed(client) == {"ours", "theirs"}
     assert page.context["nav"]["tenant"] == both.other

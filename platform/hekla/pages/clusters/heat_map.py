@@ -84,7 +84,7 @@ def _cell(view: NodeView) -> SafeString:
         words.append(_("measured: %(n)d %%") % {"n": round(used)})
     inner = f'<i class="heat-{step(used / 100)}"></i>' if used is not None else ""
     kind = f"heat heat-{step(share(bars))}{'' if is_in_use(node) else ' heat-out'}"
-    address, title = html.address("clusters:node", node.pk), text(_(" · ").join(words))
+    address, title = html.address("clusters:node", node.pk), text(" · ".join(words))
     return SafeString(
         f'<a class="{kind}" href="{address}" title="{title}" aria-label="{title}" tabindex="-1">{inner}</a>'
     )

@@ -44,9 +44,9 @@ def seconds_run(job: Job) -> int | str:
 
 
 def _reason(row: JobTableRow) -> SafeString:
-    """Why the job waits, or why it did not complete: one line, the whole of it as the tooltip."""
+    """Why the job waits, or why it neither runs nor completed: one line, the whole of it as the tooltip."""
     job: Job = row["job"]
-    if job.phase == JobPhase.COMPLETED:
+    if job.phase in {JobPhase.COMPLETED, JobPhase.RUNNING}:
         return html.NOTHING
     words = text(explanations.first(job) or messages.of_job(job))
     return mark_safe(f'<span class="one-line" title="{words}">{words}</span>') if words else html.NOTHING
