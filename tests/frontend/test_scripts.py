@@ -2,10 +2,8 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
-from django.contrib.staticfiles import finders
 from playwright.sync_api import Browser, ViewportSize
 from tests.support.browser import clear
 from tests.support.page_sockets import Sockets
@@ -441,9 +439,9 @@ def test_part_stays_and_is_requested_again_after_an_error(page):
     page.wait_for_selector("text=there", timeout=6000)
 
 
-def plot(figure) -> str:
+def plot(figure, script="/vendor/plotly-basic.min.js") -> str:
     """The HTML of the component c-plot for this figure."""
-    return f"""<figure class="plot" data-plot="p" data-plot-script="/plotly/plotly.min.js">
+    return f"""<figure class="plot" data-plot="p" data-plot-script="{script}">
     <script type="application/json" id="p">{plots.to_json(figure)}</script>
     <div class="plot-area" data-plot-area></div></figure>"""
 
@@ -457,7 +455,7 @@ def test_plot_is_drawn_by_plotly_in_the_colours_of_the_theme(page):
     figure.add_scatter(x=["2026-11-21T12:00:00Z", "2026-11-21T13:00:00Z"], y=[1, 2], mode="lines", name="main-0")
     radios = "".join(f'<input type="radio" name="t" value="{theme}">' for theme in plots.THEMES)
     switch = f"<div data-theme-switch>{radios}</div>"
-    show(page, switch + plot(figure), extra={"/plotly/plotly.min.js": Path(finders.find("plotly/plotly.min.js"))})
+    show(page, switch + plot(figure))
     page.check("input[value=light]")
     until(page, "document.querySelector('.scatterlayer .js-line') !== null")
     page.wait_for_timeout(100)
@@ -465,7 +463,7 @@ def test_plot_is_drawn_by_plotly_in_the_colours_of_the_theme(page):
     assert "main-0" in page.text_content(".legend")
     page.check("input[value=dark]")
     until(page, "document.querySelector('.scatterlayer .js-line').style.stroke === 'rgb(86, 180, 233)'")
-    assert page.site.requests.count("/plotly/plotly.min.js") == 1
+    assert page.site.requests.count("/vendor/plotly-basic.min.js") == 1
 
 
 def test_page_without_a_plot_does_not_load_plotly(page):
@@ -476,7 +474,7 @@ def test_page_without_a_plot_does_not_load_plotly(page):
 def test_plot_without_its_script_points_to_the_table(own_page):
     page = own_page
     page.add_init_script("window.onunhandledrejection = (event) => { throw event.reason }")
-    show(page, plot(plots.new_figure()))  # the response is a page, not a script
+    show(page, plot(plots.new_figure(), "/none.js"))  # the response is a page, not a script
     until(page, "document.querySelector('[data-plot-area]').textContent === 'plot_failed'")
     page.problems.clear()  # the error of the browser about the script
 
@@ -488,7 +486,7 @@ def test_times_of_a_plot_are_in_the_local_time_zone(page, tmp_path):
     stub = "window.drawn = []; window.Plotly = { react: (area, data) => window.drawn.push(data) };"
     script = tmp_path / "plotly.min.js"
     script.write_text(stub)
-    show(page, plot(figure), extra={"/plotly/plotly.min.js": script})
+    show(page, plot(figure, "/stub.js"), extra={"/stub.js": script})
     until(page, "window.drawn?.length > 0")
     drawn = page.evaluate("window.drawn[0][0].x")
     local = "new Date(Date.parse('2026-11-21T12:00:00Z') - new Date('2026-11-21').getTimezoneOffset() * 60000)"

@@ -218,7 +218,6 @@ STATICFILES_DIRS = [CHECKOUT / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-    "hekla.pages.frame.plots.PlotlyFinder",
 ]
 STATIC_ROOT = CHECKOUT / "static-collected"
 SERVESTATIC_USE_FINDERS = True

@@ -16,7 +16,7 @@ API = "private, no-cache"
 """Programs may keep an answer of the API, to ask with its ETag whether it is still true."""
 _NOTHING = (
     *("accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "magnetometer", "microphone"),
-    *("midi", "payment", "serial", "usb", "hid", "bluetooth"),
+    *("midi", "payment", "serial", "usb", "hid"),
 )
 _OURS = ("publickey-credentials-create", "publickey-credentials-get", "clipboard-write")
 PERMISSIONS = ", ".join([*(f"{name}=()" for name in _NOTHING), *(f"{name}=(self)" for name in _OURS)])

@@ -1,18 +1,14 @@
 """Plots: Plotly figures built on the server, with a light and a dark template.
 
 `to_json` returns the JSON that `js/plots.js` passes to `Plotly.react`. Plotly is imported with the first figure,
-because its import takes a quarter of a second and 23 MB. The script comes from Plotly's wheel.
+because its import takes a quarter of a second and 23 MB. The script is
+`static/vendor/plotly-basic.min.js`: Plotly's own bundle of lines, bars and pies, a quarter of the whole library.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from django.contrib.staticfiles.finders import FileSystemFinder
-from django.core.files.storage import FileSystemStorage
 from django.utils.safestring import SafeString, mark_safe
 
 from hekla.lib.text import show_bidi_controls
@@ -20,10 +16,8 @@ from hekla.lib.text import show_bidi_controls
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-SCRIPT = "plotly.min.js"
-PREFIX = "plotly"
 _FONT = (
-    'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Helvetica Neue", "Noto Sans SC", '
+    '"Public Sans", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Helvetica Neue", "Noto Sans SC", '
     '"Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif'
 )
 
@@ -97,30 +91,3 @@ def _template(theme: Theme) -> "go.layout.Template":
             "yaxis": axis,
         }
     )
-
-
-class PlotlyFinder(FileSystemFinder):
-    """Finds `plotly/plotly.min.js`, and no other file, in the installed package; Plotly is not imported."""
-
-    def __init__(self, *_args: object, **_options: object) -> None:
-        spec = find_spec("plotly")
-        assert spec is not None, "plotly is a dependency"  # noqa: S101
-        assert spec.origin is not None  # noqa: S101
-        root = str(Path(spec.origin).parent / "package_data")
-        storage = FileSystemStorage(location=root)
-        storage.prefix = PREFIX  # type: ignore[attr-defined]  # as FileSystemFinder does
-        self.locations = [(PREFIX, root)]
-        self.storages = {root: storage}
-
-    def check(self, **_options: object) -> list[Any]:
-        """No checks: no setting names the folder."""
-        return []
-
-    def find_location(self, root: str, path: str, prefix: str | None = None) -> str | None:
-        """The path of the file if `path` is the script's, else None."""
-        return super().find_location(root, path, prefix) if path == f"{PREFIX}/{SCRIPT}" else None
-
-    def list(self, _ignore_patterns: object) -> Iterator[tuple[str, FileSystemStorage]]:
-        """The script only."""
-        for storage in self.storages.values():
-            yield SCRIPT, storage
