@@ -186,13 +186,7 @@ def _signed_in(user: User | None) -> SimpleCookie:
     client = Client()
     if user is not None:
         client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-        _note_browser(client)
     return client.cookies
-
-
-def _note_browser(client: Client) -> None:
-    """Record the browser now, with a cheap request: later requests, which are rolled back, would each record it."""
-    client.delete(reverse("home"))
 
 
 def _add_federated_queue(people: People, now: datetime) -> None:
@@ -355,7 +349,6 @@ def impersonate(user: User, *, by: User) -> Client:
     session = client.session
     session["impersonation"] = impersonation.begin(user, reason="To see it.", by=by, now=clock.now()).pk
     session.save()
-    _note_browser(client)
     return client
 
 

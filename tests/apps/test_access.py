@@ -13,7 +13,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 from tests.apps.access_world import MANIFEST, World, at_the_limits, impersonate, respond, verdict, verdict_for
-from tests.apps.shared_world import db, shared_world
+from tests.apps.shared_world import db, record_browser, shared_world
 from tests.support.examples import EVERY
 
 from hekla.apps.accounts import services as accounts
@@ -107,7 +107,9 @@ def _expected(name: str, verb: str, held: Scope, role: str) -> str:
 
 @pytest.mark.parametrize("part", sorted({_part(name) for name in ROUTES}))
 def test_impersonation_has_the_rights_of_the_user_or_is_refused(world: World, part: str) -> None:
-    cookies = impersonate(world.people.alice, by=world.people.ada).cookies
+    client = impersonate(world.people.alice, by=world.people.ada)
+    record_browser(client)
+    cookies = client.cookies
     for name in (name for name in ROUTES if _part(name) == part):
         for verb, verdicts in ROUTES[name].by_verb():
             as_the_person = verdicts["tenant_admin"] if reach.is_open(name, verb) else "refused"

@@ -41,7 +41,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     is_last = needs_browser(item) and nextitem is not None and not needs_browser(nextitem)
     if is_last and isinstance(item, pytest.Function):
         for fixture in item._fixtureinfo.name2fixturedefs["browser"]:
-            fixture.finish(item._request)  # pytest's own scopes end with a module or with the whole session
+            fixture.finish(item._request)  # type: ignore[arg-type]  # pytest's own scopes end with a module or with the whole session
     return result
 
 
