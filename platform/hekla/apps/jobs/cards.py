@@ -23,7 +23,7 @@ def requested(job: Job) -> dict[str, float]:
     found: Counter[str] = Counter()
     for task in getattr(job, _TASKS) or ():
         for resource, count in _of_task(task).items():
-            found[resource] += count * task.get("replicas", 1)  # type: ignore[assignment]
+            found[resource] += count * task.get("replicas", 1)
     return dict(found)
 
 

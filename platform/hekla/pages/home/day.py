@@ -23,7 +23,8 @@ _WIDTH, _HEIGHT = 960, 100
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """The part of the home page."""
-    counts: list[int] = cache.get_or_set(_CACHE, lambda: _counts(clock.now()), _CACHE_SECONDS)
+    counts: list[int] = cache.get(_CACHE) or _counts(clock.now())
+    cache.add(_CACHE, counts, _CACHE_SECONDS)
     most = max(counts)
     facts = {"most": most, "now": counts[-1], "path": _path(counts, most), "width": _WIDTH, "height": _HEIGHT}
     return render(request, "_home_day.html", facts)

@@ -66,19 +66,25 @@ def home_queues(user: User, whole: Occupancy | None = None, rights: Rights | Non
 
 
 def home_free(whole: Occupancy | None = None) -> dict[str, Any]:
-    """The resources of the real nodes, the same for all people; of all nodes if no real one has cards."""
+    """The resources of the real nodes, the same for all people; of simulated ones if only these have cards."""
     views = [
         view for view in figures.nodes(whole or occupancy.now()) if not figures.is_of_demonstration(view.node.cluster)
     ]
     real = [view for view in views if not view.node.cluster.is_simulated]
-    drawn = real if any(card_bars(view.bars) for view in real) else views or real
+    simulated = [view for view in views if view.node.cluster.is_simulated]
+    has_only_simulated_cards = not any(map(_has_cards, real)) and any(map(_has_cards, simulated))
+    drawn = simulated if has_only_simulated_cards else real
     return {
         "nodes": len(views),
         "bars": figures.together(drawn),
         "free": figures.total_free(drawn),
         "slots": figures.free_slots(drawn),
-        "is_simulated": len(drawn) > len(real),
+        "is_simulated": has_only_simulated_cards,
     }
+
+
+def _has_cards(view: figures.NodeView) -> bool:
+    return bool(card_bars(view.bars))
 
 
 def _busiest(views: Sequence[figures.QueueView]) -> list[figures.QueueView]:

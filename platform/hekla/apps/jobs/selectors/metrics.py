@@ -34,7 +34,10 @@ def placed_pods_over_time(clusters: Collection[int], *, since: datetime, step: t
     Exact: each attempt of a pod is a row with its own begin and end.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_OVER_TIME, {"clusters": [*clusters], "since": since, "step": step, "final": _FINAL_PODS})
+        cursor.execute(
+            _OVER_TIME,
+            {"clusters": [*clusters], "since": since, "step": f"{step.total_seconds()} seconds", "final": _FINAL_PODS},
+        )
         return [(at, int(count)) for at, count in cursor.fetchall()]
 
 
@@ -45,8 +48,8 @@ WITH lives AS (
     WHERE pod.bound_at IS NOT NULL AND job.cluster_id = ANY(%(clusters)s::bigint[])
         AND (pod.finished_at > %(since)s OR (pod.finished_at IS NULL AND NOT pod.phase = ANY(%(final)s)))
 ), changes AS (
-    SELECT date_bin(%(step)s, begins, %(since)s) AS bin, 1 AS change FROM lives
-    UNION ALL SELECT date_bin(%(step)s, ends, %(since)s), -1 FROM lives WHERE ends IS NOT NULL
+    SELECT date_bin(%(step)s::interval, begins, %(since)s) AS bin, 1 AS change FROM lives
+    UNION ALL SELECT date_bin(%(step)s::interval, ends, %(since)s), -1 FROM lives WHERE ends IS NOT NULL
 )
 SELECT bin, sum(sum(change)) OVER (ORDER BY bin) FROM changes GROUP BY bin ORDER BY bin
 """
