@@ -34,6 +34,13 @@ def test_pages_are_private_and_not_kept(people: People, as_: As, path: str) -> N
         assert "publickey-credentials-get=(self)" in answer.headers["Permissions-Policy"]
 
 
+def test_page_not_found_has_the_navigation_of_people_who_are_signed_in(people: People, as_: As) -> None:
+    for client, has_navigation in ((as_(people.alice), True), (Client(), False)):
+        answer = client.get("/nowhere/")
+        page = answer.content.decode()
+        assert (answer.status_code, "data-nav" in page, people.alice.username in page) == (404, *[has_navigation] * 2)
+
+
 def test_api_responses_are_revalidated(people: People, as_: As) -> None:
     answer = as_(people.alice).get("/api/v1/jobs")
     assert answer.headers["Cache-Control"] == "private, no-cache"

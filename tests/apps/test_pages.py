@@ -167,7 +167,7 @@ def test_invalid_dependencies_are_at_their_field(
         ({"tasks-0-cpu": "64"}, "id_tasks-0-cpu", "largest node has 4"),
         ({"tasks-0-replicas": "9"}, "", "can never start"),
         ({"tasks-0-env": "nonsense"}, "id_tasks-0-env", "NAME=value"),
-        ({"active_deadline_seconds": "0"}, "id_active_deadline_seconds", "greater than or equal to 1"),
+        ({"active_deadline_seconds": "0"}, "id_active_deadline_seconds", "at least 1s"),
         ({"name": "taken"}, "id_name", "already"),
     ],
 )

@@ -56,7 +56,8 @@ def test_templates_have_the_colours_of_the_pages(theme, at):
     pairs = {name: both for name, *both in re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", tokens)}
     expected = plots.THEMES[theme]
     assert expected.lines == tuple(pairs[f"plot-{number}"][at] for number in range(1, 8))
-    assert (expected.grid, expected.text) == (pairs["line"][at], pairs["muted"][at])
+    tokens_of_theme = tuple(pairs[name][at] for name in ("line", "muted", "surface"))
+    assert (expected.grid, expected.text, expected.surface) == tokens_of_theme
 
 
 def test_plotly_is_imported_lazily():

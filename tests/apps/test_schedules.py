@@ -321,7 +321,7 @@ def fill(**changes: Any) -> dict[str, Any]:
 
 
 def test_form_creates_a_schedule_and_its_page_describes_it(people: People, as_: As) -> None:
-    answer = as_(people.alice).post(reverse("schedules:create"), fill(starting_deadline_seconds="600"))
+    answer = as_(people.alice).post(reverse("schedules:create"), fill(starting_deadline_seconds="10m"))
     made = Schedule.objects.get()
     assert answer["Location"] == reverse("schedules:detail", args=[made.uid])
     page = as_(people.bob).get(answer["Location"]).content.decode()

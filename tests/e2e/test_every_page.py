@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 from tests.e2e.conftest import HeklaServer, clean
 from tests.e2e.crawler import FILES, NON_PAGE_NAMESPACES, CrawledPage, crawl
 from tests.e2e.people import send
+from tests.support.browser import SIZE
 from tests.support.examples import EVERY
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -82,6 +83,8 @@ def _violations(page: Page, rules: list[str]) -> list[str]:
 def test_pages_are_accessible_and_fit_a_phone(admin_page: Page, pages: list[CrawledPage], look: dict[str, Any]) -> None:
     """By default, a third of the pages has the second look and the others the first. Axe reads a sixth in each."""
     problems, rules, first = [], look["rules"], LOOKS.index(look) % EVERY
+    console: list[str] = []
+    admin_page.on("console", note := lambda message: console.append(f"{message.location['url']}: {message.text}"))
     step = EVERY if EVERY == 1 else 2 * EVERY
     for at, found in enumerate(pages):
         if EVERY > 1 and (at % EVERY == 1) != (look is LOOKS[1]):
@@ -92,7 +95,33 @@ def test_pages_are_accessible_and_fit_a_phone(admin_page: Page, pages: list[Craw
         admin_page.set_viewport_size(NARROWEST)
         if (width := admin_page.evaluate("document.documentElement.scrollWidth")) > NARROWEST["width"]:
             problems.append(f"{found.route}: {width} px wide")
+    admin_page.remove_listener("console", note)
+    problems += [line for line in console if "Policy" in line]  # of content security, and of permissions
     assert not problems, "\n".join(problems)
+
+
+MAX_REQUESTS, MAX_KIB, MAX_KIB_WITH_PLOTS = 25, 120, 500
+
+
+def test_first_visit_of_a_page_takes_few_requests_and_bytes(
+    hekla: HeklaServer, browser: Browser, admin_page: Page, pages: list[CrawledPage]
+) -> None:
+    """Counted in the browser, as compressed, with an empty cache for each page."""
+    signed_in: Any = admin_page.context.storage_state()
+    paths = {page.route: page.path for page in pages}
+    visits = [(None, "/accounts/sign-in/", MAX_KIB)]
+    visits += [(signed_in, paths[route], MAX_KIB) for route in ("home", "jobs:list", "jobs:detail", "queues:detail")]
+    visits += [(signed_in, "/design/", MAX_KIB_WITH_PLOTS)]
+    for state, path, most in visits:
+        context = browser.new_context(base_url=hekla.url, viewport=SIZE, storage_state=state)
+        page, sizes = context.new_page(), []
+        network = context.new_cdp_session(page)
+        network.send("Network.enable")
+        network.on("Network.loadingFinished", lambda event, sizes=sizes: sizes.append(event["encodedDataLength"]))
+        page.goto(path, wait_until="networkidle")
+        context.close()
+        assert 4 <= len(sizes) <= MAX_REQUESTS, path
+        assert sum(sizes) / 1024 <= most, path
 
 
 def test_every_page_is_linked(pages: list[CrawledPage]) -> None:

@@ -1,5 +1,6 @@
 """Consistency of static files and templates, read from the files."""
 
+import colorsys
 import hashlib
 import re
 from pathlib import Path
@@ -42,7 +43,7 @@ def mix_colours(colour: str, share: float, background: str) -> str:
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["text", "muted", "accent", *STATES])
+@pytest.mark.parametrize("name", ["text", "muted", "accent", "brand", *STATES])
 def test_text_is_readable_on_every_surface(name, theme):
     colour = COLOURS[name][theme]
     for surface in ("background", "surface", "sunken", "raised"):
@@ -58,8 +59,21 @@ def test_badge_is_readable_on_its_own_tint(state, theme):
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_controls_have_enough_contrast(theme):
-    assert contrast(COLOURS["on-accent"][theme], COLOURS["accent"][theme]) >= 4.5
+    for name in ("accent", "brand"):
+        assert contrast(COLOURS[f"on-{name}"][theme], COLOURS[name][theme]) >= 4.5
     assert contrast(COLOURS["line-strong"][theme], COLOURS["surface"][theme]) >= 3
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_brand_is_far_from_the_red_of_a_failure_and_for_the_primary_action_only(theme):
+    brand, failed = (
+        colorsys.rgb_to_hsv(*(int(COLOURS[name][theme][at : at + 2], 16) / 255 for at in (1, 3, 5)))[0]
+        for name in ("brand", "failed")
+    )
+    apart = abs(brand - failed)
+    assert min(apart, 1 - apart) * 360 >= 25
+    users = {line.split("{")[0].strip() for css in CSS.values() for line in css.splitlines() if "var(--brand" in line}
+    assert users == {".button-primary", ".button-primary:is(:hover, :active)", ".swatch-brand"}
 
 
 @pytest.mark.parametrize("name", CSS)

@@ -5,6 +5,7 @@ from django.urls import include, path
 from hekla.pages import registry
 
 handler400 = "hekla.pages.frame.errors.bad_request"
+handler404 = "hekla.pages.frame.errors.not_found"
 
 urlpatterns = [
     *registry.urlpatterns(),

@@ -18,7 +18,7 @@ from hekla.lib.checkout import CHECKOUT
 from hekla.lib.diff import diff_lines
 from hekla.pages.frame import plots
 
-SURFACES = ("background", "surface", "sunken", "raised", "line", "line-strong", "text", "muted", "accent")
+SURFACES = ("background", "surface", "sunken", "raised", "line", "line-strong", "text", "muted", "brand", "accent")
 STATES = ("waiting", "admitted", "running", "done", "failed", "stopped", "borrowed")
 PLOTS = tuple(f"plot-{number}" for number in range(1, 8))
 MANIFEST = "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata:\n  name: digits\n"

@@ -9,9 +9,11 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts.models import User
+from hekla.apps.signin import rule
 from hekla.domain.errors import HeklaError, Invalid, NotFound
 
-_TOO_LARGE = 413
+_NOT_FOUND, _TOO_LARGE = 404, 413
 
 
 class RefusalMiddleware:
@@ -47,3 +49,11 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         "is still there."
     )
     return render(request, "400.html", {"refusal": refusal}, status=_TOO_LARGE)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  (Django passes it by name)
+    """The 404 page: with the navigation for a person who is signed in, else in the frame of public pages."""
+    user = getattr(request, "user", None)
+    is_signed_in = isinstance(user, User) and not rule.without_required_factor([user.pk])
+    frame = "base.html" if is_signed_in else "base_public.html"
+    return render(request, "404.html", {"frame": frame}, status=_NOT_FOUND)

@@ -24,11 +24,12 @@ _FONT = (
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Colours of one theme: the tokens --plot-1 to --plot-7, --line and --muted of css/variables.css."""
+    """Colours of one theme: the tokens --plot-1 to --plot-7, --line, --muted and --surface of css/variables.css."""
 
     lines: tuple[str, ...]
     grid: str
     text: str
+    surface: str
 
 
 THEMES = {
@@ -36,11 +37,13 @@ THEMES = {
         lines=("#0072b2", "#d55e00", "#009e73", "#a8588a", "#b07d00", "#56b4e9", "#444444"),
         grid="#dcdcd6",
         text="#5c6068",
+        surface="#ffffff",
     ),
     "dark": Theme(
         lines=("#56b4e9", "#e69f00", "#2fc79a", "#cc79a7", "#f0e442", "#8ab6d6", "#cccccc"),
         grid="#343943",
         text="#a3a9b4",
+        surface="#1c1f25",
     ),
 }
 
@@ -80,6 +83,13 @@ def _template(theme: Theme) -> "go.layout.Template":
     import plotly.graph_objects as go  # noqa: PLC0415
 
     axis = {"gridcolor": theme.grid, "linecolor": theme.grid, "zerolinecolor": theme.grid, "automargin": True}
+    crosshair = {
+        "showspikes": True,
+        "spikemode": "across",
+        "spikethickness": 1,
+        "spikedash": "solid",
+        "spikecolor": theme.text,
+    }
     return go.layout.Template(
         layout={
             "paper_bgcolor": "rgba(0,0,0,0)",
@@ -87,7 +97,9 @@ def _template(theme: Theme) -> "go.layout.Template":
             "colorway": theme.lines,
             "font": {"family": _FONT, "size": 12, "color": theme.text},
             "margin": {"l": 48, "r": 12, "t": 12, "b": 40},
-            "xaxis": {**axis, "ticks": "outside", "ticklen": 6, "tickcolor": theme.grid},
-            "yaxis": axis,
+            "hovermode": "x unified",
+            "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.grid},
+            "xaxis": {**axis, **crosshair, "ticks": "outside", "ticklen": 6, "tickcolor": theme.grid},
+            "yaxis": {**axis, "nticks": 6},
         }
     )

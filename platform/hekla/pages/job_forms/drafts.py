@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 
+from hekla.pages.frame.durations import DurationField
+
 _HARMLESS: dict[str, Any] = {
     "queue": "no-queue", "replicas": 1, "command": ["true"], "env": {}, "depends_on": [],
     "node_selector": {}, "tolerations": [], "ports": {},
@@ -29,4 +31,4 @@ def _harmless(form: forms.Form, name: str) -> Any:  # noqa: ANN401
         return form.prefix or "draft"  # distinct for each task
     if name == "rest":
         return {}
-    return _HARMLESS.get(name, None if isinstance(form.fields[name], forms.IntegerField) else "")
+    return _HARMLESS.get(name, None if isinstance(form.fields[name], (forms.IntegerField, DurationField)) else "")

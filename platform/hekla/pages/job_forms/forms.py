@@ -12,6 +12,7 @@ from hekla.domain import frameworks
 from hekla.domain.errors import Invalid
 from hekla.domain.policies import RESTART_ON_LOSS
 from hekla.domain.task_spec import MAX_REPLICAS, Iteration
+from hekla.pages.frame.durations import DurationField
 from hekla.pages.job_forms import drafts, network_closeness, passthrough_fields, placement_lines, secret_texts
 from hekla.pages.job_forms.amounts import AmountField
 from hekla.pages.job_forms.placement_lines import GPU_MODEL
@@ -97,18 +98,18 @@ class JobForm(forms.Form):
         label=gettext_lazy("Restart the whole job when a pod fails or is evicted"), required=False, initial=False
     )
     max_retry = forms.IntegerField(label=gettext_lazy("Maximum restarts"), min_value=1, initial=3, required=False)
-    active_deadline_seconds = forms.IntegerField(
+    active_deadline_seconds = DurationField(
         label=gettext_lazy("Maximum run time"),
         required=False,
-        min_value=1,
+        minimum=1,
         help_text=gettext_lazy(
             "Counted from the start, including restarts. At the limit the job fails. Leave empty for no limit."
         ),
     )
-    ttl_seconds_after_finished = forms.IntegerField(
+    ttl_seconds_after_finished = DurationField(
         label=gettext_lazy("Delete after"),
         required=False,
-        min_value=0,
+        minimum=0,
         help_text=gettext_lazy("Counted from the end of the job. Leave empty to keep the job."),
     )
 

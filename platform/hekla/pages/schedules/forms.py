@@ -11,6 +11,7 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.schedules import MAX_NAME, Concurrency, ScheduleSpec
 from hekla.domain.validation import join
+from hekla.pages.frame.durations import DurationField
 from hekla.pages.frame.edit_form import ValuesEditForm
 
 _CONCURRENCY = [
@@ -39,10 +40,10 @@ class ScheduleForm(forms.Form):
         label=_("Time zone"), max_length=64, initial="UTC", help_text=_("For example Europe/Berlin or Asia/Shanghai.")
     )
     concurrency = forms.ChoiceField(label=_("If the earlier run has not finished"), choices=_CONCURRENCY)
-    starting_deadline_seconds = forms.IntegerField(
+    starting_deadline_seconds = DurationField(
         label=_("Starting deadline"),
         required=False,
-        min_value=1,
+        minimum=1,
         help_text=_("Runs that are later than this are skipped. Leave empty for no deadline."),
     )
     successful_jobs_history_limit = forms.IntegerField(label=_("Completed jobs kept"), min_value=0, initial=3)
