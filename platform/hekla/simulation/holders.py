@@ -63,10 +63,12 @@ def find(
     held = held_for(simulator, row, reasons)
     rows = {uid: found for uid in held if (found := simulator.row(uid))}
     tenants = set(tenancy.visible_to(user).values_list("pk", flat=True)) if rows else set()
-    seen = [_holder(simulator, uid, one, held[uid], run_times) for uid, one in rows.items() if one.tenant_id in tenants]
+    named = [
+        _holder(simulator, uid, one, held[uid], run_times) for uid, one in rows.items() if one.tenant_id in tenants
+    ]
     hidden = [held[uid] for uid, one in rows.items() if one.tenant_id not in tenants]
-    seen.sort(key=lambda one: (-max(one.amount.values()), one.name))
-    return Holders(tuple(seen), len(hidden), sum(hidden, Resources()))
+    named.sort(key=lambda one: (-max(one.amount.values()), one.name))
+    return Holders(tuple(named), len(hidden), sum(hidden, Resources()))
 
 
 def _holder(simulator: Simulator, uid: str, row: Job, amount: Resources, run_times: RunTimes) -> Holder:
