@@ -61,14 +61,14 @@ def find(
 ) -> Holders:
     """The holders as this person may see them; none if no job holds any."""
     held = held_for(simulator, row, reasons)
-    rows = {uid: row for uid in held if (row := simulator.row(uid))}
+    rows = {uid: found for uid in held if (found := simulator.row(uid))}
     tenants = set(tenancy.visible_to(user).values_list("pk", flat=True)) if rows else set()
-    known = [
-        _holder(simulator, uid, row, held[uid], run_times) for uid, row in rows.items() if row.tenant_id in tenants
+    named = [
+        _holder(simulator, uid, one, held[uid], run_times) for uid, one in rows.items() if one.tenant_id in tenants
     ]
-    hidden = [held[uid] for uid, row in rows.items() if row.tenant_id not in tenants]
-    known.sort(key=lambda one: (-max(one.amount.values()), one.name))
-    return Holders(tuple(known), len(hidden), sum(hidden, Resources()))
+    hidden = [held[uid] for uid, one in rows.items() if one.tenant_id not in tenants]
+    named.sort(key=lambda one: (-max(one.amount.values()), one.name))
+    return Holders(tuple(named), len(hidden), sum(hidden, Resources()))
 
 
 def _holder(simulator: Simulator, uid: str, row: Job, amount: Resources, run_times: RunTimes) -> Holder:
