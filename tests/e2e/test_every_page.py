@@ -130,7 +130,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
     exempt = {
         "health", "live", "ready",  # for programs
         "favicon", "set_language", "accounts:sign_in", "accounts:use_link",  # before signing in
-        "home_needs", "jobs:timeline", "job_unblock", "reclaim_risk",  # parts of pages
+        "home_needs", "home_day", "jobs:timeline", "job_unblock", "reclaim_risk",  # parts of pages
         "usage:job", "usage:pod", "notifications:bell",
         "invitations:sign_up", "accounts:second_step", "accounts:prove",  # while signing in
         "accounts:identities",  # only with an identity provider
