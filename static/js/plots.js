@@ -12,7 +12,6 @@ const LABEL_WIDTH = 110;
 const CONFIG = { displayModeBar: false, responsive: true, ...LOCALE };
 
 let library;
-const sharing = new Set();
 
 /** Resolves once Plotly is loaded. After a failure the next plot tries again. */
 function load(source) {
@@ -44,24 +43,6 @@ function localised(data) {
   return data.map((trace) => ({ ...trace, x: trace.x?.map((x) => (isInstant(x) ? local(x) : x)) }));
 }
 
-/** Its neighbours with an x axis of the same type and title show their values at the same place. */
-function shareCrosshair(area) {
-  if (sharing.has(area)) return;
-  sharing.add(area);
-  const neighbours = () => [...sharing].filter((one) => one !== area && one.isConnected && axisOf(one) === axisOf(area));
-  area.on("plotly_hover", ({ xvals }) => {
-    for (const one of neighbours()) window.Plotly.Fx.hover(one, { xval: xvals[0] }, ["xy"], true);
-  });
-  area.on("plotly_unhover", () => {
-    for (const one of neighbours()) window.Plotly.Fx.unhover(one);
-  });
-}
-
-function axisOf(area) {
-  const { type, title } = area._fullLayout.xaxis;
-  return `${type} ${title?.text ?? ""}`;
-}
-
 async function draw(element) {
   const { figure, templates } = JSON.parse(document.getElementById(element.dataset.plot).textContent);
   const area = element.querySelector("[data-plot-area]");
@@ -69,7 +50,6 @@ async function draw(element) {
     await load(element.dataset.plotScript);
     const xaxis = { nticks: Math.max(2, Math.floor((area.clientWidth || 800) / LABEL_WIDTH)), ...figure.layout.xaxis };
     await window.Plotly.react(area, localised(figure.data), { ...figure.layout, xaxis, template: templates[theme()] }, CONFIG);
-    shareCrosshair(area);
   } catch {
     area.textContent = say("plot_failed");
   }
