@@ -35,7 +35,7 @@ class DurationField(forms.CharField):
         """Whether the text differs from the one that the initial seconds give."""
         return super().has_changed(self.prepare_value(initial), data)
 
-    def clean(self, value: str | None) -> int | None:  # type: ignore[override]  # as IntegerField does
+    def clean(self, value: str | None) -> int | None:
         """The seconds."""
         text = super().clean(value).strip()
         if not text:

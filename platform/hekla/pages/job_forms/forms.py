@@ -260,8 +260,10 @@ class TaskForm(forms.Form):
     @property
     def opens(self) -> bool:
         """Whether an optional field has a non-default value or an error, so that its section must be open."""
-        fields = ("env", "image", "working_dir", "min_available", "depends_on", "max_replicas", "gpu_utilization")
-        fields += ("node_selector", "tolerations", "ports")
+        fields = (
+            "env", "image", "working_dir", "min_available", "depends_on", "max_replicas", "gpu_utilization",
+            "node_selector", "tolerations", "ports",
+        )  # fmt: skip
         return _says(self, fields) or bool({"name", "replicas"} & set(self.errors))
 
     def clean_env(self) -> dict[str, str]:
