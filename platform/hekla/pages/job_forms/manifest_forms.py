@@ -77,7 +77,7 @@ class UploadForm(forms.Form):
             self.add_error("upload", f"{problem.path}: {problem.message}" if problem.path else problem.message)
 
 
-def _text_of(upload: UploadedFile[bytes] | None) -> str:
+def _text_of(upload: "UploadedFile[bytes] | None") -> str:
     if upload is None:
         return ""
     size = upload.size or 0
