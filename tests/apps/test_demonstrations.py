@@ -111,7 +111,8 @@ def test_home_page_hides_demonstration_queues(with_stages: People, as_: As) -> N
     page = as_(with_stages.alice).get(reverse("home")).content.decode()
     assert reverse("queues:detail", args=["default"]) in page
     assert "demo-gangs" not in page
-    assert "demo-gangs" in as_(with_stages.alice).get(reverse("queues:list")).content.decode()
+    queues = as_(with_stages.alice).get(reverse("queues:list"), {"demonstrations": "yes"}).content.decode()
+    assert "demo-gangs" in queues
 
 
 def test_page_of_a_demonstration_that_was_not_started(with_stages: People, as_: As) -> None:

@@ -57,6 +57,7 @@ QUESTIONS = {
     "external_pods": {"find_owner"},
     "invitations.importing": {"counted"},
     "jobs": {
+        "find_problems",
         "fixed_since",
         "has_priority",
         "is_scalable",

@@ -161,7 +161,7 @@ def test_live_parts_show_controls(people: People, monkeypatch: pytest.MonkeyPatc
 
 
 def test_live_logs_show_controls(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_backend", "_key"):
+    for name in ("backend_of", "key_of"):
         monkeypatch.setattr(live_logs, name, lambda _pod: None)
     monkeypatch.setattr(logs, "read_text", lambda *_arguments, **_options: LogText(HIDDEN, 0, 11, False, False))
     monkeypatch.setattr(jobs, "pod", lambda *_arguments: type("Pod", (), {"is_final": False}))

@@ -169,8 +169,8 @@ def delete_from_the_list(keys: Keys) -> None:
     keys.press("Enter")
     keys.to("[data-confirm-go]")
     keys.press("Enter")
-    expect(keys.page.locator("h1")).to_have_text("Results")
-    expect(keys.page.locator("tbody tr", has_text="done")).to_have_count(1)
+    expect(keys.page.locator("#toasts")).to_contain_text("1 job")
+    expect(keys.page.locator("#jobs tbody tr")).to_have_count(0)
 
 
 def choose_theme_and_language(keys: Keys) -> None:

@@ -55,7 +55,7 @@ def test_cluster_with_a_kubeconfig_file_is_added_and_used(
     page.wait_for_url("**/clusters/", timeout=60_000)
     send(page, "POST", "/api/v1/queues", {"name": "fleet", "cluster": "fleet"})
 
-    page.goto(f"/jobs/{submit(page, job('whole', 4, '6'))}/")
+    page.goto(f"/jobs/{submit(page, job('whole', 4, '6'))}/?tab=pods")
     head = page.locator("#job-head")
     expect(head).to_contain_text("Running", timeout=30_000)
     expect(page.get_by_role("cell", name=re.compile("node-0")).first).to_be_visible()

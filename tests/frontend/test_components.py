@@ -23,7 +23,11 @@ def render(settings):
             "DIRS": [TEMPLATES],
             "OPTIONS": {
                 "loaders": ["django_cotton.cotton_loader.Loader", "django.template.loaders.filesystem.Loader"],
-                "builtins": ["django_cotton.templatetags.cotton", "hekla.pages.frame.templatetags.hekla"],
+                "builtins": [
+                    "django_cotton.templatetags.cotton",
+                    "hekla.pages.frame.templatetags.hekla",
+                    "hekla.pages.jobs.templatetags.jobs",
+                ],
                 "context_processors": ["django.template.context_processors.request"],
             },
         }

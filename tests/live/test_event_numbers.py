@@ -49,8 +49,9 @@ def test_page_number_is_older_than_its_data(world: World, name: str) -> None:
     client.force_login(world.people.ada, backend="django.contrib.auth.backends.ModelBackend")
     with connection.execute_wrapper(recorder):
         answer = respond(world, name, "get", client)
-    (since,) = re.findall(r'data-live-since="(\d+)"', answer.content.decode())
-    assert 0 < int(since) < recorder.number
+    found = {int(since) for since in re.findall(r'data-live-since="(\d+)"', answer.content.decode())}
+    assert len(found) == 1  # a page with a live part of its own has the number twice
+    assert 0 < found.pop() < recorder.number
 
 
 def test_every_live_page_is_covered() -> None:

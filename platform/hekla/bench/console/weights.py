@@ -7,11 +7,11 @@ import gzip
 import re
 from collections.abc import Iterator
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
 from django.conf import settings
-from django.contrib.staticfiles import finders
 from django.test import Client
 from django.urls import reverse
 
@@ -62,8 +62,10 @@ def _with_what_it_loads(name: str, known: set[str]) -> Iterator[str]:
             yield from _with_what_it_loads(normpath(join(dirname(name), found)), known)
 
 
+@cache
 def _read(name: str) -> bytes:
-    path = finders.find(name)
-    if path is None:
+    """The file or bundle as a browser gets it, not compressed."""
+    response = Client(headers={"host": "localhost"}).get(f"{settings.STATIC_URL}{name}")
+    if response.status_code != HTTPStatus.OK:
         raise FileNotFoundError(f"{settings.STATIC_URL}{name} is named by a page and is not there")
-    return Path(str(path)).read_bytes()
+    return response.getvalue()

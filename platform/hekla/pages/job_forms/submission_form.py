@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from hekla.domain import frameworks, sweeps
 from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
 from hekla.domain.jobspec import JobSpec
+from hekla.pages.frame import durations
 from hekla.pages.job_forms import passthrough_fields
 from hekla.pages.job_forms.forms import Choices, FileFormSet, JobForm, TaskFormSet
 
@@ -174,7 +175,13 @@ class InitialValues:
 
 
 def _typed(form: forms.Form) -> Values:
-    return {name: field.bound_data(form[name].data, None) for name, field in form.fields.items()}
+    return {name: _initial(field, field.bound_data(form[name].data, None)) for name, field in form.fields.items()}
+
+
+def _initial(field: forms.Field, typed: Any) -> Any:  # noqa: ANN401
+    """The typed value as an initial one: durations in seconds, if they are readable."""
+    seconds = durations.read(typed.strip()) if isinstance(field, durations.DurationField) and typed else None
+    return typed if seconds is None else seconds
 
 
 def _tight(data: QueryDict) -> QueryDict:

@@ -105,7 +105,11 @@ def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, st
     Raises Invalid, and what `route_for` raises.
     """
     route = route_for(spec=spec, tenant=tenant, user=user)
-    problems = [*_job_problems(spec, tenant, user, secrets), *_queue_problems(spec, route.queue)]
+    problems = [
+        *_job_problems(spec, tenant, secrets),
+        *_queue_problems(spec, route.queue),
+        *quota.never_fitting(spec, tenant=tenant, user=user),
+    ]
     if problems:
         raise Invalid(problems)
     return route
@@ -124,7 +128,7 @@ def find_problems(
 
     `submit` itself stops at the first kind of problem. `has_own_name`: the job gets this name, not one derived from it.
     """
-    found = [*_job_problems(spec, tenant, user, secrets)]
+    found = [*_job_problems(spec, tenant, secrets), *quota.never_fitting(spec, tenant=tenant, user=user)]
     if has_own_name and _is_name_used(spec, tenant):
         found.append(_as_problem(_name_conflict(spec, tenant)))
     try:
@@ -140,13 +144,12 @@ def _as_problem(error: Refused) -> Problem:
     return Problem(error.path, error.message)
 
 
-def _job_problems(spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None) -> Iterable[Problem]:
+def _job_problems(spec: JobSpec, tenant: Tenant, secrets: Mapping[str, str] | None) -> Iterable[Problem]:
     """The problems that the job has in every queue."""
     yield from _reserved_kind(spec)
     yield from _unknown_environments(spec)
     yield from _missing_secrets(spec, secrets or {})
     yield from priorities.offer_to(tenant).problems(spec)
-    yield from quota.never_fitting(spec, tenant=tenant, user=user)
 
 
 def _queue_problems(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
