@@ -12,6 +12,7 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 
 from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.test import Client
 from django.urls import reverse
 
@@ -64,8 +65,10 @@ def _with_what_it_loads(name: str, known: set[str]) -> Iterator[str]:
 
 @cache
 def _read(name: str) -> bytes:
-    """The file or bundle as a browser gets it, not compressed."""
+    """A file, or else a bundle, which is made at its first request."""
+    if path := finders.find(name):
+        return Path(str(path)).read_bytes()
     response = Client(headers={"host": "localhost"}).get(f"{settings.STATIC_URL}{name}")
     if response.status_code != HTTPStatus.OK:
         raise FileNotFoundError(f"{settings.STATIC_URL}{name} is named by a page and is not there")
-    return response.getvalue()
+    return response.content
