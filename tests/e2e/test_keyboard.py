@@ -169,7 +169,7 @@ def delete_from_the_list(keys: Keys) -> None:
     keys.press("Enter")
     keys.to("[data-confirm-go]")
     keys.press("Enter")
-    expect(keys.page.locator("#toasts")).to_contain_text("1 job")
+    expect(keys.page.locator("#bulk-report")).to_contain_text("1 job is deleted.")
     expect(keys.page.locator("#jobs tbody tr")).to_have_count(0)
 
 
