@@ -189,7 +189,7 @@ def _waiting_for_nodes(facts: dict[str, Any]) -> str:
     if not facts["ever"] and facts["is_scarce"]:
         return _("Needs %(need)s on one node. No node has more than %(left)s.") % facts
     if not facts["ever"]:
-        return _("Needs %(need)s on one node. No node has all of it.") % facts
+        return _("Needs %(need)s on one node. No node is large enough.") % facts
     if facts["tasks"] > 1:
         return _("%(tasks)d pods are waiting for %(need)s each.") % facts
     return _("Waiting for %(need)s on one node.") % facts if facts["usable"] > 1 else _general(facts)
