@@ -5,13 +5,13 @@ from datetime import timedelta
 from functools import cache
 
 import pytest
+from tests.simulation.explained_scenes import PLAIN, SCENES, Scene
 from tests.support.examples import examples
 
 from hekla.apps.job_history import explanations, labels
 from hekla.apps.jobs.models import Job
 from hekla.bench.explanations import offers, week
 from hekla.bench.explanations.offers import OfferResult
-from hekla.bench.explanations.scenes import PLAIN, SCENES, Scene
 from hekla.bench.explanations.world import ExplainedCluster, cluster, job_spec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
