@@ -44,7 +44,7 @@ def _row(place: str, labels: list[str], pod: Pod) -> str:
         f'<tr id="pod-{pod.pk}"><th scope="row"><a href="{place}pods/{pod.pk}/">{text(pod)}</a></th>'
         f'<td data-label="{phase}"><span>{html.phase(pod.phase)}{_note(pod)}</span></td>'
         f'<td data-label="{node}"><span>{text(pod.node or "–")}{_cards(pod)}{_cpus(pod)}</span></td>'
-        f'<td class="number" data-label="{attempt}">{pod.attempt}</td>'
+        f'<td class="number" data-label="{attempt}">{_attempt(pod)}</td>'
         f'<td data-label="{end}">{text(endings.exit_of(pod))}</td>'
         f'<td data-label="{started}">{html.moment(pod.started_at)}</td>'
         f'<td class="number" data-label="{ran}">{html.duration(pod.started_at, pod.finished_at)}</td></tr>'
@@ -62,8 +62,15 @@ def _cpus(pod: Pod) -> str:
     return f'<span class="row-note">{text(_("Own CPUs"))} {text(pod.cpus)}</span>' if pod.cpus else ""
 
 
+def _attempt(pod: Pod) -> str:
+    """The number; on phones only those after the first."""
+    return str(pod.attempt) if pod.attempt > 1 else f'<span class="nothing">{pod.attempt}</span>'
+
+
 def _note(pod: Pod) -> str:
+    """Why it is in its state; on phones only if no exit code says it."""
     if not pod.message:
         return ""
     message = Truncator(endings.detail(pod.reason, pod.message)).chars(_LONGEST)
-    return f'<span class="row-note">{text(message)}</span>'
+    place = "" if pod.exit_code is None else " wide-only"
+    return f'<span class="row-note{place}">{text(message)}</span>'
