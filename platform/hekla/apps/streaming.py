@@ -17,8 +17,8 @@ class FileResponse(StreamingHttpResponse):
 
     def __init__(self, chunks: Iterator[bytes], name: str, content_type: str = "application/octet-stream") -> None:
         super().__init__(chunks, content_type=content_type)
-        shown = "".join(sign if sign.isprintable() else "_" for sign in show_bidi_controls(name))
-        self.headers["Content-Disposition"] = content_disposition_header(True, shown)
+        safe_name = "".join(sign if sign.isprintable() else "_" for sign in show_bidi_controls(name))
+        self.headers["Content-Disposition"] = content_disposition_header(True, safe_name)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         chunks = iter(self.streaming_content)

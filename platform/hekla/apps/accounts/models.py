@@ -19,7 +19,7 @@ class User(AbstractUser):
     platform_role = models.CharField(
         _("platform role"), max_length=16, blank=True, choices=[(r.value, n) for r, n in PLATFORM_ROLE_LABELS.items()]
     )
-    time_zone = models.CharField(_("time zone"), max_length=64, blank=True, default="", db_default="")
+    time_zone = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     def __str__(self) -> str:
         return self.display_name or self.username

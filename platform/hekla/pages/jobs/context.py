@@ -141,12 +141,14 @@ def _log_tab(_job: Job, pods: Sequence[Pod], current: Sequence[Pod], params: Map
 def _pods_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
     """The pods of one page, as `pod_pages` selects them by `params`."""
     chosen, last = pod_pages.choose(pod_pages.states_of(pods), params), {(pod.task, pod.index): pod for pod in pods}
+    query = {"tab": tabs.PODS, **pod_pages.query_of(params)}
     return {
         "pods": [last[ref] for ref in chosen.refs],
         "chosen": chosen,
         "is_cut": params.get("since") == "start",
         "course": selectors.course(job),
-        "live_query": urlencode({"tab": tabs.PODS, **pod_pages.query_of(params)}),
+        "live_query": urlencode(query),
+        "page_query": urlencode({name: value for name, value in query.items() if name != "pods"}),
     }
 
 

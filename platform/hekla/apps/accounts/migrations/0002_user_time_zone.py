@@ -8,6 +8,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="user",
             name="time_zone",
-            field=models.CharField(blank=True, db_default="", default="", max_length=64, verbose_name="time zone"),
+            field=models.CharField(blank=True, db_default="", default="", max_length=64),
         ),
     ]
