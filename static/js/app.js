@@ -7,6 +7,7 @@ import { startDialogs } from "./dialog.js";
 import { startDraftBack } from "./draft_back.js";
 import { startDrafts } from "./form.js";
 import { startFormChecks } from "./form_check.js";
+import { startHeights } from "./keep_height.js";
 import { startKeys } from "./keys.js";
 import { startList } from "./list.js";
 import { startLive } from "./live.js";
@@ -19,12 +20,14 @@ import { startRibbons } from "./ribbon.js";
 import { startRows } from "./rows.js";
 import { startSecurityKeys } from "./security_key.js";
 import { startSizes } from "./size.js";
+import { startSuggestions } from "./suggest.js";
 import { startTabs } from "./tabs.js";
 import { startTheme } from "./theme.js";
 import { startTime } from "./time.js";
 import { startToasts } from "./toast.js";
 import { startWhatIf } from "./what_if.js";
 
+startHeights(); // first, before the parts load
 startCopy();
 startDialogs();
 startCsrf(); // after the dialogs, whose confirmation stops unconfirmed forms
@@ -36,6 +39,7 @@ startRibbons();
 startRows();
 startSecurityKeys();
 startSizes();
+startSuggestions();
 startTheme();
 startTime();
 startToasts();

@@ -3,7 +3,7 @@
 import { language, say } from "./messages.js";
 
 const PATIENCE_MS = 1000; // shorter interruptions are not shown
-const clock = new Intl.DateTimeFormat(language, { timeStyle: "medium" });
+const clock = new Intl.DateTimeFormat(language, { timeStyle: "medium", timeZone: document.body.dataset.timeZone || undefined });
 let since = null;
 let timer = null;
 
@@ -11,7 +11,6 @@ function tell(state, sentence) {
   const strip = document.getElementById("connection");
   if (!strip) return;
   const words = strip.querySelector("[data-connection-words]");
-  strip.hidden = false;
   strip.dataset.state = state;
   if (words.textContent !== sentence) words.textContent = sentence;
 }

@@ -3,6 +3,7 @@
 // redrawn when the theme or its figure changes.
 
 import { language, say } from "./messages.js";
+import { wallTime } from "./time.js";
 
 // Plotly's dates are English; other languages get numeric dates.
 const DATES = { year: "%Y", month: "%Y-%m", dayMonth: "%m-%d", dayMonthYear: "%Y-%m-%d" };
@@ -32,15 +33,10 @@ function theme() {
   return document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }
 
-/** An instant of the server ("…Z") as local time without a zone; Plotly does not support time zones. */
-function local(instant) {
-  const at = new Date(instant);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);
-}
-
+/** Instants of the server ("…Z") in the person's zone, without it; Plotly does not support time zones. */
 function localised(data) {
   const isInstant = (x) => typeof x === "string" && x.endsWith("Z");
-  return data.map((trace) => ({ ...trace, x: trace.x?.map((x) => (isInstant(x) ? local(x) : x)) }));
+  return data.map((trace) => ({ ...trace, x: trace.x?.map((x) => (isInstant(x) ? wallTime(x) : x)) }));
 }
 
 async function draw(element) {

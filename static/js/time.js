@@ -4,6 +4,7 @@
 import { language } from "./messages.js";
 
 const STEPS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30], ["month", 12], ["year", Infinity]];
+/** The zone that the person chose; undefined: that of the browser, which a cookie tells the server. */
 const timeZone = document.body.dataset.timeZone || undefined;
 const relative = new Intl.RelativeTimeFormat(language, { style: "short", numeric: "auto" });
 const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long", timeZone });
@@ -60,7 +61,20 @@ function tellAll() {
   document.querySelectorAll("time[data-from], time[data-until]").forEach(tellDuration);
 }
 
+function noteZone() {
+  const cookie = `hekla_time_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}`;
+  if (!document.cookie.split("; ").includes(cookie)) document.cookie = `${cookie}; Path=/; Max-Age=31536000; SameSite=Lax`;
+}
+
+const wall = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium", timeZone });
+
+/** An instant as "2026-11-21 12:00:00" in the person's zone. */
+export function wallTime(instant) {
+  return wall.format(new Date(instant));
+}
+
 export function startTime() {
+  noteZone();
   tellAll();
   for (const event of ["hekla:live", "hekla:refreshed", "htmx:load", "visibilitychange"]) document.addEventListener(event, tellAll);
   let seconds = 0;

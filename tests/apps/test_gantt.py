@@ -164,23 +164,26 @@ def test_timeline_can_begin_at_the_start(job: Job) -> None:
 @pytest.mark.parametrize(
     ("params", "first", "last", "count"),
     [
-        ({}, 1, 100, 250), ({"pods": "3"}, 201, 250, 250), ({"pods": "99"}, 201, 250, 250),
-        ({"pods": "x"}, 1, 100, 250), ({"phase": "failed"}, 1, 50, 50), ({"task": "nobody"}, 1, 0, 0),
+        ({}, 1, 25, 60), ({"pods": "3"}, 51, 60, 60), ({"pods": "99"}, 51, 60, 60), ({"pods": "x"}, 1, 25, 60),
+        ({"phase": "failed"}, 1, 12, 12), ({"task": "nobody"}, 1, 0, 0), ({"node": "n1"}, 1, 20, 20),
     ],
 )  # fmt: skip
-def test_at_most_a_hundred_pods_are_drawn(job: Job, params: dict[str, str], first: int, last: int, count: int) -> None:
-    _many(job, 250)
+def test_one_page_of_pods_is_drawn(job: Job, params: dict[str, str], first: int, last: int, count: int) -> None:
+    _many(job, 60)
     found = chart(job, now=100, **params)
-    assert (found["first"], found["last"], found["count"]) == (first, last, count)
+    chosen = found["chosen"]
+    assert (chosen.first, chosen.last, chosen.count) == (first, last, count)
     assert len(found["rows"]) - 1 == max(0, last - first + 1)
-    assert {one["value"]: one["count"] for one in found["phases"]} == {"running": 200, "failed": 50}
+    assert dict(chosen.phases) == {"running": 48, "failed": 12}
+    assert chosen.nodes == ["n0", "n1", "n2"]
 
 
 def _many(job: Job, count: int) -> None:
     Pod.objects.bulk_create(
         Pod(
             job=job, task="main", index=index, attempt=1, version=1, slot=index, address="",
-            phase="running" if index % 5 else "failed", created_at=START, bound_at=START, started_at=START,
+            phase="running" if index % 5 else "failed", node=f"n{index % 3}",
+            created_at=START, bound_at=START, started_at=START,
         )
         for index in range(count)
     )  # fmt: skip
@@ -198,8 +201,10 @@ def test_query_count_is_constant(
     client.get(reverse("jobs:list"))  # the first request of a session records it
     with django_assert_max_num_queries(12):
         page = client.get(address).content.decode()
-    assert len(re.findall(r'class="gantt-row"', page)) == 100
-    assert "pods 1 to 100 of 1000" in page
+    assert len(re.findall(r'class="gantt-row"', page)) == 25
+    if name == "jobs:detail":
+        assert "pods 1 to 25 of 1000" in page
+        assert page.count('<tr id="pod-') == 25
 
 
 def test_bars_have_text_alternatives(people: People, as_: As, job: Job) -> None:
@@ -216,3 +221,17 @@ def test_timeline_refreshes_until_the_job_ends(people: People, as_: As, job: Job
     assert f'data-refresh="{address}?phase=failed"' in page
     Job.objects.filter(pk=job.pk).update(phase="completed", finished_at=clock.now())
     assert "data-refresh" not in as_(people.alice).get(address).content.decode()
+
+
+def test_table_has_the_pods_of_the_timeline_by_task(people: People, as_: As, job: Job) -> None:
+    _many(job, 30)
+    Pod.objects.filter(job=job, index__lt=10).update(task="ps")
+    address = reverse("jobs:detail", args=[job.uid])
+    page = as_(people.alice).get(address, {"phase": "failed", "node": "n0"}).content.decode()
+    names = ["main-15", "ps-0"]
+    assert re.findall(r'<tr id="pod-\d+"><th scope="row"><a [^>]*>([^<]+)', page) == names
+    assert re.findall(r'class="gantt-name" href="[^"]*">([^<]+)', page) == names
+    assert re.findall(r'scope="rowgroup">(\w+)', page) == ["main", "ps"]
+    assert 'data-live-query="view=job&amp;uid=' in page
+    assert "phase=failed&amp;node=n0" in page
+    assert "No pods match" in as_(people.alice).get(address, {"node": "n9"}).content.decode()

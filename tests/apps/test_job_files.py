@@ -1,15 +1,18 @@
 """The tab Files: what a local pod wrote is listed and downloaded by those who may read its log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Pod
+from hekla.apps.streaming import FileResponse
 from hekla.lib import clock
 
 As = Callable[[User], Client]
@@ -55,10 +58,50 @@ def test_files_are_listed_and_downloaded(people: People, as_: As, pod: Pod) -> N
     assert "no such folder" in bob.get(job, {"tab": "files", "path": "../.."}).content.decode()
 
 
+def test_rest_lists_and_reads_files(people: People, as_: As, pod: Pod) -> None:
+    bob, charlie = as_(people.bob), as_(people.charlie)
+    where = f"/api/v1/jobs/{pod.job.uid}/pods/main/0"
+    found = {entry["name"]: entry for entry in bob.get(f"{where}/files").json()["entries"]}
+    assert {name: entry["path"] for name, entry in found.items()} == {
+        "out": "out", "a\\x1b[31mred": "a\x1b[31mred", "⟨U+202E⟩gpj.exe": "\u202egpj.exe", "two\\nlines": "two\nlines",
+        "passwd": None,
+    }  # fmt: skip
+    assert (found["passwd"]["kind"], found["out"]["kind"]) == ("link", "folder")
+    (inner,) = bob.get(f"{where}/files", {"path": "out"}).json()["entries"]
+    answer = bob.get(f"{where}/file", {"path": inner["path"]}, headers={"Accept": "application/octet-stream"})
+    assert b"".join(answer.streaming_content) == b"<script>alert(1)</script>"
+    assert answer["Content-Disposition"].startswith("attachment")
+    assert (answer["Content-Type"], answer["Content-Length"]) == ("application/octet-stream", "25")
+    for path in ("passwd", "../order.json", "out", "out/../a", "/etc/passwd", "missing"):
+        assert bob.get(f"{where}/file", {"path": path}).status_code == 404
+    for path in ("..", "passwd", "/", "out/<b>& ü.html", "missing"):
+        assert bob.get(f"{where}/files", {"path": path}).status_code == 404
+    assert bob.get(f"{where}/file").status_code == 400
+    assert charlie.get(f"{where}/files").status_code == charlie.get(f"{where}/file", {"path": "out"}).status_code == 404
+
+
+def test_large_file_is_sent_chunk_by_chunk() -> None:
+    """Django reads all chunks of a plain iterator before it sends the first."""
+    read: list[int] = []
+
+    def chunks() -> Iterator[bytes]:
+        for number in range(3):
+            read.append(number)
+            yield b"x"
+
+    async def first() -> bytes:
+        async with aclosing(aiter(FileResponse(chunks(), "a\nb"))) as pieces:
+            return await anext(pieces)
+
+    assert (async_to_sync(first)(), read) == (b"x", [0])
+
+
 def test_simulated_and_unstarted_pods_say_why_there_are_no_files(people: People, as_: As) -> None:
     job = people.submit("quiet")
     address = reverse("jobs:detail", args=[job.uid])
     assert "when the processes start" in as_(people.bob).get(address, {"tab": "files"}).content.decode()
     now = clock.now()
     Pod.objects.create(job=job, task="main", index=0, attempt=0, slot=0, version=1, created_at=now, phase="running")
+    answer = as_(people.bob).get(f"/api/v1/jobs/{job.uid}/pods/main/0/files")
+    assert (answer.status_code, "are simulated" in answer.json()["detail"]) == (409, True)
     assert "are simulated and write no files" in as_(people.bob).get(address, {"tab": "files"}).content.decode()

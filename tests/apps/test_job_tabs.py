@@ -1,6 +1,7 @@
 """The tabs of a job's page, its grouped events, what it is part of, and Retry."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.test import Client
@@ -10,12 +11,13 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import services as batches
 from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
+from hekla.apps.job_history.history import PodStep, TimelineEntry
 from hekla.apps.jobs.models import Job
 from hekla.domain import events
 from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
 from hekla.live import registry
-from hekla.pages.jobs import tabs
+from hekla.pages.jobs import event_groups, tabs
 
 As = Callable[[User], Client]
 
@@ -61,6 +63,20 @@ def test_events_of_many_pods_are_one_line(people: People, as_: As, count: int, s
         assert sentence in page.content.decode()
     groups = page.context["timeline"]
     assert sum(len(group.members) or 1 for group in groups) == count + 1
+
+
+def test_group_goes_on_over_other_events_for_a_minute() -> None:
+    """A pod's next attempt is in another group."""
+    start = clock.now()
+
+    def entry(seconds: int, pod: str = "") -> TimelineEntry:
+        step = PodStep("running", pod, "n1") if pod else None
+        return TimelineEntry(seconds, start + timedelta(seconds=seconds), "running", pod or "other", "", step)
+
+    entries = [entry(89, "a"), entry(88), entry(87, "b"), entry(86, "c"), entry(85, "a"), entry(30, "d"), entry(5, "e")]
+    found = event_groups.grouped(entries)
+    assert [(group.entry.number, len(group.members)) for group in found] == [(89, 3), (88, 0), (85, 0), (30, 0), (5, 0)]
+    assert found[0].sentence == "3 pods started to run."
 
 
 def test_retry_submits_the_job_again(people: People, as_: As) -> None:

@@ -93,5 +93,5 @@ def test_jobs_and_events_store_facts_and_pages_render_them(people: People, as_: 
 
 def test_old_rows_without_facts_are_rendered(people: People, as_: As) -> None:
     job = people.submit()
-    Job.objects.filter(pk=job.pk).update(phase="completed", message="1 of 1 pods succeeded.")
-    assert "1 of 1 pods succeeded." in as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    Job.objects.filter(pk=job.pk).update(phase="completed", message="1 of 1 pod succeeded.")
+    assert "1 of 1 pod succeeded." in as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()

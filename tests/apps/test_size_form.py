@@ -50,12 +50,20 @@ def test_form_changes_the_target_of_autoscaling(people: People, as_: As) -> None
         'name="size-target-1" value="70"'
         in alice.get(reverse("jobs:detail", args=[job.uid]), {"tab": "settings"}).content.decode()
     )
-    refused = alice.post(url, form(**{"most-1": "1", "target-1": "85"})).content.decode()
+    refused = alice.post(url, form(**{"auto-1": "on", "most-1": "1", "target-1": "85"})).content.decode()
     assert 'href="#id_size-most-1"' in refused
-    page = alice.post(url, form(**{"most-1": "4", "target-1": "85"}), follow=True).content.decode()
+    page = alice.post(url, form(**{"auto-1": "on", "most-1": "4", "target-1": "85"}), follow=True).content.decode()
     job.refresh_from_db()
     assert job.spec["tasks"][1]["autoscaling"] == {"max_replicas": 4, "gpu_utilization": 85}
     assert "target GPU utilization of worker from 70% to 85%" in page
+    off = form(**{"most-1": "4", "target-1": "85"}) | {"size-revision": "2"}
+    page = alice.post(url, off, follow=True).content.decode()
+    job.refresh_from_db()
+    assert "autoscaling" not in job.spec["tasks"][1]
+    assert "target GPU utilization of worker from 85% to off" in page
+    assert (
+        "size-target-1" not in alice.get(reverse("jobs:detail", args=[job.uid]), {"tab": "settings"}).content.decode()
+    )
 
 
 @pytest.mark.parametrize(

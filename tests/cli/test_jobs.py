@@ -95,6 +95,25 @@ def test_logs_are_printed_and_followed(console, manifest):
     assert (missing.exit_code, "It has: main-0" in missing.output) == (1, True)
 
 
+def test_files_are_listed_and_downloaded(console, manifest, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = "mkdir out; head -c 700000 /dev/zero > out/model.bin; ln -s /etc/passwd link"
+    console("job", "submit", manifest(command=f'[sh, -c, "{script}"]'), "--watch")
+    whole = console("job", "files", "talk").output
+    assert "out/" in whole
+    assert "link (link, not followed)" in whole
+    assert "683.6 KiB" in console("job", "files", "talk", "out/").output
+    assert console("job", "download", "talk", "out/model.bin").output == "model.bin: 683.6 KiB\n"
+    assert (tmp_path / "model.bin").read_bytes() == bytes(700_000)
+    again = console("job", "download", "talk", "out/model.bin")
+    assert (again.exit_code, "exists" in again.output) == (1, True)
+    assert console("job", "download", "talk", "out/model.bin", "-o", "-").stdout_bytes == bytes(700_000)
+    for path in ("link", "out", "../log", "missing"):
+        refused = console("job", "download", "talk", path, "--force", "-o", "stolen")
+        assert (refused.exit_code, "no such file" in refused.output) == (1, True)
+    assert not list(tmp_path.glob("*stolen*"))
+
+
 def test_terminal_escapes_in_logs_are_removed(console, manifest):
     console("job", "submit", manifest(command=r"[printf, '\033[2J\033]0;owned\007plain\033[31m red\n']"), "--watch")
     assert console("job", "logs", "talk").output == "plain red\n"

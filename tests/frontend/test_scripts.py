@@ -19,7 +19,7 @@ MESSAGES = {"log_older": "{n} older", "log_found": "{i}/{n}", "catching_up": "{n
 HEAD = '<link rel="stylesheet" href="/css/base.css"><link rel="stylesheet" href="/css/log.css">'
 HEAD += '<link rel="stylesheet" id="plotly.js-style-global" href="/css/plot.css">'
 FRAME = """<!doctype html><html lang="en"><head>{head}</head><body {attributes}>{body}
-<div id="connection" class="connection" hidden><span data-connection-words></span></div><div id="toasts"></div>
+<div id="connection" class="connection"><span data-connection-words></span></div><div id="toasts"></div>
 <script type="application/json" id="messages">{messages}</script>
 <script src="/vendor/htmx.min.js" defer></script><script src="/vendor/idiomorph-ext.min.js" defer></script>
 <script type="module" src="/js/app.js"></script></body></html>"""
@@ -482,6 +482,22 @@ def test_ticks_are_round(page):
     assert page.locator(".plot >> nth=1 >> .ytick text").all_text_contents() == ["0", "200", "400", "600", "800"]
 
 
+def test_search_suggests_names_while_one_types(page, tmp_path):
+    found = tmp_path / "found.json"
+    found.write_text(json.dumps([{"name": "train-1", "note": "ann"}, {"name": "train-2", "note": "bob"}]))
+    body = """<dialog id="palette" data-search="/found.json"><input><ul></ul></dialog><form data-autosubmit>
+      <input type="search" name="q" list="names" data-suggest="job"><datalist id="names"></datalist>
+      <input name="owner" list="people" data-suggest="person" data-suggest-by="note"><datalist id="people"></datalist>
+      </form>"""
+    show(page, body, extra={"/found.json": found})
+    for field, names in (("q", "train-1 train-2"), ("owner", "ann bob")):
+        page.type(f"[name={field}]", "tr")
+        until(
+            page,
+            f"[...document.querySelector('[name={field}]').list.options].map((o) => o.value).join(' ') === '{names}'",
+        )
+
+
 def test_page_without_a_plot_does_not_load_plotly(page):
     show(page, "<p>x</p>")
     assert page.evaluate("window.Plotly === undefined && !document.querySelector('script[src*=plotly]')")
@@ -495,15 +511,17 @@ def test_plot_without_its_script_points_to_the_table(own_page):
     page.problems.clear()  # the error of the browser about the script
 
 
-def test_times_of_a_plot_are_in_the_local_time_zone(page, tmp_path):
+def test_times_are_in_the_zone_of_the_person(page, tmp_path):
     """Plotly draws text without a time zone as it is."""
     figure = plots.new_figure()
     figure.add_scatter(x=["2026-11-21T12:00:00Z", 3], y=[1, 2])
     stub = "window.drawn = []; window.Plotly = { react: (area, data) => window.drawn.push(data) };"
     script = tmp_path / "plotly.min.js"
     script.write_text(stub)
-    show(page, plot(figure, "/stub.js"), extra={"/stub.js": script})
+    body = plot(figure, "/stub.js") + '<time id="at" datetime="2026-11-21T12:00:00+01:00" data-exact></time>'
+    show(page, body, attributes='data-time-zone="Asia/Shanghai"', extra={"/stub.js": script})
     until(page, "window.drawn?.length > 0")
-    drawn = page.evaluate("window.drawn[0][0].x")
-    local = "new Date(Date.parse('2026-11-21T12:00:00Z') - new Date('2026-11-21').getTimezoneOffset() * 60000)"
-    assert drawn == [page.evaluate(f"{local}.toISOString().slice(0, -1)"), 3]
+    assert page.evaluate("window.drawn[0][0].x") == ["2026-11-21 20:00:00", 3]
+    assert "7:00:00" in page.text_content("#at")
+    zone = page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
+    assert f"hekla_time_zone={zone}" in page.evaluate("document.cookie")

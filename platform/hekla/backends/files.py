@@ -4,18 +4,20 @@ Pods are hostile: they may put links, pipes and folders without end in place of 
 somebody reads, and choose any name. A backend opens every part of a path in turn and follows no link.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import BinaryIO, Protocol
 
-from hekla.backends.base import PodKey
+from hekla.backends.base import Backend, BackendError, PodKey, UnknownPod
+from hekla.lib.text import show_bidi_controls
 
 MOST_ENTRIES = 500
 """Entries of a folder that are listed."""
 MOST_DEPTH = 40
 """Parts of a path."""
+_CHUNK_BYTES = 256 * 1024
 
 
 class FileKind(StrEnum):
@@ -36,6 +38,23 @@ class PodFile:
     size: int
     changed_at: datetime
 
+    @property
+    def is_utf8(self) -> bool:
+        """Only such a name can be requested."""
+        return not any("\ud800" <= sign <= "\udfff" for sign in self.name)
+
+    @property
+    def text(self) -> str:
+        """The name for people, with control characters and bytes that are no UTF-8 escaped."""
+        if not self.is_utf8:
+            return self.name.encode(errors="backslashreplace").decode()
+        signs = show_bidi_controls(self.name)
+        return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in signs)
+
+    def path_below(self, folder: str) -> str:
+        """The path of this entry of a folder with the path `folder`."""
+        return f"{folder}/{self.name}" if folder else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class FolderListing:
@@ -47,6 +66,10 @@ class FolderListing:
 
 class NoSuchFileError(Exception):
     """There is no such folder or file, or something else is in its place."""
+
+
+class NoFilesError(Exception):
+    """The backend does not offer the files of its pods."""
 
 
 class PodFiles(Protocol):
@@ -61,3 +84,35 @@ class PodFiles(Protocol):
 
     def open_file(self, key: PodKey, path: str) -> BinaryIO:
         """A regular file, open for reading; the caller closes it. Raises NoSuchFileError, UnknownPod."""
+
+
+def list_folder(backend: Backend, key: PodKey, path: str) -> FolderListing:
+    """The content of a folder of a pod. Raises NoFilesError, NoSuchFileError."""
+    try:
+        return _facet(backend).list_folder(key, path)
+    except (UnknownPod, BackendError) as error:
+        raise NoSuchFileError(path) from error
+
+
+def read_file(backend: Backend, key: PodKey, path: str) -> tuple[Iterator[bytes], int]:
+    """A file of a pod in chunks, and its size in bytes now: no more is read. Raises NoFilesError, NoSuchFileError."""
+    try:
+        file = _facet(backend).open_file(key, path)
+    except (UnknownPod, BackendError) as error:
+        raise NoSuchFileError(path) from error
+    size = file.seek(0, 2)
+    file.seek(0)
+    return _chunks(file, size), size
+
+
+def _facet(backend: Backend) -> PodFiles:
+    if backend.files is None:
+        raise NoFilesError
+    return backend.files
+
+
+def _chunks(file: BinaryIO, size: int) -> Iterator[bytes]:
+    with file:
+        while size > 0 and (chunk := file.read(min(size, _CHUNK_BYTES))):
+            size -= len(chunk)
+            yield chunk

@@ -94,6 +94,8 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "convert": ("convert:convert", "Convert a job to another kind of manifest."),
             "watch": ("jobs:watch", "Follow a job until it ends."),
             "logs": ("logs:logs", "Print the logs of a job's pods."),
+            "files": ("files:list_files", "List the files that a job wrote."),
+            "download": ("files:download", "Download a file that a job wrote."),
             "explain": ("watching:explain", "Explain why a job was pending, from its submission on."),
             "show-evictions": ("watching:show_evictions", "Show the pods that were evicted for a job."),
             "show-risk": ("watching:show_risk", "Show the preemption risk of a job."),

@@ -76,9 +76,20 @@ class Transport:
         """Close the connection."""
         self._http.close()
 
-    def get(self, path: str, **query: Json) -> Json:
+    def get(self, path: str, /, **query: Json) -> Json:
         """The document at a path."""
         return self._send("GET", path, params=_without_none(query))
+
+    def read_bytes(self, path: str, /, **query: Json) -> Iterator[bytes]:
+        """The file at a path, in chunks. It is not retried, and ends with UnreachableError if it is cut."""
+        try:
+            with self._http.stream("GET", path, params=query, headers={"Accept": "application/octet-stream"}) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    self._read(answer)
+                yield from answer.iter_bytes()
+        except httpx2.HTTPError as error:
+            raise UnreachableError(f"The connection to {self.server.url} failed: {error}.") from error
 
     def post(self, path: str, document: Json, *, key: str = "", **query: Json) -> Json:
         """Send a document and return the response. Requests with the same key have an effect only once."""

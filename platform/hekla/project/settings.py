@@ -96,6 +96,7 @@ MIDDLEWARE = [
     "hekla.pages.login_sessions.middleware.LoginSessionMiddleware",
     "hekla.pages.signin.middleware.SecondFactorRule",
     "hekla.pages.impersonation.middleware.ImpersonationMiddleware",
+    "hekla.pages.frame.time_zone.TimeZoneMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_structlog.middlewares.RequestMiddleware",

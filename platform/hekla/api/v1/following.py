@@ -112,7 +112,7 @@ class PodUsageView(ApiView):
     @extend_schema(responses=SampleSerializer(many=True))
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
         """Usage of an attempt over time: every 10 seconds for the last hour, with less detail before."""
-        pod = _pod(uid, person(request), task, index, self.query.get("attempt"))
+        pod = find_pod(uid, person(request), task, index, self.query.get("attempt"))
         return array(request, usage.samples(pod), SampleSerializer)
 
 
@@ -134,11 +134,11 @@ class PodLogSearchView(ApiView):
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
         """Lines of a pod's log with a text, from a position on. A long log needs several requests."""
         values = self.query
-        pod = _pod(uid, person(request), task, index, values.get("attempt"))
+        pod = find_pod(uid, person(request), task, index, values.get("attempt"))
         key = PodKey(uid.hex, task, index, pod.attempt, tenant=pod.job.tenant.slug)
         needle = LogQuery(values["q"], ignore_case=values["ignore_case"])
         found = search_log(
-            _backend(pod.job),
+            backend_of(pod.job),
             key,
             needle,
             offset=values["offset"],
@@ -156,9 +156,9 @@ class PodLogView(ApiView):
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
         """A part of a pod's standard output and error."""
         values = self.query
-        pod = _pod(uid, person(request), task, index, values.get("attempt"))
+        pod = find_pod(uid, person(request), task, index, values.get("attempt"))
         key = PodKey(uid.hex, task, index, pod.attempt, tenant=pod.job.tenant.slug)
-        backend = _backend(pod.job)
+        backend = backend_of(pod.job)
         return respond(
             LogSerializer(read_text(backend, key, offset=values["offset"], limit=values["limit"], ended=pod.is_final))
         )
@@ -172,7 +172,8 @@ def _wait_for_event(request: Request, job: Job, after: int, seconds: float) -> N
         long_poll.request(scope, poll)
 
 
-def _pod(uid: UUID, user: User, task: str, index: int, attempt: int | None) -> Pod:
+def find_pod(uid: UUID, user: User, task: str, index: int, attempt: int | None) -> Pod:
+    """An attempt of a replica; None: the last. Raises NotFound, also without permission."""
     attempts = selectors.pods(selectors.get(uid, user)).filter(task=task, index=index)
     pod = (attempts if attempt is None else attempts.filter(attempt=attempt)).last()
     if pod is None:
@@ -180,5 +181,6 @@ def _pod(uid: UUID, user: User, task: str, index: int, attempt: int | None) -> P
     return pod
 
 
-def _backend(job: Job) -> Backend:
+def backend_of(job: Job) -> Backend:
+    """The backend of the job's cluster."""
     return get_backend(**clusters.backend_facts(job.cluster), home=settings.HEKLA_HOME)

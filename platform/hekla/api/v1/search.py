@@ -34,6 +34,9 @@ class SearchHitSerializer(serializers.Serializer[Any]):
 
 class SearchQuery(ArrayQuery):
     q = serializers.CharField(max_length=200, help_text="two letters or more")
+    kind = serializers.ChoiceField(
+        choices=[source.kind for source in registry.sources()], required=False, help_text="only this kind"
+    )
 
 
 class SearchView(ApiView):
@@ -43,5 +46,5 @@ class SearchView(ApiView):
     @extend_schema(responses=SearchHitSerializer(many=True))
     def get(self, request: Request) -> Response:
         """Search by name, a few results of each kind: jobs, queues, nodes, tenants, people, help, …"""
-        hits = selectors.find(person(request), self.query["q"], get_language() or "en")
+        hits = selectors.find(person(request), self.query["q"], get_language() or "en", self.query.get("kind", ""))
         return array(request, hits, SearchHitSerializer)

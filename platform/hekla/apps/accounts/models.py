@@ -10,12 +10,16 @@ from hekla.apps.accounts.scopes import Scope, allows, label
 
 
 class User(AbstractUser):
-    """A person. `platform_role` is empty for people who only have roles in tenants."""
+    """A person. `platform_role` is empty for people who only have roles in tenants.
+
+    `time_zone`: in which pages show times; empty: that of the browser.
+    """
 
     display_name = models.CharField(_("name"), max_length=120, blank=True)
     platform_role = models.CharField(
         _("platform role"), max_length=16, blank=True, choices=[(r.value, n) for r, n in PLATFORM_ROLE_LABELS.items()]
     )
+    time_zone = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     def __str__(self) -> str:
         return self.display_name or self.username

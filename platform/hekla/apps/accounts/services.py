@@ -24,7 +24,7 @@ from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 LINK_LIFETIME = timedelta(hours=12)
 MAX_PROOFS_A_MINUTE = 10
 MAX_TOKEN_LIFETIME = timedelta(days=366)
-_OWN_FIELDS = frozenset({"display_name"})
+_OWN_FIELDS = frozenset({"display_name", "time_zone"})
 """What people change about themselves, besides their password."""
 
 

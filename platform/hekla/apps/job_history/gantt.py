@@ -1,7 +1,6 @@
 """A Gantt chart of a job's pods: how long each waited and why, how long it started and ran, and how it ended.
 
-A row is a replica with its attempts in sequence. A chart has at most 100 rows, selected by task, phase and page, so it
-costs the same for three pods and for a thousand.
+A row is a replica with its attempts in sequence. A chart has the rows of one page (`pod_pages`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,13 +12,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.job_history import endings, labels, waits
+from hekla.apps.job_history import endings, labels, pod_pages, waits
 from hekla.apps.job_history.waits import WaitInterval
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.phases import PodPhase
 
-ROWS = 100
 ATTEMPTS = 12
 """The maximum number of attempts drawn per replica, the newest ones."""
 _WHOLE = 1000.0
@@ -89,59 +87,30 @@ def chart(
     course: Sequence[LoggedEvent] | None = None,
     pods: Sequence[Pod] | None = None,
 ) -> dict[str, Any]:
-    """The chart. `params`: `task` and `phase` filter it, `pods` is its page, `since=start` leaves out the first wait.
+    """The chart. `params`: those of `pod_pages.choose`; `since=start` leaves out the first wait.
 
     It reads the rows that it shows, and the phases of all replicas. `course` and `pods` (every attempt): pass them if
     already read.
     """
-    replicas = selectors.replicas_with_phase(job) if pods is None else _phases(pods)
-    task, phase = params.get("task", ""), params.get("phase", "")
-    chosen = [ref for ref in replicas if task in ("", ref[0]) and phase in ("", ref[2])]
-    page = _page(params.get("pods", ""), len(chosen))
-    refs = [(name, index) for name, index, _phase in chosen[(page - 1) * ROWS : page * ROWS]]
+    chosen = pod_pages.choose(selectors.replica_states(job) if pods is None else pod_pages.states_of(pods), params)
     events = selectors.course(job) if course is None else course
     waited = waits.stretches(job, events)
     scale = _scale(job, params.get("since", ""), now)
-    attempts_on_page = selectors.attempts(job, refs) if pods is None else _of(pods, set(refs))
+    attempts_on_page = selectors.attempts(job, chosen.refs) if pods is None else _of(pods, set(chosen.refs))
     rows = [_replica(attempts, waited, scale) for attempts in _by_replica(attempts_on_page)]
     return {
         "rows": [_job_row(job, waits.stays(job, events), waited, scale), *rows],
         "ticks": scale.ticks(),
         "scale": scale,
         "causes": sorted({stretch.cause for stretch in waited if stretch.cause}),
-        "tasks": sorted({name for name, _index, _phase in replicas}),
-        "phases": _counts(replicas),
-        "task": task,
-        "phase": phase,
-        "since": params.get("since", ""),
-        "first": (page - 1) * ROWS + 1,
-        "last": min(page * ROWS, len(chosen)),
-        "count": len(chosen),
-        "page": page,
-        "previous": page - 1 if page > 1 else 0,
-        "next": page + 1 if page * ROWS < len(chosen) else 0,
+        "chosen": chosen,
+        "is_cut": params.get("since") == "start",
         "is_live": not job.is_final,
     }
 
 
-def _phases(pods: Iterable[Pod]) -> list[tuple[str, int, str]]:
-    """Every replica with the phase of its last attempt, as (task, index, phase)."""
-    last = {(pod.task, pod.index): pod.phase for pod in pods}
-    return [(task, index, phase) for (task, index), phase in last.items()]
-
-
 def _of(pods: Iterable[Pod], refs: set[tuple[str, int]]) -> list[Pod]:
     return [pod for pod in pods if (pod.task, pod.index) in refs]
-
-
-def _page(text: str, count: int) -> int:
-    pages = max(1, -(-count // ROWS))
-    return min(max(int(text), 1), pages) if text.isdigit() and len(text) < 6 else 1  # noqa: PLR2004
-
-
-def _counts(replicas: Sequence[tuple[str, int, str]]) -> list[dict[str, Any]]:
-    phases = [phase for _task, _index, phase in replicas]
-    return [{"value": phase.value, "count": n} for phase in PodPhase if (n := phases.count(phase.value))]
 
 
 def _scale(job: Job, since: str, now: datetime) -> Scale:

@@ -9,13 +9,20 @@ from django.utils.translation import ngettext
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
 from hekla.apps.sentences import together
+from hekla.domain.phases import JobPhase
 
 Facts = Mapping[str, Any]
 
 
 def of_job(job: Job) -> str:
-    """Why the job is in its phase: its message, or else its reason."""
-    return render_message(job.message_facts, job.message) or job.reason
+    """Why the job is in its phase: its message, or else its reason.
+
+    If other facts say why a job failed, how many of its pods succeeded is no reason.
+    """
+    facts = job.message_facts
+    if job.phase == JobPhase.FAILED:
+        facts = [fact for fact in facts if fact["code"] != "pods_succeeded"] or facts
+    return render_message(facts, job.message) or job.reason
 
 
 def render_message(facts: Sequence[Facts], message: str) -> str:
@@ -26,11 +33,21 @@ def render_message(facts: Sequence[Facts], message: str) -> str:
 
 
 def _pods_run(facts: Facts) -> str:
-    return _("%(running)s of %(replicas)s pods are running.") % facts
+    sentence = ngettext(
+        "%(running)s of %(replicas)s pod is running.",
+        "%(running)s of %(replicas)s pods are running.",
+        facts["replicas"],
+    )
+    return sentence % facts
 
 
 def _pods_succeeded(facts: Facts) -> str:
-    return _("%(succeeded)s of %(replicas)s pods succeeded.") % facts
+    sentence = ngettext(
+        "%(succeeded)s of %(replicas)s pod succeeded.",
+        "%(succeeded)s of %(replicas)s pods succeeded.",
+        facts["replicas"],
+    )
+    return sentence % facts
 
 
 def _min_available_reached(facts: Facts) -> str:

@@ -8,9 +8,10 @@ MIN_LENGTH, MAX_LENGTH = 2, 100
 """The minimum and maximum length of a search text, in characters."""
 
 
-def find(user: User, text: str, language: str) -> list[Hit]:
-    """A few hits of each kind; none for a text that is too short. Costs about one query per kind."""
+def find(user: User, text: str, language: str, kind: str = "") -> list[Hit]:
+    """A few hits of each kind, or of one; none for a text that is too short. Costs about one query per kind."""
     text = text.strip()[:MAX_LENGTH].replace("\0", "")
     if len(text) < MIN_LENGTH:
         return []
-    return [hit for source in registry.sources() for hit in source.find(user, text, language)]
+    sources = [registry.get(kind)] if kind else registry.sources()
+    return [hit for source in sources for hit in source.find(user, text, language)]

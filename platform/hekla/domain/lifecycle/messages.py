@@ -61,6 +61,11 @@ def _restarted_often(args: Mapping[str, Any]) -> str:
     return f"The job was restarted {times}, the maximum."
 
 
+def _of_pods(args: Mapping[str, Any], count: str, one: str, many: str) -> str:
+    """“1 of 1 pod succeeded.”, “2 of 3 pods succeeded.”"""
+    return f"{args[count]} of {args['replicas']} {one if args['replicas'] == 1 else many}."
+
+
 def _out_of_time(args: Mapping[str, Any]) -> str:
     """“The job reached its time limit of 1 h 30 min, including restarts.”"""
     seconds = args["seconds"]
@@ -74,8 +79,8 @@ def _plain(sentence: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 ENGLISH: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "pods_run": _plain("{running} of {replicas} pods are running."),
-    "pods_succeeded": _plain("{succeeded} of {replicas} pods succeeded."),
+    "pods_run": lambda args: _of_pods(args, "running", "pod is running", "pods are running"),
+    "pods_succeeded": lambda args: _of_pods(args, "succeeded", "pod succeeded", "pods succeeded"),
     "as_many_as_asked": _plain("{succeeded} pods succeeded, as required."),
     "successes_asked": _plain("{asked} successes were required."),
     "task_needed": _plain("Task {task} needed {needed} successes and had {had}."),

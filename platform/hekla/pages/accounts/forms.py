@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS
 from hekla.apps.accounts.scopes import SCOPE_LABELS, USUAL, Scope
+from hekla.pages.frame import time_zone
 from hekla.pages.frame.edit_form import ModelEditForm
 
 _KEEP_PASSWORD = _("At least 10 characters. Leave empty to keep the current password.")
@@ -79,9 +80,16 @@ class ProfileForm(ModelEditForm, forms.ModelForm):
         help_text=_("A new password signs out your other sessions. Tokens stay valid unless you revoke them."),
     )
 
+    time_zone = forms.ChoiceField(
+        label=_("Time zone"),
+        required=False,
+        choices=lambda: [("", _("That of the browser")), *((name, name) for name in time_zone.names())],
+        help_text=_("Pages show times in this zone."),
+    )
+
     class Meta:
         model = User
-        fields = ["display_name"]
+        fields = ["display_name", "time_zone"]
         labels = {"display_name": _("Full name")}
 
 

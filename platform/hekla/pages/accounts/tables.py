@@ -21,6 +21,7 @@ class PeopleTable(ListTable):
     """All people."""
 
     label = gettext_lazy("People")
+    suggests = "person"
 
     name = ListColumn(gettext_lazy("Person"), sort="username", cell=_name)
     role = ListColumn(

@@ -133,7 +133,7 @@ def profile(request: HttpRequest) -> HttpResponse:
             with form.saving():
                 services.change_user(
                     user,
-                    {"display_name": form.cleaned_data["display_name"]},
+                    {name: form.cleaned_data[name] for name in ("display_name", "time_zone")},
                     password=password,
                     actor=services.actor_of(user),
                     now=clock.now(),

@@ -24,6 +24,7 @@ class BatchesTable(ListTable):
     """The batches that the reader may see."""
 
     label = gettext_lazy("Batches")
+    suggests = "batch"
     ids = "row-{0.batch.uid}"
 
     name = ListColumn(gettext_lazy("Batch"), sort="name", cell=_name)

@@ -56,6 +56,7 @@ class NodesTable(ListTable):
     """All nodes. `facts.may_cordon`: whether the reader may cordon them."""
 
     label = gettext_lazy("Nodes")
+    suggests = "node"
     ids = "node-{0.node.pk}"
     size = 50
     is_always_searchable = True

@@ -37,6 +37,7 @@ class FlowsTable(ListTable):
     """The flows that the reader may see."""
 
     label = gettext_lazy("Flows")
+    suggests = "flow"
     ids = "row-{0[flow].uid}"
 
     name = ListColumn(
@@ -70,6 +71,7 @@ class TemplatesTable(ListTable):
     """The templates that the reader may see."""
 
     label = gettext_lazy("Templates")
+    suggests = "template"
 
     name = ListColumn(
         gettext_lazy("Template"),

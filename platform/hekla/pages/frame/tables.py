@@ -108,7 +108,8 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
     `label`: what the table lists; `heading`: the column that names a row, by default the first; `keys`: whether j, k
     and Enter move between rows; `ids`: the format of a row's element id, if the list is live. `facts`: values that
     cells need besides the record. `is_always_searchable`: whether a list of a single page has its search, too;
-    `is_dense`: whether no cell takes a second line.
+    `is_dense`: whether no cell takes a second line. `suggests`: the searchable kind of its rows, whose names the search
+    suggests.
     """
 
     label: ClassVar[Words] = ""
@@ -118,6 +119,7 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
     size: ClassVar[int] = 50
     is_always_searchable: ClassVar[bool] = False
     is_dense: ClassVar[bool] = False
+    suggests: ClassVar[str] = ""
 
     def __init__(self, data: Any, *, exclude: Sequence[str] = (), facts: Mapping[str, Any] | None = None) -> None:  # noqa: ANN401
         super().__init__(data, exclude=exclude)

@@ -22,12 +22,11 @@ from hekla.lib import clock
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.home import examples
+from hekla.pages.home.resources import home_free
 from hekla.pages.jobs import columns
 from hekla.pages.jobs import context as shown
 from hekla.pages.queues import figures
-from hekla.pages.queues.usage_cells import card_bars
 from hekla.scheduling import occupancy
-from hekla.scheduling.occupancy import Occupancy
 
 set_language_for_all = login_not_required(require_POST(set_language))
 _MINE = 6
@@ -45,7 +44,8 @@ def home(request: HttpRequest) -> HttpResponse:
 def home_parts(user: User, rights: Rights | None = None) -> dict[str, Any]:
     """The live parts of the home page. `rights`: the person's rights, if already read."""
     whole = occupancy.now()
-    return {"since": whole.number} | home_jobs(user, rights) | home_queues(user, whole, rights) | home_free(whole)
+    views = figures.queue_views(user, whole, rights)
+    return {"since": whole.number} | home_jobs(user, rights) | home_queues(views) | home_free(views, whole)
 
 
 def home_jobs(user: User, rights: Rights | None = None) -> dict[str, Any]:
@@ -60,31 +60,9 @@ def home_jobs(user: User, rights: Rights | None = None) -> dict[str, Any]:
     }
 
 
-def home_queues(user: User, whole: Occupancy | None = None, rights: Rights | None = None) -> dict[str, Any]:
-    """The busiest queues that the person may see."""
-    return {"queues": _busiest(figures.queue_views(user, whole or occupancy.now(), rights))}
-
-
-def home_free(whole: Occupancy | None = None) -> dict[str, Any]:
-    """The resources of the real nodes, the same for all people; of simulated ones if only these have cards."""
-    views = [
-        view for view in figures.nodes(whole or occupancy.now()) if not figures.is_of_demonstration(view.node.cluster)
-    ]
-    real = [view for view in views if not view.node.cluster.is_simulated]
-    simulated = [view for view in views if view.node.cluster.is_simulated]
-    has_only_simulated_cards = not any(map(_has_cards, real)) and any(map(_has_cards, simulated))
-    drawn = simulated if has_only_simulated_cards else real
-    return {
-        "nodes": len(views),
-        "bars": figures.together(drawn),
-        "free": figures.total_free(drawn),
-        "slots": figures.free_slots(drawn),
-        "is_simulated": has_only_simulated_cards,
-    }
-
-
-def _has_cards(view: figures.NodeView) -> bool:
-    return bool(card_bars(view.bars))
+def home_queues(views: Sequence[figures.QueueView]) -> dict[str, Any]:
+    """The busiest of the queues that the person may see."""
+    return {"queues": _busiest(views)}
 
 
 def _busiest(views: Sequence[figures.QueueView]) -> list[figures.QueueView]:

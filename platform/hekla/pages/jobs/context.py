@@ -10,7 +10,17 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.job_history import cluster_notices, explanations, failures, history, labels, prospects, receipts, ribbon
+from hekla.apps.job_history import (
+    cluster_notices,
+    explanations,
+    failures,
+    history,
+    labels,
+    pod_pages,
+    prospects,
+    receipts,
+    ribbon,
+)
 from hekla.apps.job_history.failures import Explanation
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, read_specs, spec_of
@@ -128,8 +138,18 @@ def _log_tab(_job: Job, pods: Sequence[Pod], current: Sequence[Pod], params: Map
     }
 
 
-def _pods_tab(job: Job, _pods: Sequence[Pod], current: Sequence[Pod], _params: Mapping[str, str]) -> dict[str, Any]:
-    return {"pods": current[:_MAX_PODS], "course": selectors.course(job)}
+def _pods_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
+    """The pods of one page, as `pod_pages` selects them by `params`."""
+    chosen, last = pod_pages.choose(pod_pages.states_of(pods), params), {(pod.task, pod.index): pod for pod in pods}
+    query = {"tab": tabs.PODS, **pod_pages.query_of(params)}
+    return {
+        "pods": [last[ref] for ref in chosen.refs],
+        "chosen": chosen,
+        "is_cut": params.get("since") == "start",
+        "course": selectors.course(job),
+        "live_query": urlencode(query),
+        "page_query": urlencode({name: value for name, value in query.items() if name != "pods"}),
+    }
 
 
 def _events_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:

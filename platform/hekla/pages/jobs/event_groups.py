@@ -1,17 +1,19 @@
 """Events of a job in groups: "10 pods placed on 2 nodes" in place of ten lines."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from datetime import timedelta
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hekla.apps.job_history.history import PodStep, TimelineEntry
+from hekla.apps.job_history.history import TimelineEntry
 from hekla.apps.sentences import together
 
 _LEAST = 3
 """Fewer events of a kind stay lines of their own."""
+_LONGEST = timedelta(minutes=1)
+"""The time that a group covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +26,38 @@ class EventGroup:
 
 
 def grouped(entries: Iterable[TimelineEntry]) -> list[EventGroup]:
-    """The events, newest first, with those about pods summed up between two events about anything else.
+    """The events, newest first. What several pods did within a minute is one group, whatever else happened meanwhile.
 
-    A group stands where its newest event stood.
+    A group stands where its newest event stood. A pod is in a group once: its next attempt is in another.
     """
-    found: list[EventGroup] = []
-    for is_about_pods, run in groupby(entries, key=lambda entry: entry.step is not None):
-        members = list(run)
-        found += _summed_up(members) if is_about_pods else [EventGroup(one, one.sentence) for one in members]
+    events = list(entries)
+    return list(_summed_up(events, _alike(events)))
+
+
+def _alike(events: Iterable[TimelineEntry]) -> dict[int, list[TimelineEntry]]:
+    """By the number of each event about a pod: its group, newest first."""
+    found: dict[int, list[TimelineEntry]] = {}
+    newest: dict[tuple[str, str], list[TimelineEntry]] = {}
+    pods: dict[tuple[str, str], set[str]] = {}
+    for entry in events:
+        if entry.step is None:
+            continue
+        key = entry.step.kind, entry.step.detail
+        if key not in newest or newest[key][0].at - entry.at > _LONGEST or entry.step.pod in pods[key]:
+            newest[key], pods[key] = [], set()
+        newest[key].append(entry)
+        pods[key].add(entry.step.pod)
+        found[entry.number] = newest[key]
     return found
 
 
-def _summed_up(run: Sequence[TimelineEntry]) -> Iterator[EventGroup]:
-    kinds: dict[tuple[str, str], list[TimelineEntry]] = {}
-    for entry in run:
-        kinds.setdefault(_key(entry.step), []).append(entry)
-    for entry in run:
-        alike = kinds[_key(entry.step)]
-        if len(alike) < _LEAST:
+def _summed_up(events: Iterable[TimelineEntry], alike: Mapping[int, Sequence[TimelineEntry]]) -> Iterator[EventGroup]:
+    for entry in events:
+        group = alike.get(entry.number, ())
+        if len(group) < _LEAST:
             yield EventGroup(entry, entry.sentence)
-        elif alike[0] is entry:
-            yield EventGroup(entry, _sentence(alike), alike)
-
-
-def _key(step: PodStep | None) -> tuple[str, str]:
-    return (step.kind, step.detail) if step else ("", "")
+        elif group[0] is entry:
+            yield EventGroup(entry, _sentence(group), group)
 
 
 def _sentence(alike: Sequence[TimelineEntry]) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from hekla.apps.jobs import missing_files
 from hekla.apps.jobs.models import Pod
 from hekla.backends.files import FileKind, PodFile
 from hekla.domain.errors import NotFound
@@ -47,13 +48,8 @@ class Crumb:
 def listing(pod: Pod, path: str) -> dict[str, Any]:
     """The context: `files_of`, the pod; `rows`; `crumbs`; `is_cut`; or `no_files`, a sentence that says why."""
     context: dict[str, Any] = {"files_of": pod, "crumbs": _crumbs(pod, path), "rows": (), "path": path}
-    if pod.job.cluster.is_simulated:
-        return {
-            **context,
-            "no_files": _("The pods of this job are simulated and write no files."),
-        }
     if not files.has_files(pod):
-        return {**context, "no_files": _remote(pod), "is_remote": True}
+        return {**context, "no_files": missing_files.no_files(pod)}
     try:
         found = files.list_folder(pod, path)
     except NotFound as error:
@@ -61,29 +57,9 @@ def listing(pod: Pod, path: str) -> dict[str, Any]:
     return {**context, "rows": [_row(pod, path, one) for one in found.entries], "is_cut": not found.is_complete}
 
 
-def _remote(pod: Pod) -> str:
-    sentence = _(
-        "Files of pods on cluster %(name)s are not listed here. Let the job write its results to a volume that you can "
-        "open elsewhere, or copy them while the pod runs: kubectl cp."
-    )
-    return sentence % {"name": pod.job.cluster}
-
-
 def _row(pod: Pod, path: str, entry: PodFile) -> FileRow:
-    name, is_text = _readable(entry.name)
-    inner = f"{path}/{entry.name}" if path else entry.name
-    url = _url(pod, inner, entry.kind) if is_text else ""
-    return FileRow(name, entry.kind, entry.size, entry.changed_at, url, _note(entry.kind, is_text=is_text))
-
-
-def _readable(name: str) -> tuple[str, bool]:
-    """The name as text, with control characters escaped, and whether it is UTF-8: only such a name can be requested."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return name.encode(errors="backslashreplace").decode(), False
-    signs = show_bidi_controls(name)
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in signs), True
+    url = _url(pod, entry.path_below(path), entry.kind) if entry.is_utf8 else ""
+    return FileRow(entry.text, entry.kind, entry.size, entry.changed_at, url, _note(entry.kind, is_text=entry.is_utf8))
 
 
 def _note(kind: FileKind, *, is_text: bool) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hekla.apps.jobs.models import Job, Pod
@@ -27,7 +28,9 @@ def progress(job: Job, current: Sequence[Pod]) -> PodProgress:
     )
     if job.phase == JobPhase.FAILED and failed:
         words = ngettext("%(n)d of %(of)d pod failed", "%(n)d of %(of)d pods failed", total)
-        return PodProgress(failed, total, "failed", words % {"n": failed, "of": total})
+        if done:
+            words = _("%(n)d of %(of)d pods failed, %(done)d succeeded")
+        return PodProgress(failed, total, "failed", words % {"n": failed, "of": total, "done": done})
     if job.is_final or (done and not running):
         words = ngettext("%(n)d of %(of)d pod succeeded", "%(n)d of %(of)d pods succeeded", total)
         return PodProgress(done, total, "done", words % {"n": done, "of": total})

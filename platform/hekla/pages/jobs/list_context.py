@@ -81,8 +81,10 @@ def choices(query: QueryDict, user: User, rights: Rights, scope: Tenant | None) 
     narrowing = filters.words(query)
     if scope and query.get("tenant") == scope.slug:  # the switch of tenants shows it
         narrowing.pop("tenant", None)
+    known = list(queues.visible_to(user, rights).values_list("name", "cluster__name"))
     return {
-        "queues": list(queues.visible_to(user, rights).values_list("name", flat=True)),
+        "queues": [name for name, _cluster in known],
+        "clusters": sorted({cluster for _name, cluster in known}),
         "group_labels": groups.LABELS,
         "filters": {name: query.get(name, "") for name in filters.JobFilter.base_filters},
         "chips": _chips(query, narrowing),

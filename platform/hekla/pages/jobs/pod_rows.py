@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import partial
+from itertools import groupby
 
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import Truncator
@@ -9,16 +10,28 @@ from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
 from hekla.apps.job_history import card_labels, endings
+from hekla.apps.job_history.pod_pages import PodPage, TaskCount
 from hekla.apps.jobs.models import Job, Pod
 from hekla.pages.frame import html
 
 _LONGEST = 200
 
 
-def pod_rows(job: Job, pods: Iterable[Pod]) -> SafeString:
-    """A row for each of these pods of the job."""
+def pod_rows(job: Job, pods: Iterable[Pod], chosen: PodPage) -> SafeString:
+    """A row for each of these pods of the job, in a group for each task if it has several."""
     make = partial(_row, html.address("jobs:detail", job.uid), [text(label) for label in _labels()])
-    return mark_safe("".join(map(make, pods)))
+    groups = [(task, "".join(map(make, group))) for task, group in groupby(pods, key=lambda pod: pod.task)]
+    if len(chosen.tasks) == 1:
+        return mark_safe("".join(f"<tbody>{rows}</tbody>" for _task, rows in groups))
+    return mark_safe("".join(f"<tbody>{_group(chosen.counts[task])}{rows}</tbody>" for task, rows in groups))
+
+
+def _group(task: TaskCount) -> str:
+    counts = " ".join(f"{html.phase(phase)} {count}" for phase, count in task.phases)
+    return (
+        f'<tr class="table-group"><th colspan="7" scope="rowgroup">{text(task.name)}'
+        f'<span class="group-counts">{counts}</span></th></tr>'
+    )
 
 
 def _labels() -> list[str]:
@@ -31,7 +44,7 @@ def _row(place: str, labels: list[str], pod: Pod) -> str:
         f'<tr id="pod-{pod.pk}"><th scope="row"><a href="{place}pods/{pod.pk}/">{text(pod)}</a></th>'
         f'<td data-label="{phase}"><span>{html.phase(pod.phase)}{_note(pod)}</span></td>'
         f'<td data-label="{node}"><span>{text(pod.node or "–")}{_cards(pod)}{_cpus(pod)}</span></td>'
-        f'<td class="number" data-label="{attempt}">{pod.attempt}</td>'
+        f'<td class="number" data-label="{attempt}">{_attempt(pod)}</td>'
         f'<td data-label="{end}">{text(endings.exit_of(pod))}</td>'
         f'<td data-label="{started}">{html.moment(pod.started_at)}</td>'
         f'<td class="number" data-label="{ran}">{html.duration(pod.started_at, pod.finished_at)}</td></tr>'
@@ -49,8 +62,15 @@ def _cpus(pod: Pod) -> str:
     return f'<span class="row-note">{text(_("Own CPUs"))} {text(pod.cpus)}</span>' if pod.cpus else ""
 
 
+def _attempt(pod: Pod) -> str:
+    """The number; on phones only those after the first."""
+    return str(pod.attempt) if pod.attempt > 1 else f'<span class="nothing">{pod.attempt}</span>'
+
+
 def _note(pod: Pod) -> str:
+    """Why it is in its state; on phones only if no exit code says it."""
     if not pod.message:
         return ""
     message = Truncator(endings.detail(pod.reason, pod.message)).chars(_LONGEST)
-    return f'<span class="row-note">{text(message)}</span>'
+    place = "" if pod.exit_code is None else " wide-only"
+    return f'<span class="row-note{place}">{text(message)}</span>'

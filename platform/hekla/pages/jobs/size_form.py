@@ -46,6 +46,12 @@ class SizeForm(forms.Form):
             self.fields[f"replicas-{place}"] = _number(gettext_lazy("Replicas"), task.replicas)
             self.fields[f"least-{place}"] = _number(gettext_lazy("Minimum"), task.minimum)
             if rule := task.autoscaling:
+                self.fields[f"auto-{place}"] = forms.BooleanField(
+                    label=gettext_lazy("Autoscaling"),
+                    required=False,
+                    initial=True,
+                    help_text=gettext_lazy("Off: the task keeps the replicas above."),
+                )
                 self.fields[f"most-{place}"] = _number(gettext_lazy("Maximum replicas"), rule.max_replicas, least=1)
                 self.fields[f"target-{place}"] = _number(
                     gettext_lazy("Target GPU utilization, in percent"), rule.gpu_utilization, least=1, most=100
@@ -61,7 +67,8 @@ class SizeForm(forms.Form):
     def rows(self) -> Iterator[TaskSizeRow]:
         """The rows of the tasks, in order."""
         for place, name in enumerate(self.names):
-            rule = [self[field] for field in (f"most-{place}", f"target-{place}") if field in self.fields]
+            names = (f"auto-{place}", f"most-{place}", f"target-{place}")
+            rule = [self[field] for field in names if field in self.fields]
             yield TaskSizeRow(name, self[f"replicas-{place}"], self[f"least-{place}"], tuple(rule))
 
     def size(self) -> JobScale:
@@ -74,6 +81,8 @@ class SizeForm(forms.Form):
         size = {"replicas": cleaned[f"replicas-{place}"], "min_available": cleaned[f"least-{place}"]}
         if f"most-{place}" not in self.fields:
             return size
+        if not cleaned[f"auto-{place}"]:
+            return {**size, "autoscaling": None}
         rule = {"max_replicas": cleaned[f"most-{place}"], "gpu_utilization": cleaned[f"target-{place}"]}
         return {**size, "autoscaling": rule}
 

@@ -19,7 +19,7 @@ _LABELS: Mapping[str, Callable[[], str]] = {
     EVENTS: lambda: _("Events"),
     SETTINGS: lambda: _("Settings"),
 }
-_OF_PARAMETER = {"log": LOG, "events": EVENTS, "task": PODS, "phase": PODS, "pods": PODS, "since": PODS}
+_OF_PARAMETER = {"log": LOG, "events": EVENTS, "task": PODS, "phase": PODS, "node": PODS, "pods": PODS, "since": PODS}
 """Filters within one tab. A form that sends them need not name the tab."""
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.job_history import gantt
+from hekla.apps.job_history import gantt, pod_pages
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.clone import clone_job
 from hekla.apps.jobs.facts import valid_spec
@@ -50,7 +50,7 @@ def _detail(
     if tab == tabs.PODS:
         context |= gantt.chart(
             job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"]
-        ) | {"query": _gantt_query(request)}
+        ) | {"query": urlencode(pod_pages.query_of(request.GET))}
     if tab == tabs.SETTINGS:
         context |= settings_tab.context(job, context["attempts"], may_act=may.act, size=size, priority=priority)
     return render(request, "jobs/detail.html", context)
@@ -61,7 +61,9 @@ def timeline(request: HttpRequest, uid: UUID) -> HttpResponse:
     """The current timeline of the job's pods. The page polls it."""
     job = selectors.get(uid, person(request))
     context = gantt.chart(job, request.GET, now=clock.now())
-    return render(request, "jobs/_gantt.html", context | {"job": job, "query": _gantt_query(request)})
+    return render(
+        request, "jobs/_gantt.html", context | {"job": job, "query": urlencode(pod_pages.query_of(request.GET))}
+    )
 
 
 @require_safe
@@ -73,12 +75,6 @@ def pod(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
         raise NotFound(_("Unknown pod."))
     context = {"since": since, "search": LogSearchForm()}
     return render(request, "jobs/pod.html", pod_context.page(found, now=clock.now()) | context)
-
-
-def _gantt_query(request: HttpRequest) -> str:
-    """The query parameters that filter the timeline."""
-    filters = {name: request.GET[name] for name in ("task", "phase", "pods", "since") if name in request.GET}
-    return urlencode(filters)
 
 
 @require_POST

@@ -6,7 +6,7 @@ from functools import partial
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -17,11 +17,12 @@ from hekla.apps.accounts.models import User
 from hekla.apps.job_history import failures
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
+from hekla.apps.streaming import FileResponse
 from hekla.backends.log_search import LogQuery
 from hekla.live import files
 from hekla.live import logs as read_logs
 from hekla.live.logs import read_bytes
-from hekla.pages.frame import downloads, plots
+from hekla.pages.frame import plots
 from hekla.pages.job_forms.forms import LogSearchForm
 from hekla.pages.logs import metrics
 from hekla.pages.logs.archive import zipped
@@ -102,11 +103,11 @@ def evidence(request: HttpRequest, pod_id: int) -> HttpResponse:
 
 
 @require_GET
-def download_log(request: HttpRequest, pod_id: int) -> StreamingHttpResponse:
+def download_log(request: HttpRequest, pod_id: int) -> FileResponse:
     """Download a pod's whole log."""
     pod = jobs.pod(pod_id, _person(request))
     name = f"{pod.job.name}-{pod.task}-{pod.index}-{pod.attempt}.log"
-    return downloads.attach(StreamingHttpResponse(_bytes(pod), content_type="text/plain; charset=utf-8"), name)
+    return FileResponse(_bytes(pod), name, "text/plain; charset=utf-8")
 
 
 @require_GET
@@ -119,22 +120,19 @@ def download_file(request: HttpRequest, pod_id: int) -> HttpResponseBase:
     if not files.has_files(pod):
         return redirect(f"{reverse('jobs:detail', args=[pod.job.uid])}?tab=files")
     path = request.GET.get("path", "")
-    pieces, size = files.open_file(pod, path)
-    answer = StreamingHttpResponse(pieces, content_type="application/octet-stream")
+    chunks, size = files.read_file(pod, path)
+    answer = FileResponse(chunks, path.rpartition("/")[2])
     answer.headers["Content-Length"] = str(size)
-    answer.headers["X-Content-Type-Options"] = "nosniff"
-    name = "".join(sign if sign.isprintable() else "_" for sign in path.rpartition("/")[2])
-    return downloads.attach(answer, name)
+    return answer
 
 
 @require_GET
-def download_logs(request: HttpRequest, uid: UUID) -> StreamingHttpResponse:
+def download_logs(request: HttpRequest, uid: UUID) -> FileResponse:
     """Download the logs of all pods of a job, including earlier attempts, as a zip archive. At most 2000 logs."""
     job = jobs.get(uid, _person(request))
     pods = jobs.pods(job).select_related("job__cluster")[:_MOST_LOGS]
     files = [(f"{job.name}/{pod}-{pod.attempt}.log", partial(_bytes, pod)) for pod in pods]
-    archive = StreamingHttpResponse(zipped(files), content_type="application/zip")
-    return downloads.attach(archive, f"{job.name}-logs.zip")
+    return FileResponse(filter(None, zipped(files)), f"{job.name}-logs.zip", "application/zip")
 
 
 def _bytes(pod: Pod) -> Iterator[bytes]:

@@ -59,6 +59,7 @@ class QueuesTable(ListTable):
     """The queues that the reader may see, as a tree unless sorted."""
 
     label = gettext_lazy("Queues")
+    suggests = "queue"
     ids = "queue-{0.view.queue.pk}"
     is_always_searchable = True
     is_dense = True

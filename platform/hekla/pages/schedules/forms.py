@@ -1,7 +1,6 @@
 """Forms of schedules."""
 
 from typing import Any
-from zoneinfo import available_timezones
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -93,11 +92,6 @@ def first_values(spec: ScheduleSpec) -> dict[str, Any]:
 def first_job(job: JobSpec) -> dict[str, Any]:
     """Initial values of the form for a schedule of an existing job."""
     return {"name": job.name[:MAX_NAME].rstrip("-"), "manifest": formats.dump(job)}
-
-
-def time_zones() -> list[str]:
-    """The time zones that the field suggests."""
-    return sorted(name for name in available_timezones() if "/" in name and not name.startswith(("Etc/", "SystemV/")))
 
 
 def _at_manifest(problem: Problem) -> Problem:

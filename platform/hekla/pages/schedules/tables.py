@@ -35,6 +35,7 @@ class SchedulesTable(ListTable):
     """The schedules that the reader may see."""
 
     label = gettext_lazy("Schedules")
+    suggests = "schedule"
     ids = "row-{0.schedule.uid}"
 
     name = ListColumn(

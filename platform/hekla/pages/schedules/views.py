@@ -20,7 +20,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
 from hekla.domain.errors import Forbidden, HeklaError
 from hekla.lib import clock
-from hekla.pages.frame import current_tenant, downloads
+from hekla.pages.frame import current_tenant, downloads, time_zone
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES, ManifestForm
 from hekla.pages.schedules import forms
@@ -156,7 +156,7 @@ def _first(request: HttpRequest) -> dict[str, Any]:
 def _form_page(request: HttpRequest, form: forms.ScheduleForm, context: dict[str, Any]) -> HttpResponse:
     schedule = context.get("schedule")
     cancel = reverse("schedules:detail", args=[schedule.uid]) if schedule else reverse("schedules:list")
-    more = {"form": form, "time_zones": forms.time_zones(), "cancel": cancel, "most_bytes": MAX_MANIFEST_BYTES}
+    more = {"form": form, "time_zones": time_zone.names(), "cancel": cancel, "most_bytes": MAX_MANIFEST_BYTES}
     return render(request, "schedules/form.html", context | more)
 
 

@@ -21,6 +21,7 @@ class TenantsTable(ListTable):
     """The tenants that the reader may see."""
 
     label = gettext_lazy("Tenants")
+    suggests = "tenant"
 
     name = ListColumn(gettext_lazy("Name"), sort="name", cell=_name)
     slug = ListColumn(
@@ -43,6 +44,7 @@ class MembersTable(ListTable):
     """The members of a tenant."""
 
     label = gettext_lazy("Members")
+    suggests = "person"
     keys = False
 
     name = ListColumn(gettext_lazy("Person"), sort="user__username", template="tenancy/_member.html")

@@ -64,7 +64,7 @@ from hekla.apps.jobs.selectors.replicas import (
     pod,
     pods,
     pods_of,
-    replicas_with_phase,
+    replica_states,
     unfinished_pods,
 )
 from hekla.apps.jobs.selectors.visibility import (
@@ -130,7 +130,7 @@ __all__ = [
     "pod_history",
     "pods",
     "pods_of",
-    "replicas_with_phase",
+    "replica_states",
     "run_times",
     "seeing",
     "to_clean",

@@ -44,10 +44,10 @@ def current_pods(job: Job) -> list[Pod]:
     return [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
 
 
-def replicas_with_phase(job: Job) -> list[tuple[str, int, str]]:
-    """Every replica that has a pod, with the phase of its last attempt, in order."""
+def replica_states(job: Job) -> list[tuple[str, int, str, str]]:
+    """Every replica that has a pod, with the phase and node of its last attempt, in order."""
     last = Pod.objects.filter(job=job).order_by("task", "index", "-attempt").distinct("task", "index")
-    return list(last.values_list("task", "index", "phase"))
+    return list(last.values_list("task", "index", "phase", "node"))
 
 
 def attempts(job: Job, refs: Collection[tuple[str, int]]) -> list[Pod]:

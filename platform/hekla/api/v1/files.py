@@ -1,0 +1,116 @@
+"""Endpoints of the files that a pod wrote."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+from uuid import UUID
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hekla.api.renderers import ApiRenderer
+from hekla.api.v1.following import AttemptQuery, backend_of, find_pod
+from hekla.api.views import ApiView, person, respond
+from hekla.apps.jobs import missing_files
+from hekla.apps.jobs.models import Pod
+from hekla.apps.streaming import FileResponse
+from hekla.backends import files
+from hekla.backends.base import Backend, PodKey
+from hekla.backends.files import FileKind, NoFilesError, NoSuchFileError
+from hekla.domain.errors import NotFound, Refused
+
+_LONGEST_PATH = 4096
+_READABLE = frozenset({FileKind.FILE, FileKind.FOLDER})
+T = TypeVar("T")
+
+
+class FolderQuery(AttemptQuery):
+    path = serializers.CharField(
+        max_length=_LONGEST_PATH,
+        default="",
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="parts between slashes, below the working folder; empty: the working folder",
+    )
+
+
+class FileQuery(AttemptQuery):
+    path = serializers.CharField(
+        max_length=_LONGEST_PATH,
+        trim_whitespace=False,
+        help_text="parts between slashes, below the working folder",
+    )
+
+
+class PodFileSerializer(serializers.Serializer[Any]):
+    """An entry of a folder. Links are listed and never followed."""
+
+    name = serializers.CharField(help_text="with escaped control characters")
+    kind = serializers.ChoiceField([kind.value for kind in FileKind])
+    path = serializers.CharField(allow_null=True, help_text="for requests; null if it cannot be read")
+    size_bytes = serializers.IntegerField()
+    changed_at = serializers.DateTimeField()
+
+
+class FolderSerializer(serializers.Serializer[Any]):
+    """A folder: folders first, both by name."""
+
+    path = serializers.CharField(allow_blank=True)
+    entries = PodFileSerializer(many=True)
+    complete = serializers.BooleanField(help_text="false if the folder has more entries")
+
+
+class FileRenderer(BaseRenderer):
+    """Lets clients ask for a file; `FileResponse` writes it."""
+
+    media_type, format, render_style = "application/octet-stream", "file", "binary"
+
+
+class PodFilesView(ApiView):
+    queries = {"get": FolderQuery}
+
+    @extend_schema(responses=FolderSerializer)
+    def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
+        """A folder of the files that a pod wrote, below its working folder; at most 500 entries."""
+        path = self.query["path"]
+        pod = find_pod(uid, person(request), task, index, self.query.get("attempt"))
+        found = _read(pod, files.list_folder, path, missing_files.no_folder)
+        entries = [
+            {
+                "name": entry.text,
+                "kind": entry.kind.value,
+                "path": entry.path_below(path) if entry.is_utf8 and entry.kind in _READABLE else None,
+                "size_bytes": entry.size,
+                "changed_at": entry.changed_at,
+            }
+            for entry in found.entries
+        ]
+        return respond(FolderSerializer({"path": path, "entries": entries, "complete": found.is_complete}))
+
+
+class PodFileView(ApiView):
+    queries = {"get": FileQuery}
+    renderer_classes = (ApiRenderer, FileRenderer)
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    def get(self, request: Request, uid: UUID, task: str, index: int) -> FileResponse:
+        """A file that a pod wrote, with the size that it has now: no more is read while it grows."""
+        path = self.query["path"]
+        pod = find_pod(uid, person(request), task, index, self.query.get("attempt"))
+        chunks, size = _read(pod, files.read_file, path, missing_files.no_file)
+        answer = FileResponse(chunks, path.rpartition("/")[2])
+        answer.headers["Content-Length"] = str(size)
+        return answer
+
+
+def _read(pod: Pod, read: Callable[[Backend, PodKey, str], T], path: str, missing: Callable[[Pod], str]) -> T:
+    key = PodKey(pod.job.uid.hex, pod.task, pod.index, pod.attempt, tenant=pod.job.tenant.slug)
+    try:
+        return read(backend_of(pod.job), key, path)
+    except NoFilesError as error:
+        raise Refused(missing_files.no_files(pod)) from error
+    except NoSuchFileError as error:
+        raise NotFound(missing(pod)) from error

@@ -1,0 +1,32 @@
+"""Why a file or folder of a pod cannot be read."""
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.jobs.models import Pod
+
+
+def no_files(pod: Pod) -> str:
+    """Why the files of this pod are not offered."""
+    if pod.job.cluster.is_simulated:
+        return _("The pods of this job are simulated and write no files.")
+    sentence = _(
+        "Files of pods on cluster %(name)s are not listed here. Let the job write its results to a volume that you can "
+        "open elsewhere, or copy them while the pod runs: kubectl cp."
+    )
+    return sentence % {"name": pod.job.cluster}
+
+
+def no_folder(pod: Pod) -> str:
+    """Why the pod has no such folder."""
+    if pod.job.deleted_at:
+        return _("The files of a deleted job are deleted.")
+    if pod.started_at is None:
+        return _("The pod has not started, so it has no files.")
+    return _("The pod has no such folder. It was deleted, or a link is in its place.")
+
+
+def no_file(pod: Pod) -> str:
+    """Why the pod has no such file."""
+    if pod.job.deleted_at:
+        return _("The files of a deleted job are deleted.")
+    return _("The pod has no such file. It was deleted, or a link is in its place.")

@@ -1,0 +1,133 @@
+"""The files that pods wrote."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hekla.cli import output
+from hekla.cli.client import Failure, client_of
+from hekla.cli.completion import JOB
+from hekla.cli.servers import ServerOptions
+from hekla.client.documents import JobDetail
+from hekla.client.errors import ClientError
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_STEP = 1024
+_of_task = click.option("--task", help="Only this task. Required if the job has several.")
+_of_index = click.option("--index", type=click.IntRange(0), help="Replica of the task, counted from 0.")
+_of_attempt = click.option("--attempt", type=click.IntRange(0), help="Attempt. Default: the last.")
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@click.argument("path", default="")
+@_of_task
+@_of_index
+@_of_attempt
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def list_files(
+    choice: ServerOptions,
+    job: str,
+    path: str,
+    task: str | None,
+    index: int | None,
+    attempt: int | None,
+    as_json: bool,
+) -> None:
+    """List the files that a pod of JOB (a name or uid) wrote: the folder PATH below its working folder."""
+    client = client_of(choice)
+    where = _where(client.job(job), task, index)
+    found = client.get(f"{where}/files", path=path.strip("/"), attempt=attempt)
+    if as_json:
+        output.as_json(found)
+        return
+    rows = [(_name(entry), _size(entry), output.moment(entry["changed_at"])) for entry in found["entries"]]
+    output.table(("NAME", "SIZE", "CHANGED"), rows, "This folder is empty.")
+    if not found["complete"]:
+        click.echo("The folder has more entries.")
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@click.argument("path")
+@click.option("--output", "-o", "target", metavar="FILE", help="Where to save it; -: standard output.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@_of_task
+@_of_index
+@_of_attempt
+@click.pass_obj
+def download(
+    choice: ServerOptions,
+    job: str,
+    path: str,
+    target: str | None,
+    force: bool,
+    task: str | None,
+    index: int | None,
+    attempt: int | None,
+) -> None:
+    """Download the file PATH that a pod of JOB (a name or uid) wrote, to the current folder."""
+    client = client_of(choice)
+    wanted = path.strip("/")
+    file = Path(target or wanted.rpartition("/")[2] or "file")
+    if target != "-" and file.exists() and not force:
+        raise Failure(f"{file} exists. Choose another with --output, or replace it with --force.")
+    query = {"path": wanted} | ({} if attempt is None else {"attempt": attempt})
+    chunks = client.read_bytes(f"{_where(client.job(job), task, index)}/file", **query)
+    if target == "-":
+        for chunk in chunks:
+            click.get_binary_stream("stdout").write(chunk)
+        return
+    click.echo(f"{file}: {_human(_save(chunks, file))}")
+
+
+def _save(chunks: Iterable[bytes], file: Path) -> int:
+    """Save the chunks, and return their size in bytes. A download that is cut leaves no file."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        with part.open("wb") as whole:
+            for chunk in chunks:
+                whole.write(chunk)
+            size = whole.tell()
+        os.replace(part, file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise Failure(f"{file} cannot be written: {error.strerror}.") from error
+    except (ClientError, KeyboardInterrupt):
+        part.unlink(missing_ok=True)
+        raise
+    return size
+
+
+def _where(job: JobDetail, task: str | None, index: int | None) -> str:
+    """The address of the pod that the options select. Raises Failure unless it is one."""
+    pods = [pod for pod in job["pods"] if task in (None, pod["task"]) and index in (None, pod["index"])]
+    if len(pods) != 1:
+        names = ", ".join(f"{pod['task']}-{pod['index']}" for pod in job["pods"][:10])
+        raise Failure(
+            f"Name one pod of {job['name']} with --task and --index. It has: {names}."
+            if names
+            else f"{job['name']} has no pods yet. Pending reason: hekla job show {job['name']}"
+        )
+    return f"jobs/{job['uid']}/pods/{pods[0]['task']}/{pods[0]['index']}"
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    marks = {"folder": "/", "link": " (link, not followed)", "other": " (no file)"}
+    return f"{entry['name']}{marks.get(entry['kind'], '')}"
+
+
+def _size(entry: Mapping[str, Any]) -> str:
+    return _human(entry["size_bytes"]) if entry["kind"] == "file" else "–"
+
+
+def _human(size: float) -> str:
+    for unit in _UNITS[:-1]:
+        if size < _STEP:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= _STEP
+    return f"{size:.1f} {_UNITS[-1]}"

@@ -1,0 +1,54 @@
+"""The resources of the clusters that a person can use, on the home page."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from hekla.apps.clusters.models import Cluster
+from hekla.domain.card_resources import of_cards
+from hekla.pages.queues import figures
+from hekla.pages.queues.figures import NodeView, QueueView, UsageBar
+from hekla.scheduling.occupancy import Occupancy
+
+_MOST_OPEN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterResources:
+    """What a cluster has and has free. `is_open`: it is shown; the others are folded."""
+
+    cluster: Cluster
+    bars: Sequence[UsageBar]
+    free: Sequence[str]
+    slots: Sequence[dict[str, Any]]
+    is_open: bool
+
+
+def home_free(queues: Iterable[QueueView], whole: Occupancy) -> dict[str, Any]:
+    """The clusters of these queues, the visible ones: first those with cards, and the simulated ones last.
+
+    Those with cards are open, at most three; if there are none, the first.
+    """
+    usable = {view.queue.cluster_id for view in queues}
+    nodes = [
+        view
+        for view in figures.nodes(whole)
+        if view.node.cluster_id in usable and not figures.is_of_demonstration(view.node.cluster)
+    ]
+    nodes.sort(key=lambda view: (view.node.cluster.is_simulated, view.node.cluster.name))
+    grouped = [list(views) for _cluster, views in groupby(nodes, key=lambda view: view.node.cluster_id)]
+    grouped.sort(key=lambda views: (not _has_cards(views), views[0].node.cluster.is_simulated))
+    with_cards = sum(map(_has_cards, grouped))
+    opened = min(max(with_cards, 1), _MOST_OPEN)
+    found = [_resources(views, is_open=place < opened) for place, views in enumerate(grouped)]
+    return {"clusters": found, "may_use": bool(usable)}
+
+
+def _resources(views: Sequence[NodeView], *, is_open: bool) -> ClusterResources:
+    bars, free, slots = figures.together(views), figures.total_free(views), figures.free_slots(views)
+    return ClusterResources(views[0].node.cluster, bars, free, slots, is_open)
+
+
+def _has_cards(views: Iterable[NodeView]) -> bool:
+    return any(any(view.allocatable.amount(name) for name in of_cards(view.allocatable)) for view in views)
