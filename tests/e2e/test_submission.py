@@ -64,7 +64,7 @@ def test_controls_of_a_row_are_aligned(page: Page, path: str) -> None:
 
 
 def save_as_preset(page: Page, name: str) -> None:
-    page.get_by_text("Save as preset").click()
+    page.get_by_text("Save as template").click()
     page.locator("#id_preset-name").fill(name)
     page.get_by_role("button", name="Save", exact=True).click()
 
@@ -83,7 +83,7 @@ def test_preset_is_saved_and_becomes_the_default(page: Page) -> None:
     page.goto("/jobs/presets/")
     page.get_by_role("button", name="Delete my echo").click()
     page.locator("dialog[open]").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("Deleted preset")).to_be_visible()
+    expect(page.get_by_text("Deleted template")).to_be_visible()
 
 
 def test_preset_is_published_and_submitted_from_the_gallery(page: Page) -> None:
