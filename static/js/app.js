@@ -24,6 +24,7 @@ import { startTheme } from "./theme.js";
 import { startTime } from "./time.js";
 import { startToasts } from "./toast.js";
 import { startWhatIf } from "./what_if.js";
+import { startYamlEditors } from "./yaml_editor.js";
 
 startCopy();
 startDialogs();
@@ -41,6 +42,7 @@ startTime();
 startToasts();
 startWhatIf();
 startDrafts();
+startYamlEditors(); // after the drafts, whose text it shows
 startFormChecks();
 startDraftBack();
 startLive();

@@ -24,7 +24,7 @@ _MOST = 500
 """Cards of each kind. A tenant has at most 200 of each."""
 
 
-class Scope(StrEnum):
+class Availability(StrEnum):
     """To whom a template is available."""
 
     PERSONAL = "personal"
@@ -32,10 +32,10 @@ class Scope(StrEnum):
     EVERYBODY = "everybody"
 
 
-SCOPES: dict[Scope, Promise] = {
-    Scope.PERSONAL: gettext_lazy("Only you"),
-    Scope.TENANT: gettext_lazy("Your tenants"),
-    Scope.EVERYBODY: gettext_lazy("Everybody"),
+SCOPES: dict[Availability, Promise] = {
+    Availability.PERSONAL: gettext_lazy("Only you"),
+    Availability.TENANT: gettext_lazy("Your tenants"),
+    Availability.EVERYBODY: gettext_lazy("Everybody"),
 }
 
 
@@ -43,7 +43,7 @@ SCOPES: dict[Scope, Promise] = {
 class TemplateCard:
     """A template. `note`: its tenant and kind; `needs`: programs that its environment must have."""
 
-    scope: Scope
+    scope: Availability
     title: str
     about: str
     note: str
@@ -60,7 +60,7 @@ def cards(user: User, scope: str = "", text: str = "") -> list[TemplateCard]:
     """The templates that the person may use, their own first. `scope`: only these; `text`: in the title or words."""
     found = (card for source in (_saved, _published, _of_flows, _included) for card in source(user))
     fitting = (card for card in found if scope in ("", card.scope) and _holds(card, text))
-    return sorted(fitting, key=lambda card: [*Scope].index(card.scope))
+    return sorted(fitting, key=lambda card: [*Availability].index(card.scope))
 
 
 def _holds(card: TemplateCard, text: str) -> bool:
@@ -76,7 +76,7 @@ def _saved(user: User) -> Iterator[TemplateCard]:
 
 def _published(user: User) -> Iterator[TemplateCard]:
     for each in selectors.visible_to(user)[:_MOST]:
-        scope = Scope.TENANT if each.tenant else Scope.EVERYBODY
+        scope = Availability.TENANT if each.tenant else Availability.EVERYBODY
         locked = _("some fields, version %d") % each.version
         note = f"{each.tenant} · {locked}" if each.tenant else locked
         yield TemplateCard(scope, each.title, each.description, note, reverse("gallery:template", args=[each.uid]))
@@ -85,20 +85,22 @@ def _published(user: User) -> Iterator[TemplateCard]:
 def _of_flows(user: User) -> Iterator[TemplateCard]:
     for each in flows.templates(user).defer("spec")[:_MOST]:
         note = f"{each.tenant} · {_('also for steps of flows')}"
-        yield TemplateCard(Scope.TENANT, each.name, "", note, reverse("flows:template", args=[each.uid]))
+        yield TemplateCard(Availability.TENANT, each.name, "", note, reverse("flows:template", args=[each.uid]))
 
 
 def _included(_user: User) -> Iterator[TemplateCard]:
     note = _("comes with Hekla")
     for each in INCLUDED:
         address = f"{reverse('jobs:submit')}?preset={each.name}"
-        yield TemplateCard(Scope.EVERYBODY, str(each.title), str(each.about), note, address, each.needs)
+        yield TemplateCard(Availability.EVERYBODY, str(each.title), str(each.about), note, address, each.needs)
     about = _("Steps that start one after the other, with branches and conditions.")
-    yield TemplateCard(Scope.EVERYBODY, _("Flow: steps that depend on each other"), about, note, reverse("flows:start"))
+    yield TemplateCard(
+        Availability.EVERYBODY, _("Flow: steps that depend on each other"), about, note, reverse("flows:start")
+    )
 
 
-def _scope(tenant: Any) -> Scope:  # noqa: ANN401
-    return Scope.TENANT if tenant else Scope.PERSONAL
+def _scope(tenant: Any) -> Availability:  # noqa: ANN401
+    return Availability.TENANT if tenant else Availability.PERSONAL
 
 
 def _fills(tenant: Any) -> str:  # noqa: ANN401

@@ -35,6 +35,15 @@ def usual_queue(tenant: Tenant) -> str:
     return "default" if "default" in names else next(iter(names), "")
 
 
+def offered_values(tenant: Tenant) -> dict[str, list[str]]:
+    """The values that fields of a manifest can have for this tenant, by the name of the field."""
+    names = [name for name, _label in _queues(tenant, queues.open_to(tenant))]
+    classes = [one.name for one in priorities.offer_to(tenant).classes]
+    environments = list(clusters.environments().values_list("name", flat=True))
+    of_classes = {"priority_class": classes, "priorityClassName": classes}
+    return {"queue": names, "hekla.io/environment": environments, "environment": environments, **of_classes}
+
+
 def known_claims(tenant: Tenant) -> list[str]:
     """The claims to volumes in the tenant's clusters. A cluster reports them as soon as one of its jobs mounts one."""
     places = {queue.cluster_id for queue in queues.open_to(tenant)}

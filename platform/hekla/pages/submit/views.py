@@ -22,7 +22,7 @@ from hekla.apps.presets.models import Preset
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats, spec_changes
-from hekla.domain.errors import HeklaError, Invalid, NotFound, Refused
+from hekla.domain.errors import HeklaError, Invalid, NotFound, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant
@@ -30,9 +30,9 @@ from hekla.pages.frame.people import person
 from hekla.pages.job_forms import secret_texts
 from hekla.pages.job_forms.amounts import OFFERED
 from hekla.pages.job_forms.forms import PresetForm
-from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES, JobManifestForm, UploadForm
+from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES, JobManifestForm, UploadForm, yaml_editor
 from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
-from hekla.pages.submit import choices, equivalents, framework_defaults, preset_mapping, undo
+from hekla.pages.submit import choices, equivalents, framework_defaults, manifest_checks, preset_mapping, undo
 from hekla.pages.submit import presets as beginnings
 from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.options import SWEEP, Draft, SubmissionOptions
@@ -263,7 +263,7 @@ def _find_problems(request: HttpRequest, tenant: Tenant, form: SubmissionForm, b
 
 @require_http_methods(["GET", "POST"])
 def submit_yaml(request: HttpRequest) -> HttpResponse:
-    """The manifest. A POST submits it, shows it as a form, or saves it as a preset."""
+    """The manifest. A POST submits it, checks it (as JSON), shows it as a form, or saves it as a preset."""
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
@@ -276,6 +276,8 @@ def submit_yaml(request: HttpRequest) -> HttpResponse:
 
 def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     do = request.POST.get("do", "")
+    if do == "check":
+        return _checked_yaml(request, tenant)
     if do in ("undo", "upload"):
         return _undone(request, tenant) if do == "undo" else _uploaded(request, tenant)
     if do.startswith(_SAVED):
@@ -292,6 +294,20 @@ def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         form = _as_typed(request, cleaned["text"])
         beside.show(error, lambda refusal: attach(form, refusal))
         return _yaml_page(request, tenant, form, beside)
+
+
+def _checked_yaml(request: HttpRequest, tenant: Tenant) -> JsonResponse:
+    """The problems of a manifest by line, and what can be typed in it, while a person edits it."""
+    form, shape = JobManifestForm(request.POST), request.POST.get("shape", "")
+    form.is_valid()
+    beside = SubmissionOptions(request.POST, shape, person(request), is_sent=False)
+
+    def judge(loaded: formats.LoadedJob) -> list[Problem]:
+        secrets = {**loaded.secrets, **form.cleaned_data.get("secrets", {})}
+        return beside.find_problems(Draft(loaded.spec, tenant, person(request), secrets), now=clock.now())
+
+    text = request.POST.get("text", "")[:MAX_MANIFEST_BYTES]
+    return JsonResponse(manifest_checks.check(text, judge, choices.offered_values(tenant)))
 
 
 def _done(request: HttpRequest, tenant: Tenant, cleaned: dict[str, Any], beside: SubmissionOptions) -> HttpResponse:
@@ -441,6 +457,7 @@ def _yaml_page(
     **more: Any,  # noqa: ANN401
 ) -> HttpResponse:
     context: dict[str, Any] = {"tenant": tenant, "form": form, "most_bytes": MAX_MANIFEST_BYTES, "secrets": secrets}
+    form.fields["text"].widget.attrs |= yaml_editor(request)
     context |= {"beside": beside, "shape": request.POST.get("shape", ""), "upload": form}
     context["filling"] = undo.carried(request.POST)
     return render(request, "jobs/submit_yaml.html", context | more | _side(request, tenant))
