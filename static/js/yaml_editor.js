@@ -22,7 +22,7 @@ function byPlace(fields) {
 }
 
 function completions(known) {
-  return (context) => {
+  return async (context) => {
     const line = context.state.doc.lineAt(context.pos);
     const before = line.text.slice(0, context.pos - line.from);
     const value = VALUE.exec(before);
@@ -33,7 +33,9 @@ function completions(known) {
     const key = KEY.exec(before);
     if (!key || (!key[2] && !context.explicit)) return null;
     const lines = context.state.doc.toString().split("\n").slice(0, line.number);
-    const names = known.fields.get(ofAnyItem(placeOf(lines, key[1].length))) ?? [];
+    const place = ofAnyItem(placeOf(lines, key[1].length));
+    if (!known.fields.has(place)) await known.refresh(); // typed since the last check
+    const names = known.fields.get(place) ?? [];
     const options = names.map((label) => ({ label, type: "property", apply: line.text.slice(before.length).startsWith(":") ? label : `${label}: ` }));
     return options.length ? { from: context.pos - key[2].length, options, validFor: /^[\w./-]*$/ } : null;
   };
@@ -144,6 +146,7 @@ function checker(CM, view, area, known) {
     }
   };
   run();
+  known.refresh = run;
   return () => {
     clearTimeout(timer);
     timer = setTimeout(run, CHECK_AFTER_MS);
