@@ -4,7 +4,7 @@ from hekla.domain.formats.base import Format, LoadedJob
 from hekla.domain.formats.cronjob import LoadedSchedule, dump_schedule, load_schedule
 from hekla.domain.formats.files import is_companion
 from hekla.domain.formats.flow_manifests import LoadedFlow, dump_flow, dump_template, holds_flows, load_flow
-from hekla.domain.formats.inspection import Inspection, inspect
+from hekla.domain.formats.inspection import Inspection, inspect, inspect_flow
 from hekla.domain.formats.manifests import (
     DumpedManifest,
     dump,
@@ -40,6 +40,7 @@ __all__ = [
     "holds_flows",
     "holds_queues",
     "inspect",
+    "inspect_flow",
     "is_beside",
     "is_companion",
     "kind_of",

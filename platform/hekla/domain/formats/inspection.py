@@ -1,31 +1,37 @@
 """A manifest as an editor needs it: the line of each problem, and the fields that its reader knows at each place."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from hekla.domain import yaml_text
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import manifests, registry
 from hekla.domain.formats.base import LoadedJob
 from hekla.domain.formats.fields import Findings
+from hekla.domain.formats.flow_manifests import LoadedFlow, load_flow_documents
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import POLICY_ACTIONS, POLICY_EVENTS
 from hekla.domain.yaml_lines import YamlLines
 
+Loaded = TypeVar("Loaded")
+_Read = Callable[[list[Any], Findings], Loaded]
+_FieldNames = Mapping[str, Sequence[str]]
+_Usual = Callable[[Sequence[Any]], _FieldNames]
+"""The fields where no reader of manifests has read."""
 _MOST_DEPTH = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(Generic[Loaded]):
     """What is in the text. `loaded`: None if it has problems; the paths of these are in the text.
 
     `fields`: by path, such as `spec.tasks[0]`, the names of the fields that may be there. Of a text that is not YAML,
     those of the text without the line at the mistake: a name is half typed there. If that is no YAML either, none.
     """
 
-    loaded: LoadedJob | None
+    loaded: Loaded | None
     problems: tuple[Problem, ...]
     fields: Mapping[str, Sequence[str]]
     _findings: Findings
@@ -36,23 +42,33 @@ class Inspection:
         return self._lines.line_of(path)
 
     def line_of_part(self, path: str) -> int:
-        """The line of a part of the JobSpec, by its path in the JobSpec."""
+        """The line of a part of the JobSpec or FlowSpec, by its path there."""
         return self._lines.line_of(self._findings.place_of(path))
 
 
-def inspect(text: str) -> Inspection:
-    """Everything that can be said about a manifest of any kind, valid or not."""
+def inspect(text: str) -> Inspection[LoadedJob]:
+    """Everything that can be said about a job manifest of any kind, valid or not."""
+    return _inspect(text, lambda documents, findings: manifests.load_documents(documents, findings=findings), _of_job)
+
+
+def inspect_flow(text: str) -> Inspection[LoadedFlow]:
+    """The same for a flow and its templates."""
+    return _inspect(text, load_flow_documents, lambda _documents: {"": ["apiVersion", "kind", "metadata", "spec"]})
+
+
+def _inspect(text: str, read: _Read[Loaded], usual: _Usual) -> Inspection[Loaded]:
     findings, lines = Findings(), YamlLines(text)
     try:
         documents = yaml_text.read(text)
     except Invalid as error:
-        return Inspection(None, error.problems, _fields_beside(text, lines.line_of("")), findings, lines)
+        fields = _fields_beside(text, lines.line_of(""), read, usual)
+        return Inspection(None, error.problems, fields, findings, lines)
     loaded, problems = None, ()
     try:
-        loaded = manifests.load_documents(documents, findings=findings)
+        loaded = read(documents, findings)
     except Invalid as error:
         problems = error.problems
-    return Inspection(loaded, problems, _fields(documents, findings), findings, lines)
+    return Inspection(loaded, problems, _fields(documents, findings, usual), findings, lines)
 
 
 def values() -> dict[str, Sequence[str]]:
@@ -63,7 +79,7 @@ def values() -> dict[str, Sequence[str]]:
     return {"action": actions, "event": events, "events": events, "kind": kinds, "apiVersion": versions}
 
 
-def _fields_beside(text: str, mistake: int) -> Mapping[str, Sequence[str]]:
+def _fields_beside(text: str, mistake: int, read: _Read[Any], usual: _Usual) -> _FieldNames:
     """The fields of a text without the line before the mistake, where a colon is missing, or that of the mistake."""
     lines = text.split("\n")
     for line in (mistake - 1, mistake):
@@ -74,18 +90,23 @@ def _fields_beside(text: str, mistake: int) -> Mapping[str, Sequence[str]]:
         except Invalid:
             continue
         with suppress(Invalid):
-            manifests.load_documents(documents, findings=findings)
-        return _fields(documents, findings)
+            read(documents, findings)
+        return _fields(documents, findings, usual)
     return {}
 
 
-def _fields(documents: Sequence[Any], findings: Findings) -> dict[str, Sequence[str]]:
+def _fields(documents: Sequence[Any], findings: Findings, usual: _Usual) -> _FieldNames:
     found = {path: sorted(set().union(*names)) for path, names in findings.known.items()}
-    if not found and all(isinstance(document, dict) for document in documents[:1]):
-        schema = JobSpec.model_json_schema()
-        found = dict(_of_schema(schema, schema["$defs"], documents[0] if documents else {}, ""))
-        found[""] = [*found[""], *(["apiVersion", "kind"] if not documents else [])]
-    return found
+    return found or usual(documents)
+
+
+def _of_job(documents: Sequence[Any]) -> _FieldNames:
+    """The fields of a JobSpec document, or of a text that is still empty."""
+    if not all(isinstance(document, dict) for document in documents[:1]):
+        return {}
+    schema = JobSpec.model_json_schema()
+    found = dict(_of_schema(schema, schema["$defs"], documents[0] if documents else {}, ""))
+    return found if documents else {"": [*found[""], "apiVersion", "kind"]}
 
 
 def _of_schema(

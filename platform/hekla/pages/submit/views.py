@@ -307,7 +307,7 @@ def _checked_yaml(request: HttpRequest, tenant: Tenant) -> JsonResponse:
         return beside.find_problems(Draft(loaded.spec, tenant, person(request), secrets), now=clock.now())
 
     text = request.POST.get("text", "")[:MAX_MANIFEST_BYTES]
-    return JsonResponse(manifest_checks.check(text, judge, choices.offered_values(tenant)))
+    return JsonResponse(manifest_checks.check(text, formats.inspect(text), judge, choices.offered_values(tenant)))
 
 
 def _done(request: HttpRequest, tenant: Tenant, cleaned: dict[str, Any], beside: SubmissionOptions) -> HttpResponse:
