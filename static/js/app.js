@@ -26,6 +26,7 @@ import { startTheme } from "./theme.js";
 import { startTime } from "./time.js";
 import { startToasts } from "./toast.js";
 import { startWhatIf } from "./what_if.js";
+import { startYamlEditors } from "./yaml_editor.js";
 
 startHeights(); // first, before the parts load
 startCopy();
@@ -45,6 +46,7 @@ startTime();
 startToasts();
 startWhatIf();
 startDrafts();
+startYamlEditors(); // after the drafts, whose text it shows
 startFormChecks();
 startDraftBack();
 startLive();

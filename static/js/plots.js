@@ -3,6 +3,7 @@
 // redrawn when the theme or its figure changes.
 
 import { language, say } from "./messages.js";
+import { loadScript } from "./script.js";
 import { wallTime } from "./time.js";
 
 // Plotly's dates are English; other languages get numeric dates.
@@ -11,23 +12,6 @@ const LOCALE = language.startsWith("en") ? {} : { locale: language, locales: { [
 /** Room for a date below the axis, in pixels. Plotly turns labels that do not fit, and they cover the key. */
 const LABEL_WIDTH = 110;
 const CONFIG = { displayModeBar: false, responsive: true, ...LOCALE };
-
-let library;
-
-/** Resolves once Plotly is loaded. After a failure the next plot tries again. */
-function load(source) {
-  library ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = source;
-    script.addEventListener("load", resolve);
-    script.addEventListener("error", () => {
-      library = undefined;
-      reject(new Error(source));
-    });
-    document.head.append(script);
-  });
-  return library;
-}
 
 function theme() {
   return document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
@@ -43,7 +27,7 @@ async function draw(element) {
   const { figure, templates } = JSON.parse(document.getElementById(element.dataset.plot).textContent);
   const area = element.querySelector("[data-plot-area]");
   try {
-    await load(element.dataset.plotScript);
+    await loadScript(element.dataset.plotScript);
     const xaxis = { nticks: Math.max(2, Math.floor((area.clientWidth || 800) / LABEL_WIDTH)), ...figure.layout.xaxis };
     await window.Plotly.react(area, localised(figure.data), { ...figure.layout, xaxis, template: templates[theme()] }, CONFIG);
   } catch {

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.messages import get_messages
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
@@ -198,6 +199,23 @@ def test_preview_then_submission(people: People, as_: As) -> None:
     assert 'aria-label="Pending: 3"' in tidy(detail)
     assert "Stop all" not in detail
     assert "Stop all" in alice.get(answer["Location"]).content.decode()
+
+
+def test_rows_of_a_table_are_jobs(people: People, as_: As) -> None:
+    """Pasted, or as a file, whose text the page then has for correction."""
+    alice = as_(people.alice)
+    pasted = fill(do="look", how="table", parameters="lr\tseed\n0.1\t1\n")
+    assert "No command or variable uses {{ seed }}" in alice.post(reverse("batches:sweep"), pasted).content.decode()
+    wrong = fill(do="submit", table=SimpleUploadedFile("runs.csv", b"lr\n3\n20,5\n"))  # type: ignore[arg-type]
+    page = alice.post(reverse("batches:sweep"), wrong)
+    assert page.context["form"].errors["parameters"] == ["Row 2 has 2 values. The table has 1 columns."]
+    assert (page.context["form"]["parameters"].value(), page.context["form"]["how"].value()) == (
+        "lr\n3\n20,5\n",
+        "table",
+    )
+    right = fill(do="submit", table=SimpleUploadedFile("runs.csv", b"\xef\xbb\xbflr\n3\n20\n"))  # type: ignore[arg-type]
+    alice.post(reverse("batches:sweep"), right)
+    assert [job.spec["tasks"][0]["command"][-1] for job in Job.objects.order_by("pk")] == ["3", "20"]
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,20 @@ def test_manifest_errors_have_paths_and_keep_the_input(people: People, as_: As) 
     assert not JobTemplate.objects.exists()
 
 
+def test_draft_is_drawn_and_checked_while_it_is_typed(people: People, as_: As) -> None:
+    alice, text = as_(people.alice), f"{TEMPLATE}---\n{FLOW}"
+    page = alice.post(reverse("flows:start"), {"text": text, "do": "draw"}).content.decode()
+    assert (page.count("dag-name"), page.count("dag-line")) == (4, 2)  # two drawings
+    checked = alice.post(reverse("flows:start"), {"text": text, "do": "check"}).json()
+    assert [one["words"] for one in checked["problems"]] == ["Line 8: metadata.labels: ignored."]
+    assert {"dependsOn", "name"} <= {*checked["fields"]["spec.flows[0]"]}
+    wrong = text.replace("targets: [prepare]", "targets: [prepared]")
+    checked = alice.post(reverse("flows:start"), {"text": wrong, "do": "check"}).json()
+    assert [one["line"] for one in checked["problems"]] == [9]
+    assert "no problem" in alice.post(reverse("flows:start"), {"text": wrong, "do": "draw"}).content.decode()
+    assert not Flow.objects.exists()
+
+
 def test_viewer_cannot_start_a_flow(people: People, as_: As) -> None:
     html = as_(people.bob).post(reverse("flows:start"), {"text": f"{TEMPLATE}---\n{FLOW}"}).content.decode()
     assert "but not submit to it" in html

@@ -63,7 +63,7 @@ def test_framework_fills_its_fields_and_keeps_the_input(people: People, as_: As)
     sent = form_data(page)
     for name in ("name", "priority", "description", "secrets"):
         assert sent[name] == DRAFT[name]
-    assert (sent["framework"], sent["restart"], sent["tasks-TOTAL_FORMS"]) == ("tensorflow", "on", "2")
+    assert (sent["framework"], sent["on_failure"], sent["tasks-TOTAL_FORMS"]) == ("tensorflow", "RestartJob", "2")
     assert (sent["tasks-0-name"], sent["tasks-0-cpu"], sent["tasks-0-gpus"]) == ("ps", "500m", "")
     worker = [sent[f"tasks-1-{field}"] for field in ("name", "command", "cpu", "gpus", "env", "image")]
     assert worker == ["worker", "python train.py", "6", "2", "A=1", "ours:1"]
@@ -72,7 +72,7 @@ def test_framework_fills_its_fields_and_keeps_the_input(people: People, as_: As)
     words = page.content.decode()
     assert page.context["filling"].words == (
         "Filled in from “TensorFlow: parameter server and workers”: Framework, "
-        "Restart the whole job when a pod fails or is evicted, Role (ps, worker), Command, train.py. "
+        "When a pod fails, When a pod is evicted, Role (ps, worker), Command, train.py. "
         "Other fields are unchanged."
     )
     assert " required" not in words.split('name="upload"')[1].split(">")[0], "a submission needs no file"
@@ -253,7 +253,7 @@ def test_unavailable_preset_changes_nothing(people: People, as_: As, route: str)
     for do in (f"saved:{other_preset.uid}", "saved:none"):
         page = as_(people.alice).post(reverse(route), minimal_form(**DRAFT, **text, do=do))
         words = page.content.decode()
-        assert "Unknown preset." in words
+        assert "Unknown template." in words
         assert "plain-1" not in words
         assert (text.get("text") or "python mine.py") in words
 

@@ -109,3 +109,48 @@ def bound(page: object, field: str) -> object:
 
 def problems_of(page: object, field: str) -> list[str]:
     return [str(error) for error in bound(page, field).errors]  # type: ignore[attr-defined]
+
+
+MANIFEST = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: mine, namespace: elsewhere}
+spec:
+  queue: fast
+  tasks:
+    - name: main
+      template: {spec: {containers: [{name: c, image: x, command: [sh]}]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (" \n", []),
+        ("a: [", ["Line 2, column 1: invalid YAML: did not find expected node content."]),
+        (MANIFEST.replace("queue:", "queeue:"), ["Line 5: Unknown field “queeue”. Did you mean “queue”?"]),
+        (
+            MANIFEST,
+            [
+                "Line 5: Lab cannot use a queue “fast”. Available queues: default.",
+                "Line 3: metadata.namespace: ignored: a job belongs",
+            ],
+        ),
+    ],
+)
+def test_editor_shows_the_mistakes_of_a_manifest_by_line(people: People, as_: As, text: str, lines: list[str]) -> None:
+    found = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": text, "do": "check"}).json()
+    assert len(found["problems"]) == len(lines), found["problems"]
+    words = [one["words"][: len(line)] for one, line in zip(found["problems"], lines, strict=True)]
+    assert words == lines
+    assert found["values"]["queue"] == ["default"]
+    assert "RestartJob" in found["values"]["action"]
+    assert not Job.objects.exists()
+
+
+def test_only_pages_with_an_editor_allow_its_styles(people: People, as_: As) -> None:
+    policies = [
+        as_(people.alice).get(reverse(name)).headers["Content-Security-Policy"]
+        for name in ("jobs:submit_yaml", "jobs:submit")
+    ]
+    assert ["style-src 'self' 'nonce-" in policy for policy in policies] == [True, False]

@@ -18,6 +18,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Forbidden, Invalid, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
+from hekla.pages.submit.presets import INCLUDED
 
 As = Callable[[User], Client]
 TASK = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}, "env": {"LR": "0.1"}}
@@ -137,6 +138,29 @@ def test_preset_is_published_with_open_fields(people: People, as_: As) -> None:
     again = alice.get(f"{reverse('gallery:publish')}?template={template.uid}").context["form"]
     assert (again["title"].value(), again[f"choices-{number}"].value()) == ("Ours", "0.1 | 0.2")
     assert "Ours" in alice.get(reverse("gallery:list")).content.decode()
+
+
+def test_gallery_lists_the_templates_of_each_scope(people: People, as_: As) -> None:
+    by_alice = {"spec": SPEC, "user": people.alice, "now": clock.now()}
+    presets.save(name="mine", tenant=None, **by_alice)
+    presets.save(name="ours", tenant=people.lab, **by_alice)
+    publish(people.alice, people.lab, title="Tuned")
+    publish(people.ada, None, title="For all")
+
+    def titles(user: User, **query: str) -> list[str]:
+        return [card.title for card in as_(user).get(reverse("gallery:list"), query).context["templates"].rows]
+
+    included = len(INCLUDED) + 1  # and a flow
+    assert titles(people.alice)[:4] == ["mine", "ours", "Tuned", "For all"]
+    assert (len(titles(people.alice)), len(titles(people.bob))) == (included + 4, included + 3)
+    assert titles(people.charlie)[0] == "For all"
+    assert titles(people.alice, scope="personal") == ["mine"]
+    assert titles(people.alice, scope="tenant") == ["ours", "Tuned"]
+    assert titles(people.alice, q="mpirun") == ["MPI: mpirun and ranks", "Horovod: ranks over MPI"]
+    page = as_(people.alice).get(reverse("gallery:list"), {"q": "mpirun"})
+    assert "The environment must provide: mpirun, mpi4py." in page.content.decode()
+    addresses = [card.address for card in page.context["templates"].rows] + [reverse("flows:start")]
+    assert [as_(people.alice).get(address).status_code for address in addresses] == [200] * 3
 
 
 def test_gallery_over_rest(people: People, as_: As) -> None:

@@ -39,7 +39,7 @@ def test_form_is_saved_as_a_preset_and_loaded(people: People, as_: As, route: st
 
 def test_preset_without_a_name_keeps_the_input(people: People, as_: As) -> None:
     page = as_(people.alice).post(reverse("jobs:submit"), minimal_form(description="long", do="keep")).content.decode()
-    assert "name of a preset has 1 to 60 characters" in page
+    assert "name of a template has 1 to 60 characters" in page
     assert ">long<" in page.replace("\n", "")
     assert not Preset.objects.exists()
 

@@ -28,7 +28,7 @@ from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
 from hekla.lib import clock
 from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit.form_mapping import filled
-from hekla.pages.submit.presets import FRAMEWORKS, KINDS
+from hekla.pages.submit.presets import INCLUDED, KINDS, SWEEP
 
 __all__ = ["db", "people", "shared_people"]
 
@@ -63,6 +63,8 @@ def post_data(form: Any) -> QueryDict:
     """What a browser sends for this form: CRLF line ends in text areas, none in single-line fields."""
     data = QueryDict(mutable=True)
     bare = [form.job, form.tasks.management_form, form.files.management_form, *form.tasks, *form.files]
+    if volumes := getattr(form, "volumes", None):
+        bare += [volumes.management_form, *volumes]
     for each in bare:
         for field in each:
             value = field.value()
@@ -155,7 +157,7 @@ def test_form_round_trips_through_yaml(spec: JobSpec) -> None:
     assert post_data(form_of(None, filled(back))) == sent
 
 
-@pytest.mark.parametrize("preset", [*KINDS, *FRAMEWORKS], ids=lambda preset: preset.name)
+@pytest.mark.parametrize("preset", [each for each in INCLUDED if each is not SWEEP], ids=lambda preset: preset.name)
 def test_presets_are_valid_jobs(preset: Any) -> None:
     first = preset.first.copy()
     first.job.update(name="one", queue="default")

@@ -28,6 +28,14 @@ def test_sweep_is_previewed_submitted_shown_and_stopped(console, file):
     assert (missing.exit_code, "Unknown batch" in missing.output) == (1, True)
 
 
+def test_rows_of_a_table_are_jobs(console, file, tmp_path):
+    table = tmp_path / "runs.csv"
+    table.write_text("lr\n3\n20\n")
+    assert "train --lr=20" in console("batch", "submit", file, "--table", table, "--dry-run").output
+    table.write_text("lr\n3,4\n")
+    assert "runs.csv: Row 1 has 2 values" in console("batch", "submit", file, "--table", table).output
+
+
 def test_random_sweep(console, file):
     console("batch", "submit", file, "-p", "lr=0.001..0.1 log", "--random", "3", "--seed", "5", "--name", "drawn")
     jobs = json.loads(console("batch", "show", "drawn", "--json").output)["jobs"]

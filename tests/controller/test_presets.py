@@ -19,7 +19,7 @@ from hekla.backends.base import PodOrder
 from hekla.backends.simulated.backend import SimulatedBackend
 from hekla.controller.controllers import controllers
 from hekla.domain.phases import FINAL_JOB_PHASES
-from hekla.pages.submit.presets import FRAMEWORKS, KINDS, SWEEP
+from hekla.pages.submit.presets import INCLUDED
 
 _MEETS = {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"}
 _DMLC = {"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER", "DMLC_NUM_WORKER"}
@@ -38,11 +38,12 @@ PRESET_VARIABLES: dict[str, dict[str, set[str]]] = {
     "mxnet": {"scheduler": _DMLC, "server": _DMLC, "worker": _DMLC},
     "ray": {"head": {"RAY_ADDRESS"}, "worker": {"RAY_ADDRESS"}, "driver": {"RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"}},
     "jax": {"worker": _JAX},
+    "horovod": {"master": {"MPI_HOST"}, "worker": _EACH},
+    "xgboost": {"master": _MEETS | {"WORKER_ADDRS"}, "worker": _MEETS | {"WORKER_PORT"}},
+    "notebook": {"main": _EACH},
 }
 # Frameworks that are chosen in the form, with the roles that they know.
 FRAMEWORK_VARIABLES: dict[str, dict[str, set[str]]] = {
-    "horovod": {"master": {"MPI_HOST"}, "worker": _EACH},
-    "xgboost": {"master": _MEETS | {"WORKER_ADDRS"}, "worker": _MEETS | {"WORKER_PORT"}},
     "mindspore": {"scheduler": {"MS_ROLE"}, "worker": {"MS_ROLE"}},
     "paddle": {"worker": {"PADDLE_TRAINER_ID"}},
     "hcclrank": {"worker": {"RANK"}},
@@ -97,7 +98,7 @@ def _submit_framework(client: Client, framework: str, roles: dict[str, set[str]]
 
 
 def test_every_preset_has_expected_variables() -> None:
-    assert set(PRESET_VARIABLES) == {each.name for each in (*KINDS, SWEEP, *FRAMEWORKS)}
+    assert set(PRESET_VARIABLES) == {each.name for each in INCLUDED}
 
 
 def test_each_preset_and_framework_completes_with_its_variables(roomy: World, started: list[PodOrder]) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hekla.domain import sweeps
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
+from hekla.domain.sweep_tables import parse_table
 from hekla.domain.sweeps import Range, SweepSpec
 
 JOB = {"tasks": [{"name": "main", "command": ["python", "train.py", "--lr={{ lr }}"], "env": {"WIDTH": "{{width}}"}}]}
@@ -184,3 +185,30 @@ def test_parameter_text_is_parsed(text: str, want: object) -> None:
 def test_invalid_parameter_text_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not in the form|is not closed"):
         sweeps.parse_parameter(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["lr,width\n0.1,64\n0.01,128\n", "\ufefflr\twidth\r\n0.1\t64\r\n\r\n0.01\t128", 'lr; width\n"0.1";64\n0.01;128'],
+)
+def test_table_has_a_row_for_each_job(text: str) -> None:
+    values = parse_table(text)
+    assert values == {"lr": ["0.1", "0.01"], "width": ["64", "128"]}
+    assert [point.parameters["width"] for point in sweep(how="list", parameters=values).points()] == ["64", "128"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "names of the parameters"),
+        ("lr\n", "no row"),
+        ("lr,lr\n1,2", "“lr” is there twice"),
+        ("lr,width\n1,2\n3", "Row 2 has 1 values. The table has 2 columns"),
+        ("lr\n" + "1\n" * 1001, "The limit is 1,000"),
+        (",".join("abcdefghijklmnopqrstuvw") + "\n", "The limit is 20"),
+        ('lr,width\n"1,2', "quotation mark"),
+    ],
+)
+def test_wrong_table_is_refused_with_its_row(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_table(text)

@@ -15,7 +15,7 @@ def test_job_survives_the_switch_to_yaml_and_back_and_runs(page: Page) -> None:
     page.get_by_label("Name", exact=True).fill("there-and-back")
     page.get_by_label("Command").fill("sh -c 'echo one\necho two'")
     page.get_by_role("button", name="YAML", exact=True).click()
-    text = page.get_by_label("Manifest")
+    text = page.locator("textarea#id_text")  # its editor follows it
     expect(text).to_have_value(re.compile("there-and-back"))
     text.fill(text.input_value().replace("spec:\n", "spec:\n  minSuccess: 1\n", 1))
     page.get_by_role("button", name="Form", exact=True).click()
@@ -64,7 +64,7 @@ def test_controls_of_a_row_are_aligned(page: Page, path: str) -> None:
 
 
 def save_as_preset(page: Page, name: str) -> None:
-    page.get_by_text("Save as preset").click()
+    page.get_by_text("Save as template").click()
     page.locator("#id_preset-name").fill(name)
     page.get_by_role("button", name="Save", exact=True).click()
 
@@ -83,7 +83,7 @@ def test_preset_is_saved_and_becomes_the_default(page: Page) -> None:
     page.goto("/jobs/presets/")
     page.get_by_role("button", name="Delete my echo").click()
     page.locator("dialog[open]").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("Deleted preset")).to_be_visible()
+    expect(page.get_by_text("Deleted template")).to_be_visible()
 
 
 def test_preset_is_published_and_submitted_from_the_gallery(page: Page) -> None:
@@ -165,3 +165,29 @@ def test_job_becomes_a_sweep_with_the_keyboard_and_keeps_its_fields(page: Page) 
     page.get_by_role("button", name="Submit all").click()
     page.wait_for_url(re.compile("/batches/[0-9a-f-]{36}/"))
     expect(page.locator("main")).to_contain_text("by-keyboard-3")
+
+
+def test_editor_offers_fields_and_shows_every_problem_at_its_line(page: Page) -> None:
+    page.goto("/jobs/submit/yaml/")
+    editor = page.get_by_role("textbox", name="Manifest")
+    editor.focus()
+    page.keyboard.press("Tab")  # whoever passes by goes on
+    expect(editor).not_to_be_focused()
+    editor.focus()
+    page.keyboard.type("name: edited\ntasks:\n- name: main\nrepl")
+    page.get_by_role("option", name="replicas").click()
+    page.keyboard.type("two\nfoo: 1")
+    problems = page.locator("#id_text_error button")
+    expect(problems.filter(has_text="Line 4: Must be an integer, not “two”.")).to_be_visible()
+    problems.filter(has_text="Line 5: Unknown field “foo”").click()
+    expect(editor).to_be_focused()
+    expect(page.locator(".cm-activeLine")).to_have_text("  foo: 1")
+    expect(page.locator(".cm-lint-marker-error")).to_have_count(3)  # and no command
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    expect(editor).not_to_be_focused()
+    page.locator("#id_text").fill("name: edited\ntasks: [{name: main, command: [echo, hi]}]")
+    expect(page.locator(".cm-line")).to_have_count(2)
+    expect(problems).to_have_count(0)
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))

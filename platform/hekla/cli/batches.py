@@ -9,7 +9,7 @@ import click
 from hekla.cli import manifest, output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.servers import ServerOptions
-from hekla.domain import sweeps
+from hekla.domain import sweep_tables, sweeps
 from hekla.domain.sweeps import SweepMethod
 from hekla.lib.text import strip_control_codes
 
@@ -37,6 +37,9 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--name", help="Name of the batch. Default: the job name in FILE.")
 @click.option("--queue", help="Queue. Overrides the manifest.")
 @click.option("--tenant", help="Your tenant (short name). Default: the first.")
+@click.option(
+    "--table", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A CSV file: a row for each job."
+)
 @click.option("--dry-run", is_flag=True, help="Print the number of jobs and the first few. Submit nothing.")
 @click.pass_obj
 def submit(
@@ -49,14 +52,19 @@ def submit(
     name: str | None,
     queue: str | None,
     tenant: str | None,
+    table: Path | None,
     dry_run: bool,
 ) -> None:
     """Submit the job in FILE once per parameter combination. {{ lr }} in commands and variables is replaced by lr.
 
-    Without parameters, FILE contains several manifests separated by ---, and --name is required.
+    Without parameters and table, FILE contains several manifests separated by ---, and --name is required.
     """
     client, dry = client_of(choice), "1" if dry_run else None
-    if not parameters:
+    if table and (parameters or count):
+        raise Failure("Give either a table or parameters.")
+    if table:
+        answer = client.post("batches", _document_of_table(file, table, name, queue), tenant=tenant, dry_run=dry)
+    elif not parameters:
         answer = _send_file(client, file, name, tenant, dry)
     else:
         how = SweepMethod.RANDOM if count else SweepMethod.LIST if as_list else SweepMethod.GRID
@@ -141,6 +149,17 @@ def _document(
     except ValueError as error:
         raise Failure(str(error)) from error
     return {"name": name or job["name"], "how": how.value, "parameters": values, "job": job}
+
+
+def _document_of_table(file: Path, table: Path, name: str | None, queue: str | None) -> dict[str, Any]:
+    """The sweep over the rows of a CSV file. Raises Failure."""
+    if table.stat().st_size > sweep_tables.MAX_BYTES:
+        raise Failure("The table is larger than 1 MiB.")
+    document = _document(file, (), SweepMethod.LIST, name, queue)
+    try:
+        return document | {"parameters": sweep_tables.parse_table(table.read_text("utf-8-sig"))}
+    except ValueError as error:
+        raise Failure(f"{table.name}: {error}") from error
 
 
 def _send_file(client: Client, file: Path, name: str | None, tenant: str | None, dry: str | None) -> dict[str, Any]:

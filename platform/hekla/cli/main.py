@@ -111,18 +111,18 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
     ),
     "pod": ("Pods.", {"show": ("pods:show", "Show every attempt of a pod, and why it failed.")}),
     "preset": (
-        "Saved settings for new jobs.",
+        "Saved templates, which new jobs start from.",
         {
-            "list": ("submit:list_presets", "List presets."),
-            "submit": ("submit:submit_preset", "Submit a job from a preset."),
+            "list": ("submit:list_presets", "List saved templates."),
+            "submit": ("submit:submit_preset", "Submit a job from a saved template."),
         },
     ),
     "gallery": (
-        "Job templates prepared by admins.",
+        "Published templates, with locked fields.",
         {
-            "list": ("gallery:list_templates", "List the templates of the gallery."),
-            "show": ("gallery:show", "Show the fields of a template."),
-            "submit": ("gallery:submit", "Submit a job from a template."),
+            "list": ("gallery:list_templates", "List published templates."),
+            "show": ("gallery:show", "Show the fields of a published template."),
+            "submit": ("gallery:submit", "Submit a job from a published template."),
         },
     ),
     "batch": (

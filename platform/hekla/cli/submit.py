@@ -121,11 +121,13 @@ def clone(choice: ServerOptions, /, job: str, **options: Any) -> None:  # noqa: 
 @_changing
 @click.pass_obj
 def submit_preset(choice: ServerOptions, /, preset: str, tenant: str | None, **options: Any) -> None:  # noqa: ANN401
-    """Submit a job from PRESET (its name), with the changes of --set as for `hekla job clone`."""
+    """Submit a job from the saved template PRESET (its name), with the changes of --set as for `hekla job clone`."""
     client = client_of(choice)
     found = [each for each in client.pages("presets", 10_000) if each["name"] == preset]
     if not found:
-        raise Failure(f"Unknown preset “{preset[:60]}”. `hekla preset list` lists the presets that you can use.")
+        raise Failure(
+            f"Unknown template “{preset[:60]}”. `hekla preset list` lists the saved templates that you can use."
+        )
     own = min(found, key=lambda each: (each["tenant"] != (tenant or ""), each["tenant"]))
     tenant = tenant or own["tenant"] or None
     _submit_copy(client, client.get(f"presets/{own['uid']}/copy", tenant=tenant), tenant, **options)
@@ -135,13 +137,13 @@ def submit_preset(choice: ServerOptions, /, preset: str, tenant: str | None, **o
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_presets(choice: ServerOptions, as_json: bool) -> None:
-    """List your presets and those of your tenants."""
+    """List your saved templates and those of your tenants."""
     found = client_of(choice).pages("presets", 10_000)
     if as_json:
         output.as_json(found)
         return
     rows = [(p["name"], p["tenant"] or "–", "yes" if p["is_default"] else "", p["owner"]) for p in found]
-    output.table(("NAME", "TENANT", "DEFAULT", "OWNER"), rows, "No presets. Save one on the page New job.")
+    output.table(("NAME", "TENANT", "DEFAULT", "OWNER"), rows, "No saved templates. Save one on the page New job.")
 
 
 def _submit_copy(

@@ -112,12 +112,6 @@ class LifecyclePolicy(BaseModel):
         return event in self.events or (LifecycleEvent.ANY in self.events and event is not LifecycleEvent.JOB_UPDATED)
 
 
-RESTART_ON_LOSS = (
-    LifecyclePolicy(events=(LifecycleEvent.POD_FAILED, LifecycleEvent.POD_EVICTED), action=LifecycleAction.RESTART_JOB),
-)
-"""For distributed training: if one replica is gone, the others wait for it forever, so all restart."""
-
-
 def contradictions(policies: Iterable[LifecyclePolicy]) -> list[tuple[int, str]]:
     """The indexes of policies that conflict with the rest of the list, each with a sentence."""
     found: list[tuple[int, str]] = []

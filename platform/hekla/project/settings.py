@@ -4,6 +4,7 @@ import mimetypes
 import sys
 from datetime import timedelta
 
+from csp.constants import NONCE
 from django.utils.translation import gettext_lazy as _
 
 from hekla.lib.checkout import CHECKOUT
@@ -188,7 +189,7 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'self'"],
         "script-src": ["'self'"],
-        "style-src": ["'self'"],
+        "style-src": ["'self'", NONCE],  # only on pages with the YAML editor, which writes its own styles
         "img-src": ["'self'", "data:"],
         "connect-src": ["'self'"],
         "object-src": ["'none'"],

@@ -66,7 +66,7 @@ PERMISSION_LABELS = {
     Permission.SUBMIT_JOBS: _("Submit jobs for the tenant"),
     Permission.ACT_ON_OWN_JOBS: _("Abort, resume, restart, scale and delete own jobs"),
     Permission.ACT_ON_TENANT_JOBS: _("Abort, resume, restart, scale and delete all jobs of the tenant"),
-    Permission.KEEP_TENANT_PRESETS: _("Manage presets and templates of the tenant"),
+    Permission.KEEP_TENANT_PRESETS: _("Manage templates of the tenant"),
     Permission.SHARE_VIEWS: _("Share views of the job list with the tenant"),
     Permission.SEE_DEPARTMENT: _("View the resource usage of the tenants in the department"),
     Permission.SEE_AUDIT: _("View the audit log"),

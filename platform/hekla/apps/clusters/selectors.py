@@ -193,6 +193,18 @@ def runtime_classes(cluster_ids: Collection[int]) -> dict[int, dict[str, Runtime
     return found
 
 
+def claims_to_volumes(cluster_ids: Collection[int], tenant: str) -> list[str]:
+    """The names of the claims that these clusters report for the tenant (its slug), sorted; at most 200.
+
+    Claims that were created for jobs are not among them.
+    """
+    reported = ClusterObject.objects.filter(
+        cluster_id__in=cluster_ids, kind=ObjectKind.VOLUME_CLAIM, name__startswith=f"{tenant}/"
+    )
+    names = reported.values_list("name", flat=True).order_by("name").distinct()
+    return [name.partition("/")[2] for name in names.exclude(name__regex="/.*/")[:200]]
+
+
 def has_objects(cluster: Cluster, kind: ObjectKind) -> bool:
     """Whether the cluster reports objects of this kind."""
     return cluster.pk is not None and ClusterObject.objects.filter(cluster=cluster, kind=kind).exists()

@@ -14,7 +14,7 @@ from hekla.apps.flows.models import Flow, FlowStep
 from hekla.apps.job_history.history import TimelineEntry
 from hekla.apps.jobs.models import Job
 from hekla.domain.flow_progress import StepWait, evaluate_flow
-from hekla.domain.flows import Retain
+from hekla.domain.flows import FlowSpec, Retain
 from hekla.domain.phases import FlowPhase, JobPhase
 
 _MOST_EVENTS = 200
@@ -72,6 +72,24 @@ def detail(flow: Flow, user: User) -> dict[str, Any]:
             if sentence
         ],
     }
+
+
+def draft(spec: FlowSpec) -> list[FlowGraph]:
+    """The drawings of a flow that is not started, with the template of each step."""
+    views = {
+        step.name: StepView(
+            name=step.name,
+            job=None,
+            phase="waits",
+            word=_("Job in the flow") if step.job else step.template_name,
+            template=step.template_name,
+            waits_for=spec.waits[step.name],
+            reasons=(),
+            started_at=None,
+        )
+        for step in spec.steps
+    }
+    return [_drawn("wide", drawing.wide(spec), views), _drawn("narrow", drawing.narrow(spec), views)]
 
 
 def rows(flows: Sequence[Flow]) -> list[dict[str, Any]]:

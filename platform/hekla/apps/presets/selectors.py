@@ -32,7 +32,7 @@ def get(uid: UUID, user: User) -> Preset:
     """One preset. Raises NotFound."""
     preset = visible_to(user).filter(uid=uid).first()
     if preset is None:
-        raise NotFound(_("Unknown preset."))
+        raise NotFound(_("Unknown template."))
     return preset
 
 

@@ -57,7 +57,7 @@ def save(*, name: str, spec: JobSpec, user: User, tenant: Tenant | None, now: da
 
 def _create(name: str, spec: JobSpec, count: int, user: User, tenant: Tenant | None, now: datetime) -> Preset:
     if count >= MAX_PRESETS:
-        raise TooManyPresets(_("There are %d presets, the maximum. Delete some first.") % MAX_PRESETS, "name")
+        raise TooManyPresets(_("There are %d saved templates, the maximum. Delete some first.") % MAX_PRESETS, "name")
     return Preset.objects.create(
         name=name, spec=spec.document(), owner=user, tenant=tenant, created_at=now, changed_at=now
     )
@@ -104,13 +104,13 @@ def _tell(preset: Preset, event: events.Event, user: User, now: datetime) -> Non
 
 
 def _name_conflict(name: str) -> PresetNameConflict:
-    return PresetNameConflict(_("A preset “%s” exists already.") % name, "name")
+    return PresetNameConflict(_("A template “%s” exists already.") % name, "name")
 
 
 def _checked(name: str) -> str:
     name = " ".join(name.split())
     if not 0 < len(name) <= MAX_NAME or not name.isprintable():
-        raise Refused(_("The name of a preset has 1 to %d characters.") % MAX_NAME, "name")
+        raise Refused(_("The name of a template has 1 to %d characters.") % MAX_NAME, "name")
     return name
 
 
@@ -119,10 +119,10 @@ def _require_right(user: User, tenant: Tenant) -> None:
         raise NotFound(_("Unknown tenant."))
     if not tenancy.may(user, tenant.pk, Permission.KEEP_TENANT_PRESETS):
         raise Forbidden(
-            _("Only admins of %s can share presets with the tenant. Save it for yourself.") % tenant, "tenant"
+            _("Only admins of %s can share templates with the tenant. Save it for yourself.") % tenant, "tenant"
         )
 
 
 def _require_change(preset: Preset, user: User) -> None:
     if not selectors.may_change(user, preset):
-        raise Forbidden(_("Only tenant admins can change shared presets."))
+        raise Forbidden(_("Only tenant admins can change templates of the tenant."))

@@ -4,6 +4,7 @@ from hekla.domain.formats.base import Format, LoadedJob
 from hekla.domain.formats.cronjob import LoadedSchedule, dump_schedule, load_schedule
 from hekla.domain.formats.files import is_companion
 from hekla.domain.formats.flow_manifests import LoadedFlow, dump_flow, dump_template, holds_flows, load_flow
+from hekla.domain.formats.inspection import Inspection, inspect, inspect_flow
 from hekla.domain.formats.manifests import (
     DumpedManifest,
     dump,
@@ -24,6 +25,7 @@ __all__ = [
     "WRITABLE",
     "DumpedManifest",
     "Format",
+    "Inspection",
     "LoadedFlow",
     "LoadedJob",
     "LoadedQueue",
@@ -37,6 +39,8 @@ __all__ = [
     "dump_whole",
     "holds_flows",
     "holds_queues",
+    "inspect",
+    "inspect_flow",
     "is_beside",
     "is_companion",
     "kind_of",

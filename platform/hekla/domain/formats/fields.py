@@ -17,11 +17,15 @@ MAX_WARNINGS = 50
 
 @dataclass
 class Findings:
-    """The problems of a manifest, its fields without effect, and the origin in it of each part of a job."""
+    """The problems of a manifest, its fields without effect, and the origin in it of each part of a job.
+
+    `known`: by path the names of fields that the reader knows there, one set for each time that it reads there.
+    """
 
     problems: list[Problem] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     origins: dict[str, str] = field(default_factory=dict)
+    known: dict[str, list[set[str]]] = field(default_factory=dict)
 
     def problem(self, path: str, message: str) -> None:
         self.problems.append(Problem(path, message))
@@ -89,6 +93,7 @@ class Fields:
     def __init__(self, data: object, path: str, findings: Findings) -> None:
         self.path, self.findings = path, findings
         self._known: set[str] = set()
+        findings.known.setdefault(path, []).append(self._known)
         self._data: Mapping[str, Any] = {}
         if isinstance(data, Mapping):
             self._data = {str(key): value for key, value in data.items()}

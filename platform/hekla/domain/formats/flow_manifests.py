@@ -50,8 +50,12 @@ def holds_flows(documents: Sequence[Any]) -> bool:
 
 def load_flow(text: str | bytes) -> LoadedFlow:
     """The templates and the flow in a YAML (or JSON) stream. Raises Invalid with every problem and its path in it."""
-    findings = Findings()
-    templates, flows, maps = _sorted_out(yaml_text.read(text), findings)
+    return load_flow_documents(yaml_text.read(text), Findings())
+
+
+def load_flow_documents(documents: list[Any], findings: Findings) -> LoadedFlow:
+    """The same for the documents of a stream. `findings`: to read them afterwards. Raises Invalid as `load_flow`."""
+    templates, flows, maps = _sorted_out(documents, findings)
     loaded = [one for template in templates if (one := _template(template, maps, findings))]
     report_unmounted(maps, frozenset[str]().union(*(one.mounted for one in loaded)), findings)
     specs = [one.spec for one in loaded]

@@ -53,19 +53,22 @@ def load(text: str | bytes, *, seed: str = "") -> LoadedJob:
     return load_documents(yaml_text.read(text), seed=seed)
 
 
-def load_documents(documents: list[Any], *, seed: str = "") -> LoadedJob:
-    """The job in the documents of a stream, or in a single JobSpec document. Raises Invalid as `load` does."""
-    loaded = load_beside(documents, seed=seed)
+def load_documents(documents: list[Any], *, seed: str = "", findings: Findings | None = None) -> LoadedJob:
+    """The job in the documents of a stream, or in a single JobSpec document. `findings`: to read them afterwards.
+
+    Raises Invalid as `load` does.
+    """
+    loaded = load_beside(documents, seed=seed, findings=findings)
     return replace(loaded, warnings=(*loaded.warnings, *_unmounted(documents, loaded.mounted)))
 
 
-def load_beside(documents: list[Any], *, seed: str = "") -> LoadedJob:
+def load_beside(documents: list[Any], *, seed: str = "", findings: Findings | None = None) -> LoadedJob:
     """As `load_documents`, but unmounted claims may belong to other jobs and give no warning. Raises Invalid as `load`
     does.
     """
-    if len(documents) == 1 and _is_spec(documents[0]):
+    if is_spec(documents):
         return _load_spec(documents[0])
-    findings = Findings()
+    findings = Findings() if findings is None else findings
     job, groups, beside = _sorted_out(documents, findings)
     form, group = _format_of(job), podgroup.select_group(job, groups, findings)
     job = podgroup.without_name(job, group) if group else job
@@ -163,6 +166,11 @@ def _load_one(document: Any, beside: list[Any]) -> LoadedJob:  # noqa: ANN401  (
 def _load_spec(document: dict[str, Any]) -> LoadedJob:
     spec = JobSpec.parse(document)
     return LoadedJob(spec, spec.remarks)
+
+
+def is_spec(documents: list[Any]) -> bool:
+    """Whether the stream is a single JobSpec document."""
+    return len(documents) == 1 and _is_spec(documents[0])
 
 
 def _is_spec(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)

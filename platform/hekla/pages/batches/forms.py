@@ -3,11 +3,13 @@
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from hekla.domain import formats, sweeps
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.sweep_tables import MAX_BYTES, parse_table
 from hekla.domain.sweeps import MAX_JOBS, MAX_NAME, SweepMethod, SweepSpec
 from hekla.pages.job_forms.manifest_forms import ManifestForm
 
@@ -15,7 +17,9 @@ _HOW = [
     (SweepMethod.GRID.value, _("All combinations")),
     (SweepMethod.LIST.value, _("Pairs: the first values together, then the second …")),
     (SweepMethod.RANDOM.value, _("Random")),
+    ("table", _("Table: a row for each job")),
 ]
+_TABLE = "table"
 _NAME_HELP = _("Lowercase letters, digits, hyphens.")
 
 
@@ -31,6 +35,7 @@ class ParametersForm(forms.Form):
         widget=_code(4),
         help_text=_(
             "One per line: lr = 0.1, 0.01. Random values also take ranges: lr = 0.0001..0.1 log, width = 16..256 whole."
+            " As a table: paste it from a spreadsheet or as CSV, with the names of the parameters in its first line."
         ),
     )
     how = forms.ChoiceField(label=_("Combinations"), choices=_HOW, initial=SweepMethod.GRID.value)
@@ -47,6 +52,11 @@ class ParametersForm(forms.Form):
 
     def clean_parameters(self) -> dict[str, Any]:
         """The values of each parameter by name, in their order."""
+        if self["how"].value() == _TABLE:
+            try:
+                return dict(parse_table(self.cleaned_data["parameters"]))
+            except ValueError as error:
+                raise forms.ValidationError(str(error)) from error
         found: dict[str, Any] = {}
         for line in self.cleaned_data["parameters"].splitlines():
             if not line.strip():
@@ -59,6 +69,11 @@ class ParametersForm(forms.Form):
                 raise forms.ValidationError(_("“%s” is set twice.") % name)
             found[name] = values
         return found
+
+    def clean_how(self) -> str:
+        """The method of the sweep: the rows of a table are the values in pairs."""
+        how: str = self.cleaned_data["how"]
+        return SweepMethod.LIST.value if how == _TABLE else how
 
     def sweep(self, name: str, job: JobSpec) -> SweepSpec:
         """The sweep of this job. Raises Invalid; paths into the job begin with `job`."""
@@ -80,7 +95,23 @@ class SweepForm(ParametersForm):
         widget=_code(20),
         help_text=_("A job manifest of any format. {{ lr }} in commands and variables is replaced by the value of lr."),
     )
-    field_order = ["name", "how", "count", "seed", "parameters", "manifest"]
+    table = forms.FileField(
+        label=_("Or a CSV file"), required=False, help_text=_("It becomes the parameters, a row for each job.")
+    )
+    field_order = ["name", "how", "count", "seed", "parameters", "table", "manifest"]
+
+    def __init__(self, data: QueryDict | None = None, files: Any = None, **kwargs: Any) -> None:  # noqa: ANN401
+        upload = files.get("table") if files else None
+        if data is not None and upload and (upload.size or 0) <= MAX_BYTES:
+            data = data.copy()  # so that the page shows the file's text for correction
+            data["parameters"], data["how"] = upload.read().decode("utf-8-sig", errors="replace"), _TABLE
+        super().__init__(data, files, **kwargs)
+
+    def clean_table(self) -> None:
+        """The file is read already. Refuses one that is too large."""
+        upload = self.cleaned_data["table"]
+        if upload and (upload.size or 0) > MAX_BYTES:
+            raise forms.ValidationError(_("The file has %.1f MiB. The limit is 1 MiB.") % (upload.size / 2**20))
 
     def spec(self) -> tuple[SweepSpec, tuple[str, ...]]:
         """The sweep, and warnings about fields without effect. Raises Invalid, with each problem at its field."""

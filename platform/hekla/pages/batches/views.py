@@ -52,7 +52,7 @@ def sweep(request: HttpRequest) -> HttpResponse:
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
-    form = forms.SweepForm(request.POST or None, initial=_first(request))
+    form = forms.SweepForm(request.POST or None, request.FILES or None, initial=_first(request))
 
     def look() -> list[SweepJob]:
         return services.check_sweep(spec=form.spec()[0], tenant=tenant, user=person(request), now=clock.now())

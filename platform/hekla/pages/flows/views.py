@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -22,7 +22,8 @@ from hekla.pages.flows.forms import FlowForm
 from hekla.pages.flows.tables import flows_on
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
-from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES
+from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES, yaml_editor
+from hekla.pages.submit import choices, manifest_checks
 
 
 @require_safe
@@ -47,6 +48,8 @@ def start(request: HttpRequest) -> HttpResponse:
     tenant = current_tenant.tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
+    if request.POST.get("do") in ("check", "draw"):
+        return _checked(request, tenant) if request.POST["do"] == "check" else _drawn(request)
     form = FlowForm(request.POST or None, request.FILES or None, initial={"text": _first(request, tenant)})
     if request.method == "POST" and form.is_valid():
         try:
@@ -57,8 +60,24 @@ def start(request: HttpRequest) -> HttpResponse:
             attach(form, error)
         else:
             return redirect("flows:detail", started.uid)
+    form.fields["text"].widget.attrs |= yaml_editor(request)
     context = {"tenant": tenant, "form": form, "most_bytes": MAX_MANIFEST_BYTES, "draft": request.GET.get("again", "")}
     return render(request, "flows/start.html", context)
+
+
+def _checked(request: HttpRequest, tenant: Tenant) -> JsonResponse:
+    """The problems of the manifest by line, and what can be typed in it, while a person edits it."""
+    text = request.POST.get("text", "")[:MAX_MANIFEST_BYTES]
+    offered = choices.offered_values(tenant)
+    return JsonResponse(manifest_checks.check(text, formats.inspect_flow(text), lambda _loaded: [], offered))
+
+
+def _drawn(request: HttpRequest) -> HttpResponse:
+    """The graph of the manifest as it is typed, or why there is none."""
+    found = formats.inspect_flow(request.POST.get("text", "")[:MAX_MANIFEST_BYTES])
+    flow = found.loaded.flow if found.loaded else None
+    context = {"drawings": overview.draft(flow) if flow else (), "is_valid": found.loaded is not None}
+    return render(request, "flows/_draft_drawing.html", context)
 
 
 def _first(request: HttpRequest, tenant: Tenant) -> str:

@@ -25,6 +25,7 @@ from hekla.lib import clock
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.paging import paged
 from hekla.pages.frame.people import person
+from hekla.pages.gallery import cards
 from hekla.pages.gallery.forms import FillForm, PublishChangeForm, PublishForm
 
 _CARDS = 24
@@ -32,9 +33,12 @@ _CARDS = 24
 
 @require_safe
 def gallery(request: HttpRequest) -> HttpResponse:
-    """List the templates that the person may see."""
-    templates = paged(request, selectors.visible_to(person(request)), size=_CARDS)
-    return render(request, "gallery/list.html", {"templates": templates})
+    """List the templates that the person may use: all, or those of one scope, or with a text."""
+    scope, text = request.GET.get("scope", ""), request.GET.get("q", "")[:100]
+    found = cards.cards(person(request), scope if scope in cards.SCOPES else "", text)
+    scopes = [("", _("All")), *((str(one), word) for one, word in cards.SCOPES.items())]
+    context = {"scopes": scopes, "scope": scope, "q": text, "templates": paged(request, found, size=_CARDS)}
+    return render(request, "gallery/list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -85,7 +89,7 @@ def publish(request: HttpRequest) -> HttpResponse:
         )
     source = _source(request)
     if source is None:
-        messages.info(request, _("Choose a preset to publish, or open the page of a job."))
+        messages.info(request, _("Choose a saved template to publish, or open the page of a job."))
         return redirect("jobs:presets")
     form = _publish_form(request, source)
     if request.method == "POST" and form.is_valid():

@@ -10,10 +10,16 @@ from django.utils.translation import gettext_lazy
 
 from hekla.domain import frameworks
 from hekla.domain.errors import Invalid
-from hekla.domain.policies import RESTART_ON_LOSS
 from hekla.domain.task_spec import MAX_REPLICAS, Iteration
 from hekla.pages.frame.durations import DurationField
-from hekla.pages.job_forms import drafts, network_closeness, passthrough_fields, placement_lines, secret_texts
+from hekla.pages.job_forms import (
+    drafts,
+    network_closeness,
+    passthrough_fields,
+    placement_lines,
+    policy_fields,
+    secret_texts,
+)
 from hekla.pages.job_forms.amounts import AmountField
 from hekla.pages.job_forms.placement_lines import GPU_MODEL
 
@@ -38,7 +44,8 @@ FRAMEWORKS = [
     ("openpai", gettext_lazy("OpenPAI addresses and ports (PAI_HOST_IP_…)")),
 ]
 _TIMES = (
-    "restart", "min_available", "priority", "priority_class", "closeness", "max_retry", "ttl_seconds_after_finished",
+    *policy_fields.OF_JOB, "min_available", "priority", "priority_class", "closeness", "max_retry",
+    "ttl_seconds_after_finished",
 )  # fmt: skip
 _WORDS = ("description", "secrets", "kind", "framework")
 _NO_FRAMEWORKS = {"env", "svc", "ssh"}
@@ -94,9 +101,8 @@ class JobForm(forms.Form):
     priority = forms.IntegerField(label=gettext_lazy("Priority"), initial=0, required=False)
     priority_class = forms.ChoiceField(label=gettext_lazy("Priority class"), required=False)
     closeness = forms.ChoiceField(label=gettext_lazy("Closeness in the network"), required=False)
-    restart = forms.BooleanField(
-        label=gettext_lazy("Restart the whole job when a pod fails or is evicted"), required=False, initial=False
-    )
+    on_failure = policy_fields.job_field("on_failure")
+    on_eviction = policy_fields.job_field("on_eviction")
     max_retry = forms.IntegerField(label=gettext_lazy("Maximum restarts"), min_value=1, initial=3, required=False)
     active_deadline_seconds = DurationField(
         label=gettext_lazy("Maximum run time"),
@@ -164,7 +170,7 @@ class JobForm(forms.Form):
             "ttl_seconds_after_finished",
         )
         rest = cleaned["rest"]
-        restart = [policy.model_dump(mode="json") for policy in RESTART_ON_LOSS] if cleaned["restart"] else []
+        policies = policy_fields.documents(cleaned, policy_fields.OF_JOB)
         return {
             **rest,
             "name": cleaned["name"],
@@ -172,7 +178,7 @@ class JobForm(forms.Form):
             "priority_class": cleaned["priority_class"],
             "network_topology": network_closeness.chosen(cleaned["closeness"], rest.get("network_topology")),
             "plugins": passthrough_fields.merged_plugins(rest, cleaned["framework"]),
-            "policies": [*restart, *rest.get("policies", [])],
+            "policies": [*policies, *rest.get("policies", [])],
             "description": passthrough_fields.with_our_ends(cleaned["description"]) or rest.get("description", ""),
             **({"kind": cleaned["kind"]} if cleaned["kind"] else {}),
             **{name: cleaned[name] for name in numbers if cleaned[name] is not None},
@@ -240,6 +246,9 @@ class TaskForm(forms.Form):
     node_selector = placement_lines.node_labels_field()
     tolerations = placement_lines.tolerations_field()
     ports = placement_lines.ports_field()
+    on_failure = policy_fields.task_field("on_failure")
+    on_eviction = policy_fields.task_field("on_eviction")
+    on_completion = policy_fields.task_field("on_completion")
     rest = passthrough_fields.task_field()
 
     def __init__(
@@ -262,7 +271,7 @@ class TaskForm(forms.Form):
         """Whether an optional field has a non-default value or an error, so that its section must be open."""
         fields = (
             "env", "image", "working_dir", "min_available", "depends_on", "max_replicas", "gpu_utilization",
-            "node_selector", "tolerations", "ports",
+            "node_selector", "tolerations", "ports", *policy_fields.OF_TASK,
         )  # fmt: skip
         return _says(self, fields) or bool({"name", "replicas"} & set(self.errors))
 
@@ -315,6 +324,7 @@ class TaskForm(forms.Form):
             "ports": rest.get("ports", {}) | cleaned["ports"],
             "depends_on": _dependency(cleaned),
             "autoscaling": _autoscaling(cleaned),
+            "policies": [*policy_fields.documents(cleaned, policy_fields.OF_TASK), *rest.get("policies", [])],
         }
 
 

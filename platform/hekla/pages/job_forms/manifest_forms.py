@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest
+from django.templatetags.static import static
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -11,6 +13,17 @@ from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.pages.job_forms.forms import SecretsField, code_input
 
 MAX_MANIFEST_BYTES = 1024 * 1024
+
+
+def yaml_editor(request: HttpRequest) -> dict[str, str]:
+    """The attributes of a text area that scripts turn into an editor. Its form's address answers `do=check`."""
+    return {
+        "data-yaml-editor": static("vendor/codemirror-yaml.min.js"),
+        "data-nonce": str(request.csp_nonce),  # type: ignore[attr-defined]
+        "data-hint": _(
+            "Ctrl+Space offers fields and values, F8 goes to the next problem. Esc, then Tab leaves the editor."
+        ),
+    }
 
 
 class ManifestForm(forms.Form):

@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.policies import RESTART_ON_LOSS
+from hekla.domain.policies import LifecycleEvent, LifecyclePolicy
 from hekla.domain.task_spec import TaskSpec
-from hekla.pages.job_forms import amounts, placement_lines
+from hekla.pages.job_forms import amounts, placement_lines, policy_fields
 from hekla.pages.job_forms.placement_lines import GPU_MODEL
 
 FIELD_OF_RESOURCE = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
@@ -114,7 +114,7 @@ def of_job(spec: JobSpec) -> Rest:
     """The passthrough values of the job form."""
     document = spec.document()
     values = {
-        "policies": document.get("policies", [])[len(RESTART_ON_LOSS) * restarts(spec) :],
+        "policies": document.get("policies", [])[_written(spec.policies, policy_fields.OF_JOB) :],
         "files": {name: text for name, text in spec.files.items() if not (is_line(name) and "\r" not in text)},
         "description": spec.description if "\r" in spec.description else "",
     }
@@ -147,11 +147,12 @@ def of_task(task: TaskSpec) -> Rest:
         "node_selector": dict(task.node_selector),
         "tolerations": document.get("tolerations", []),
         "ports": dict(task.ports),
+        "policies": document.get("policies", [])[_written(task.policies, policy_fields.OF_TASK) :],
     }
     values = {name: value for name, value in values.items() if name not in in_lines(task)}
     plain = (
         "min_partitions", "partition_topology", "topology_policy",
-        "policies", "max_retry", "grace_seconds", "partition_size", "volume_mounts", "success_policy", "args",
+        "max_retry", "grace_seconds", "partition_size", "volume_mounts", "success_policy", "args",
         "labels", "annotations", "affinity", "topology_spread_constraints",
         "host_ports", "resource_claims", "pull_secrets", "runtime_class", "security_context",
     )  # fmt: skip
@@ -173,7 +174,7 @@ def in_lines(task: TaskSpec) -> dict[str, str]:
 
 
 def with_its_volumes(job: Rest, tasks: Sequence[Rest]) -> Rest:
-    """The job document without volumes that no remaining task mounts: the form does not show volumes."""
+    """The job document without passthrough volumes that no remaining task mounts: the form does not show them."""
     if "volumes" not in job:
         return job
     mounts = (mount for task in tasks for mount in task.get("volume_mounts", ()))
@@ -182,9 +183,9 @@ def with_its_volumes(job: Rest, tasks: Sequence[Rest]) -> Rest:
     return job | {"volumes": mounted}
 
 
-def restarts(spec: JobSpec) -> bool:
-    """Whether the job's policies begin with the ones that the form has a checkbox for."""
-    return spec.policies[: len(RESTART_ON_LOSS)] == RESTART_ON_LOSS
+def _written(found: Sequence[LifecyclePolicy], fields: Mapping[str, LifecycleEvent]) -> int:
+    """How many of the first policies the choices of the form write."""
+    return len(policy_fields.policies(policy_fields.chosen(found, fields), fields))
 
 
 def framework_of(plugins: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The three forms of the submission page as one: initial values, submitted values, and the fields of problems."""
+"""The forms of the submission page as one: initial values, submitted values, and the fields of problems."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,8 +14,9 @@ from hekla.domain import frameworks, sweeps
 from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.pages.frame import durations
-from hekla.pages.job_forms import passthrough_fields
+from hekla.pages.job_forms import passthrough_fields, volume_forms
 from hekla.pages.job_forms.forms import Choices, FileFormSet, JobForm, TaskFormSet
+from hekla.pages.job_forms.volume_forms import VolumeFormSet, VolumeRows
 
 _TASK_PATH = re.compile(r"tasks\.(?P<place>\d+)(\.(?P<field>\w+))?(\.(?P<rest>.+))?")
 Values = dict[str, Any]
@@ -23,7 +24,7 @@ _ROUNDS = 4  # each without the fields that were wrong before; contradictions be
 
 
 class SubmissionForm:
-    """A job with its tasks and files."""
+    """A job with its tasks, files and volumes."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class SubmissionForm:
         classes: Choices = (),
         tiers: Iterable[str] = (),
     ) -> None:
-        data = _tight(data) if data is not None and data.get("shape") == "sweep" else data
+        data = _completed(data) if data is not None else None
         self.job = JobForm(data, initial=first.job, queues=queues, classes=classes, tiers=tiers)
         has_commands = bool(frameworks.commands({str(self.job["framework"].value()): []}))
         kwargs = {
@@ -47,6 +48,9 @@ class SubmissionForm:
         }
         self.tasks = TaskFormSet(data, initial=first.tasks, prefix="tasks", form_kwargs=kwargs)
         self.files = FileFormSet(data, initial=first.files, prefix="files")
+        self.volumes = VolumeFormSet(data, initial=first.volumes, prefix=volume_forms.PREFIX)
+        self._mounts_before: list[int] = []
+        self._rows: VolumeRows | None = None
         if data is None:
             self.tasks.min_num = 0
 
@@ -71,31 +75,46 @@ class SubmissionForm:
     @property
     def is_wrong(self) -> bool:
         """Whether a form has an error."""
-        return bool(self.job.errors or self.tasks.total_error_count() or self.files.total_error_count())
+        formsets = (self.tasks, self.files, self.volumes)
+        return bool(self.job.errors or any(formset.total_error_count() for formset in formsets))
 
     @property
     def problems(self) -> dict[str, list[str]]:
         """The messages by the id of their field; those of no field under the empty id."""
         found: dict[str, list[str]] = {}
-        for form in (self.job, *self.tasks, *self.files):
+        for form in (self.job, *self.tasks, *self.files, *self.volumes):
             for name, messages in form.errors.items():
                 field = form[name].id_for_label if name in form.fields else ""
                 found.setdefault(field or "", []).extend(map(str, messages))
         return found
 
     def _are_valid(self) -> bool:
-        return all([self.job.is_valid(), self.tasks.is_valid(), self.files.is_valid()])
+        valid = [form.is_valid() for form in (self.job, self.tasks, self.files, self.volumes)]
+        return all(valid)
 
     def _document(self) -> Values:
         job, typed = self.job.document(), [form.cleaned_data for form in self.files]
         files = {file["name"]: file.get("text", "") for file in typed if file.get("name")}
         tasks = [task.document() for task in self.tasks]
-        document = {
-            **passthrough_fields.with_its_volumes(job, tasks),
-            "tasks": tasks,
-            "files": job.get("files", {}) | files,
-        }
+        job = passthrough_fields.with_its_volumes(job, tasks)
+        volumes, tasks = self._mounted(job.get("volumes", []), tasks)
+        document = {**job, "tasks": tasks, "files": job.get("files", {}) | files, "volumes": volumes}
         return document | self._without_judgement(tasks)
+
+    def _mounted(self, carried: Sequence[Any], tasks: Sequence[Values]) -> tuple[list[Any], list[Values]]:
+        """The volumes of the job and the tasks with their mounts: the passthrough ones, then those of the rows."""
+        names = [str(task["name"]) for task in tasks]
+        if not any("name" in task.errors for task in self.tasks):
+            volume_forms.refuse_unknown_tasks(self.volumes, names)
+        used = {str(one.get("name")) for one in carried if isinstance(one, dict)}
+        self._rows = rows = VolumeRows(self.volumes, names, used)
+        before = [task.get("volume_mounts", []) for task in tasks]
+        self._mounts_before = [len(mounts) for mounts in before]
+        mounted = [
+            task | {"volume_mounts": rows.mounts(name, mounts)}
+            for task, name, mounts in zip(tasks, names, before, strict=True)
+        ]
+        return rows.volumes(carried), mounted
 
     def _without_judgement(self, tasks: Sequence[Values]) -> Values:
         """Replaces what cannot be judged while names or replicas of tasks are wrong."""
@@ -107,9 +126,8 @@ class SubmissionForm:
 
     def typed(self) -> "InitialValues":
         """The current values of all fields, valid or not, as initial values of another form."""
-        return InitialValues(
-            _typed(self.job), [_typed(form) for form in self.tasks], [_typed(form) for form in self.files]
-        )
+        formsets = (self.tasks, self.files, self.volumes)
+        return InitialValues(_typed(self.job), *([_typed(form) for form in formset] for formset in formsets))
 
     @property
     def shape(self) -> str:
@@ -150,6 +168,8 @@ class SubmissionForm:
         if path.startswith("files."):
             name = path.removeprefix("files.")
             return next(((form, "name") for form in self.files if form.cleaned_data.get("name") == name), (None, None))
+        if self._rows and (found := self._rows.place(path, self._mounts_before)):
+            return found
         match = _TASK_PATH.fullmatch(path)
         if match is None or int(match["place"]) >= len(self.tasks.forms):
             return None, None
@@ -168,6 +188,7 @@ class InitialValues:
     job: Values = field(default_factory=dict)
     tasks: Sequence[Values] = ()
     files: Sequence[Values] = ()
+    volumes: Sequence[Values] = ()
 
     def copy(self) -> "InitialValues":
         """A deep copy that can be changed."""
@@ -184,9 +205,15 @@ def _initial(field: forms.Field, typed: Any) -> Any:  # noqa: ANN401
     return typed if seconds is None else seconds
 
 
-def _tight(data: QueryDict) -> QueryDict:
-    """The data with each sweep placeholder as a single word of its command."""
+def _completed(data: QueryDict) -> QueryDict:
+    """The data with no rows of volumes if it has none (a draft from before), and for a sweep with each placeholder as a
+    single word of its command.
+    """
     copy = data.copy()
+    for count in ("TOTAL_FORMS", "INITIAL_FORMS"):
+        copy.setdefault(f"{volume_forms.PREFIX}-{count}", "0")
+    if copy.get("shape") != "sweep":
+        return copy
     for name in [name for name in copy if name.startswith("tasks-") and name.endswith("-command")]:
         copy[name] = sweeps.compact_placeholders(str(copy[name]))
     return copy

@@ -5,7 +5,7 @@ from typing import Any
 
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.task_spec import Iteration, TaskSpec
-from hekla.pages.job_forms import network_closeness, passthrough_fields
+from hekla.pages.job_forms import network_closeness, passthrough_fields, policy_fields, volume_forms
 from hekla.pages.job_forms.submission_form import InitialValues
 
 DEBUGGING = "debugging"
@@ -22,14 +22,19 @@ def filled(spec: JobSpec) -> InitialValues:
         "closeness": network_closeness.value_of(rest.get("network_topology")),
         "kind": spec.kind,
         "framework": passthrough_fields.framework_of(spec.plugins),
-        "restart": passthrough_fields.restarts(spec),
+        **policy_fields.chosen(spec.policies, policy_fields.OF_JOB),
         "description": "" if "description" in rest else spec.description,
         "shape": shape_of(spec),
         "rest": rest,
         **{name: getattr(spec, name) for name in _NUMBERS},
     }
     files = [{"name": name, "text": text} for name, text in spec.files.items() if name not in rest.get("files", {})]
-    return InitialValues(job, [_task(task) for task in spec.tasks], files)
+    tasks, volumes = [_task(task) for task in spec.tasks], volume_forms.rows_of(spec)
+    if volumes:
+        for each in (rest, *(task["rest"] for task in tasks)):
+            for name in ("volumes", "volume_mounts"):
+                each.pop(name, None)
+    return InitialValues(job, tasks, files, volumes)
 
 
 def shape_of(spec: JobSpec) -> str:
@@ -59,5 +64,6 @@ def _task(task: TaskSpec) -> dict[str, Any]:
         "env": "\n".join(f"{name}={text}" for name, text in task.env.items() if name not in rest.get("env", {})),
         **dict.fromkeys(("node_selector", "tolerations", "ports", "gpu_model"), ""),
         **passthrough_fields.in_lines(task),
+        **policy_fields.chosen(task.policies, policy_fields.OF_TASK),
         "rest": rest,
     }

@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.forms import Form
+from django.utils.translation import gettext as _
 
-from hekla.pages.job_forms import passthrough_fields
+from hekla.pages.job_forms import passthrough_fields, policy_fields
 from hekla.pages.job_forms.forms import JobForm, TaskForm
 from hekla.pages.job_forms.submission_form import InitialValues, Values
 from hekla.pages.submit.presets import FRAMEWORKS, KINDS, StartingForm, beginning, is_alike
 
-HOW_A_ROLE_RUNS = ("name", "command", "depends_on", "depends_on_any", "rest")
+HOW_A_ROLE_RUNS = ("name", "command", "depends_on", "depends_on_any", "rest", *policy_fields.OF_TASK)
+_NO_FRAMEWORK = {"framework": "", **dict.fromkeys(policy_fields.OF_JOB, "")}
 _WORKER = "worker"  # in most frameworks the role with most of the work
 _USUAL_PLUGINS: dict[str, list[str]] = {"env": [], "svc": []}
 
@@ -18,9 +20,9 @@ _USUAL_PLUGINS: dict[str, list[str]] = {"env": [], "svc": []}
 def apply_framework(typed: InitialValues, framework: StartingForm) -> InitialValues:
     """The draft as a job of the framework."""
     new = framework.first.copy()
-    job = typed.job | {"framework": "", "restart": False} | new.job | {"shape": "distributed"}
+    job = typed.job | _NO_FRAMEWORK | new.job | {"shape": "distributed"}
     job["rest"] = _job_rest(typed.job.get("rest"), new.job.get("rest", {}))
-    return InitialValues(job, _tasks(typed, new.tasks), _files(typed.files, new.files))
+    return InitialValues(job, _tasks(typed, new.tasks), _files(typed.files, new.files), typed.volumes)
 
 
 def differences(before: InitialValues, after: InitialValues) -> list[str]:
@@ -28,7 +30,8 @@ def differences(before: InitialValues, after: InitialValues) -> list[str]:
     job = _fields(JobForm.base_fields, [(before.job, after.job)])
     texts = [{file["name"]: file["text"] for file in first.files} for first in (before, after)]
     files = [name for name in texts[0] | texts[1] if not is_alike(texts[0].get(name), texts[1].get(name))]
-    return [*job, *_carried([(before.job, after.job)]), *_roles(before.tasks, after.tasks), *files]
+    volumes = [str(_("Volumes"))] if [*before.volumes] != [*after.volumes] else []
+    return [*job, *_carried([(before.job, after.job)]), *_roles(before.tasks, after.tasks), *files, *volumes]
 
 
 def _roles(before: Sequence[Values], after: Sequence[Values]) -> list[str]:

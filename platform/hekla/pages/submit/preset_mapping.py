@@ -16,7 +16,10 @@ def apply_preset(typed: InitialValues, base: InitialValues, preset: InitialValue
     """The draft with the preset's values. Where these are empty, values typed since the draft was `base` stay."""
     job = _merge_job(typed.job, initial(JobForm) | base.job, preset.job)
     return InitialValues(
-        job, _merge_tasks(typed, base, preset.tasks), _merge_files(typed.files, base.files, preset.files)
+        job,
+        _merge_tasks(typed, base, preset.tasks),
+        _merge_files(typed.files, base.files, preset.files),
+        _merge_volumes(typed.volumes, base.volumes, preset.volumes),
     )
 
 
@@ -55,6 +58,12 @@ def _merge_rest(typed: Any, base: Values, preset: Values) -> Any:  # noqa: ANN40
 def _typed_values(typed: Values, base: Values, preset: Values, decided: Collection[str]) -> Values:
     left = {name: value for name, value in typed.items() if name not in decided and not preset.get(name)}
     return {name: value for name, value in left.items() if not is_alike(value, base.get(name))}
+
+
+def _merge_volumes(typed: Sequence[Values], base: Sequence[Values], preset: Sequence[Values]) -> list[Values]:
+    """The preset's volumes, then those that people added at other paths."""
+    paths = {row["path"] for row in (*preset, *base)}
+    return [*preset, *(row for row in typed if row["path"] not in paths)]
 
 
 def _merge_files(typed: Sequence[Values], base: Sequence[Values], preset: Sequence[Values]) -> list[Values]:

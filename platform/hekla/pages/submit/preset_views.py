@@ -56,5 +56,5 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Delete a preset."""
     preset = selectors.get(uid, person(request))
     services.delete(preset, user=person(request), now=clock.now())
-    messages.success(request, _("Deleted preset “%s”.") % preset.name)
+    messages.success(request, _("Deleted template “%s”.") % preset.name)
     return redirect("jobs:presets")

@@ -4,14 +4,15 @@ The programs of most frameworks also run if the framework is not installed, and 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.forms import Field
 from django.utils.translation import gettext_lazy as _
 
 from hekla.domain.jobspec import SESSION
-from hekla.domain.policies import LifecycleAction, LifecycleEvent
+from hekla.domain.policies import LifecycleAction
+from hekla.pages.job_forms import policy_fields
 from hekla.pages.job_forms.forms import JobForm, TaskForm
 from hekla.pages.job_forms.passthrough_fields import with_our_ends
 from hekla.pages.job_forms.submission_form import InitialValues, Values
@@ -83,34 +84,73 @@ else:
     store = mxnet.kv.create("dist_sync")
     print("worker", store.rank, "of", store.num_workers, "- put your training here.")
 """
-_COMPLETE_WITH_LEADER = [{"events": [str(LifecycleEvent.TASK_COMPLETED)], "action": str(LifecycleAction.COMPLETE_JOB)}]
+_HOROVOD = """\
+import horovod.torch as world
+world.init()
+print("rank", world.rank(), "of", world.size())
+"""
+_XGBOOST = """\
+import os
+settings = {name: os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
+print("settings:", settings)
+try:
+    import xgboost
+except ImportError:
+    print("XGBoost is not in this environment; nothing is trained.")
+else:
+    print("XGBoost", xgboost.__version__, "- put your training here.")
+"""
+_NOTEBOOK = """\
+import os, sys
+try:
+    import jupyterlab
+except ImportError:
+    sys.exit("JupyterLab is not in this environment. Choose an environment or an image that has it.")
+address = os.environ.get("HEKLA_POD_ADDRESS", "0.0.0.0")
+options = ["--no-browser", "--ip", address, "--port", "8888", "--allow-root", "--ServerApp.allow_remote_access=True"]
+os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options])
+"""
+_COMPLETE_WITH_IT = {"on_completion": str(LifecycleAction.COMPLETE_JOB)}
+_RESTART = dict.fromkeys(policy_fields.OF_JOB, str(LifecycleAction.RESTART_JOB))
+"""For distributed training: if one replica is gone, the others wait for it forever, so all restart."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartingForm:
-    """The initial content of the form, with a name. `needs`: the programs that its environment must have."""
+    """The initial content of the form, with a name. `needs`: the programs that its environment must have, else its pods
+    fail; `about`: what its pods do.
+    """
 
     name: str
     title: Any
     first: InitialValues
     needs: str = ""
+    about: Any = ""
 
 
 def _job(name: str, title: Any, tasks: Sequence[dict[str, Any]], program: str = "", **job: Any) -> StartingForm:  # noqa: ANN401
-    needs = job.pop("needs", "")
-    files = [{"name": "train.py", "text": program}] if program else []
-    return StartingForm(name, title, InitialValues(job, tasks, files), needs)
+    needs, about = job.pop("needs", ""), job.pop("about", "")
+    programs = job.pop("files", {"train.py": program} if program else {})
+    files = [{"name": file, "text": text} for file, text in programs.items()]
+    return StartingForm(name, title, InitialValues(job, tasks, files), needs, about)
 
 
 KINDS = (
-    _job("single", _("Single process"), [_SMALL | {"name": "main", "command": _HELLO, "cpu": "1"}], shape="single"),
+    _job(
+        "single",
+        _("Single process"),
+        [_SMALL | {"name": "main", "command": _HELLO, "cpu": "1"}],
+        shape="single",
+        about=_("One command in one pod."),
+    ),
     _job(
         "distributed",
         _("Distributed training"),
         [_SMALL | {"name": "worker", "replicas": 2, "command": "sh -c 'echo I am worker $JOB_COMPLETION_INDEX'"}],
         shape="distributed",
         framework="indexed",
-        restart=True,
+        **_RESTART,
+        about=_("An array of pods. Each finds its number in JOB_COMPLETION_INDEX."),
     ),
     _job(
         "debugging",
@@ -120,6 +160,7 @@ KINDS = (
         kind=SESSION,
         active_deadline_seconds=_FOUR_HOURS,
         max_retry=1,
+        about=_("A pod that sleeps for at most four hours, so that you can open a shell in it."),
     ),
 )
 SWEEP = _job(
@@ -127,6 +168,19 @@ SWEEP = _job(
     _("Parameter sweep"),
     [_SMALL | {"name": "main", "command": _SWEEPING, "cpu": "1"}],
     shape="sweep",
+    about=_("One job for each combination of parameters, submitted together as a batch."),
+)
+NOTEBOOK = _job(
+    "notebook",
+    _("Notebook: JupyterLab"),
+    [_SMALL | {"name": "main", "command": "python notebook.py", "memory": "1Gi", "ports": "notebook=8888"}],
+    shape="debugging",
+    kind=SESSION,
+    active_deadline_seconds=_FOUR_HOURS,
+    max_retry=1,
+    needs="jupyterlab",
+    about=_("JupyterLab for at most four hours. The page of the job has the link, its log the token."),
+    files={"notebook.py": _NOTEBOOK},
 )
 FRAMEWORKS = (
     _job(
@@ -134,16 +188,18 @@ FRAMEWORKS = (
         _("TensorFlow: parameter server and workers"),
         [_TRAIN | {"name": "ps"}, _TRAIN | {"name": "worker", "replicas": 2}],
         _TENSORFLOW,
+        about=_("A parameter server and two workers, which find each other in TF_CONFIG."),
         framework="tensorflow",
-        restart=True,
+        **_RESTART,
     ),
     _job(
         "pytorch",
         _("PyTorch: master and workers"),
         [_TRAIN | {"name": "master"}, _TRAIN | {"name": "worker"}],
         _TORCH,
+        about=_("A master and a worker, which add up a number with torch.distributed."),
         framework="pytorch",
-        restart=True,
+        **_RESTART,
     ),
     _job(
         "torchrun",
@@ -152,19 +208,19 @@ FRAMEWORKS = (
         _TORCH,
         framework="pytorch",
         rest={"plugins": {"env": [], "svc": [], "pytorch": ["--master=worker", "--nnodes=1:2"]}},
+        about=_("One or two workers that torchrun brings together; the job goes on with one."),
     ),
     _job(
         "mpi",
         _("MPI: mpirun and ranks"),
         [
-            _SMALL
-            | {"name": "master", "command": "mpirun python train.py"}
-            | {"rest": {"policies": _COMPLETE_WITH_LEADER}},
+            _SMALL | {"name": "master", "command": "mpirun python train.py"} | _COMPLETE_WITH_IT,
             _SMALL | {"name": "worker", "replicas": 2},
         ],
         _MPI,
+        about=_("mpirun in the master starts a rank in each worker."),
         framework="mpi",
-        restart=True,
+        **_RESTART,
         needs="mpirun, mpi4py",
     ),
     _job(
@@ -172,8 +228,9 @@ FRAMEWORKS = (
         _("MXNet: scheduler, server and workers"),
         [_TRAIN | {"name": "scheduler"}, _TRAIN | {"name": "server"}, _TRAIN | {"name": "worker", "replicas": 2}],
         _MXNET,
+        about=_("A scheduler, a server and two workers with their DMLC roles."),
         framework="mxnet",
-        restart=True,
+        **_RESTART,
     ),
     _job(
         "ray",
@@ -181,9 +238,10 @@ FRAMEWORKS = (
         [
             _SMALL | {"name": "head", "memory": "1Gi"},
             _SMALL | {"name": "worker", "replicas": 2, "memory": "1Gi"},
-            _TRAIN | {"name": "driver", "depends_on": "head", "rest": {"policies": _COMPLETE_WITH_LEADER}},
+            _TRAIN | {"name": "driver", "depends_on": "head"} | _COMPLETE_WITH_IT,
         ],
         _RAY,
+        about=_("A Ray cluster for the time of the job: a head, two workers, and a driver that ends it."),
         framework="ray",
         needs="ray",
     ),
@@ -192,15 +250,40 @@ FRAMEWORKS = (
         _("JAX: peer processes"),
         [_TRAIN | {"name": "worker", "replicas": 2}],
         _JAX,
+        about=_("Two equal processes that connect to a coordinator."),
         framework="jax",
-        restart=True,
+        **_RESTART,
+    ),
+    _job(
+        "horovod",
+        _("Horovod: ranks over MPI"),
+        [
+            _SMALL | {"name": "master", "command": "mpirun python train.py"} | _COMPLETE_WITH_IT,
+            _SMALL | {"name": "worker", "replicas": 2},
+        ],
+        _HOROVOD,
+        about=_("Horovod with PyTorch: mpirun in the master starts a rank in each worker."),
+        framework="horovod",
+        **_RESTART,
+        needs="mpirun, horovod",
+    ),
+    _job(
+        "xgboost",
+        _("XGBoost: master and workers"),
+        [_TRAIN | {"name": "master"}, _TRAIN | {"name": "worker", "replicas": 2}],
+        _XGBOOST,
+        about=_("A master and two workers with the address of the master and their ranks."),
+        framework="xgboost",
+        **_RESTART,
     ),
 )
+INCLUDED = (*KINDS, SWEEP, NOTEBOOK, *FRAMEWORKS)
+"""All of them, as the gallery shows them."""
 
 
 def beginning(name: str) -> StartingForm:
     """The initial job of that name; a single process if there is none."""
-    return next((each for each in (*KINDS, SWEEP, *FRAMEWORKS) if each.name == name), KINDS[0])
+    return next((each for each in INCLUDED if each.name == name), KINDS[0])
 
 
 def swept_by(first: InitialValues) -> str:
@@ -216,8 +299,8 @@ def turned(first: InitialValues, kind: str) -> InitialValues:
     old, new = (beginning(name).first for name in (first.job.get("shape") or "distributed", kind))
     job = _turned(first.job, old.job, new.job, JobForm.base_fields) | {"shape": kind}
     if len(first.tasks) != 1:
-        return InitialValues(job, first.tasks, first.files)
-    return InitialValues(job, [_turned(first.tasks[0], old.tasks[0], new.tasks[0], TaskForm.base_fields)], first.files)
+        return replace(first, job=job)
+    return replace(first, job=job, tasks=[_turned(first.tasks[0], old.tasks[0], new.tasks[0], TaskForm.base_fields)])
 
 
 def _turned(typed: Values, old: Values, new: Values, fields: Mapping[str, Field]) -> Values:

@@ -19,7 +19,7 @@ def _name(row: tuple[Preset, bool]) -> SafeString:
 class PresetsTable(ListTable):
     """The person's presets, and those of their tenants, each with whether the reader may change it."""
 
-    label = gettext_lazy("Presets")
+    label = gettext_lazy("Saved templates")
     keys = False
 
     name = ListColumn(gettext_lazy("Name"), sort="name", cell=_name)

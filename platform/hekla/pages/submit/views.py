@@ -1,6 +1,6 @@
 """The submission of a job or sweep, as a form or a manifest. Each can become the other, with what was typed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -13,20 +13,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.clusters import selectors as clusters
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.clone import JobClone, clone_job, clone_spec
 from hekla.apps.presets import selectors as presets
 from hekla.apps.presets import services as keeping
 from hekla.apps.presets.models import Preset
-from hekla.apps.priorities import selectors as priorities
-from hekla.apps.queues import selectors as queues
-from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats, spec_changes
-from hekla.domain.errors import HeklaError, Invalid, NotFound, Refused
+from hekla.domain.errors import HeklaError, Invalid, NotFound, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant
@@ -34,14 +30,12 @@ from hekla.pages.frame.people import person
 from hekla.pages.job_forms import secret_texts
 from hekla.pages.job_forms.amounts import OFFERED
 from hekla.pages.job_forms.forms import PresetForm
-from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES, JobManifestForm, UploadForm
-from hekla.pages.job_forms.placement_lines import GPU_MODEL
+from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES, JobManifestForm, UploadForm, yaml_editor
 from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
-from hekla.pages.submit import equivalents, framework_defaults, preset_mapping, undo
+from hekla.pages.submit import choices, equivalents, framework_defaults, manifest_checks, preset_mapping, undo
 from hekla.pages.submit import presets as beginnings
 from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.options import SWEEP, Draft, SubmissionOptions
-from hekla.scheduling.topology import tier_names
 
 Secrets = Mapping[str, str]
 _SAVED = "saved:"
@@ -66,7 +60,12 @@ def submit(request: HttpRequest) -> HttpResponse:
     beside = SubmissionOptions(None, first.job.get("shape", ""), person(request), first=beginnings.swept_by(first))
     base_preset = str(preset.uid) if preset else request.GET.get("preset", "")
     return _form_page(
-        request, tenant, _form(None, first, tenant), beside, copy.secrets if copy else (), base_preset=base_preset
+        request,
+        tenant,
+        choices.submission_form(None, first, tenant),
+        beside,
+        copy.secrets if copy else (),
+        base_preset=base_preset,
     )
 
 
@@ -134,7 +133,7 @@ def _text_page(
 
 def _apply_framework(request: HttpRequest, tenant: Tenant, framework: beginnings.StartingForm) -> HttpResponse:
     """The draft as a job of the framework, with the other typed values."""
-    typed = _form(undo.draft_of(request.POST), InitialValues(), tenant).typed()
+    typed = choices.submission_form(undo.draft_of(request.POST), InitialValues(), tenant).typed()
     first = framework_defaults.apply_framework(typed, framework)
     return _changed_page(request, tenant, typed, first, title=framework.title, base_preset=framework.name)
 
@@ -149,7 +148,7 @@ def _apply_preset(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         return _draft_page(request, tenant, draft)
     if "text" in draft:
         return _apply_preset_to_text(request, tenant, draft, preset)
-    typed = _form(draft, InitialValues(), tenant).typed()
+    typed = choices.submission_form(draft, InitialValues(), tenant).typed()
     first = preset_mapping.apply_preset(typed, _base(request, tenant, typed), _first_of(preset, tenant))
     return _changed_page(request, tenant, typed, first, title=preset.name, base_preset=str(preset.uid))
 
@@ -174,7 +173,9 @@ def _changed_page(
     draft = undo.draft_of(request.POST)
     beside = SubmissionOptions(draft, first.job["shape"], person(request), is_sent=False)
     filling = undo.AppliedFill(_describe_filling(title, framework_defaults.differences(typed, first)), draft)
-    return _form_page(request, tenant, _form(None, first, tenant), beside, filling=filling, base_preset=base_preset)
+    return _form_page(
+        request, tenant, choices.submission_form(None, first, tenant), beside, filling=filling, base_preset=base_preset
+    )
 
 
 def _describe_filling(title: str, changed: Sequence[str]) -> str:
@@ -195,21 +196,21 @@ def _draft_page(
     beside = SubmissionOptions(draft, shape, person(request), is_sent=False)
     if "text" in draft:
         return _yaml_page(request, tenant, JobManifestForm(initial=draft.dict()), beside, shape=shape, **more)
-    typed = _form(draft, InitialValues(), tenant).typed()
+    typed = choices.submission_form(draft, InitialValues(), tenant).typed()
     more = {"base_preset": draft.get("base_preset", "")} | more
-    return _form_page(request, tenant, _form(None, typed, tenant), beside, **more)
+    return _form_page(request, tenant, choices.submission_form(None, typed, tenant), beside, **more)
 
 
 def _turned(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     """The form for another kind of job, with all typed values, valid or not."""
-    kind, typed = request.POST["do"], _form(request.POST, InitialValues(), tenant).typed()
+    kind, typed = request.POST["do"], choices.submission_form(request.POST, InitialValues(), tenant).typed()
     first = beginnings.turned(typed, kind)
     beside = SubmissionOptions(request.POST, kind, person(request), is_sent=False, first=beginnings.swept_by(first))
-    return _form_page(request, tenant, _form(None, first, tenant), beside, turned_to=kind)
+    return _form_page(request, tenant, choices.submission_form(None, first, tenant), beside, turned_to=kind)
 
 
 def _posted_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    form, do = _form(request.POST, InitialValues(), tenant), request.POST.get("do")
+    form, do = choices.submission_form(request.POST, InitialValues(), tenant), request.POST.get("do")
     beside = SubmissionOptions(request.POST, form.shape, person(request))
     spec = form.spec()
     if spec is not None and do in ("copy", "yaml"):
@@ -245,7 +246,7 @@ def _as_text(
 
 def _checked(request: HttpRequest, tenant: Tenant) -> JsonResponse:
     """The problems of a draft by the id of their field, while a person fills in the form."""
-    form = _form(request.POST, InitialValues(), tenant)
+    form = choices.submission_form(request.POST, InitialValues(), tenant)
     beside = SubmissionOptions(request.POST, form.shape, person(request))
     _find_problems(request, tenant, form, beside)
     return JsonResponse({"problems": form.problems | beside.problems})
@@ -262,7 +263,7 @@ def _find_problems(request: HttpRequest, tenant: Tenant, form: SubmissionForm, b
 
 @require_http_methods(["GET", "POST"])
 def submit_yaml(request: HttpRequest) -> HttpResponse:
-    """The manifest. A POST submits it, shows it as a form, or saves it as a preset."""
+    """The manifest. A POST submits it, checks it (as JSON), shows it as a form, or saves it as a preset."""
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
@@ -275,6 +276,8 @@ def submit_yaml(request: HttpRequest) -> HttpResponse:
 
 def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     do = request.POST.get("do", "")
+    if do == "check":
+        return _checked_yaml(request, tenant)
     if do in ("undo", "upload"):
         return _undone(request, tenant) if do == "undo" else _uploaded(request, tenant)
     if do.startswith(_SAVED):
@@ -291,6 +294,20 @@ def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         form = _as_typed(request, cleaned["text"])
         beside.show(error, lambda refusal: attach(form, refusal))
         return _yaml_page(request, tenant, form, beside)
+
+
+def _checked_yaml(request: HttpRequest, tenant: Tenant) -> JsonResponse:
+    """The problems of a manifest by line, and what can be typed in it, while a person edits it."""
+    form, shape = JobManifestForm(request.POST), request.POST.get("shape", "")
+    form.is_valid()
+    beside = SubmissionOptions(request.POST, shape, person(request), is_sent=False)
+
+    def judge(loaded: formats.LoadedJob) -> list[Problem]:
+        secrets = {**loaded.secrets, **form.cleaned_data.get("secrets", {})}
+        return beside.find_problems(Draft(loaded.spec, tenant, person(request), secrets), now=clock.now())
+
+    text = request.POST.get("text", "")[:MAX_MANIFEST_BYTES]
+    return JsonResponse(manifest_checks.check(text, formats.inspect(text), judge, choices.offered_values(tenant)))
 
 
 def _done(request: HttpRequest, tenant: Tenant, cleaned: dict[str, Any], beside: SubmissionOptions) -> HttpResponse:
@@ -337,7 +354,7 @@ def _filled_page(
     first.job["secrets"] = secrets
     if beside.is_sweep:
         first.job["shape"] = SWEEP
-    return _form_page(request, tenant, _form(None, first, tenant), beside, **more)
+    return _form_page(request, tenant, choices.submission_form(None, first, tenant), beside, **more)
 
 
 def _manifest_form(spec: JobSpec, secrets: Secrets | None = None) -> JobManifestForm:
@@ -353,7 +370,7 @@ def _save_preset(request: HttpRequest, tenant: Tenant, spec: JobSpec) -> HttpRes
         preset = keeping.save(name=name, spec=spec, user=person(request), tenant=whose, now=clock.now())
     except Refused as error:
         raise Refused(error.message) from error
-    messages.success(request, _("Saved as preset “%s”.") % preset.name)
+    messages.success(request, _("Saved as template “%s”.") % preset.name)
     return redirect(f"{reverse('jobs:submit')}?saved={preset.uid}")
 
 
@@ -366,7 +383,7 @@ def _beginning(request: HttpRequest, tenant: Tenant, preset: Preset | None) -> I
 
 def _named(first: InitialValues, tenant: Tenant) -> InitialValues:
     named = first.copy()
-    named.job.update(name=selectors.free_name(tenant, "train"), queue=_usual_queue(tenant))
+    named.job.update(name=selectors.free_name(tenant, "train"), queue=choices.usual_queue(tenant))
     return named
 
 
@@ -386,20 +403,7 @@ def _preset(uid: str, request: HttpRequest) -> Preset:
     try:
         return presets.get(UUID(uid), person(request))
     except ValueError as error:
-        raise NotFound(_("Unknown preset.")) from error
-
-
-def _form(data: QueryDict | None, first: InitialValues, tenant: Tenant) -> SubmissionForm:
-    environments = list(clusters.environments().values_list("name", flat=True))
-    classes = [(one.name, f"{one.name} ({one.value})") for one in priorities.offer_to(tenant).classes]
-    open_ones = list(queues.open_to(tenant))
-    places = {queue.cluster_id: queue.cluster for queue in open_ones}
-    tiers = dict.fromkeys(tier for cluster in places.values() for tier in tier_names(cluster))
-    names = _queues(tenant, open_ones)
-    models = clusters.values_of_label([*places], GPU_MODEL)
-    return SubmissionForm(
-        data, first, queues=names, environments=environments, gpu_models=models, classes=classes, tiers=tiers
-    )
+        raise NotFound(_("Unknown template.")) from error
 
 
 def _form_page(
@@ -416,6 +420,8 @@ def _form_page(
         "form": form.job,
         "tasks": form.tasks,
         "files": form.files,
+        "volumes": form.volumes,
+        "claims": choices.known_claims(tenant),
         "draft": draft,
         "base_preset": request.POST.get("base_preset", ""),
         "also": form.also,
@@ -451,6 +457,7 @@ def _yaml_page(
     **more: Any,  # noqa: ANN401
 ) -> HttpResponse:
     context: dict[str, Any] = {"tenant": tenant, "form": form, "most_bytes": MAX_MANIFEST_BYTES, "secrets": secrets}
+    form.fields["text"].widget.attrs |= yaml_editor(request)
     context |= {"beside": beside, "shape": request.POST.get("shape", ""), "upload": form}
     context["filling"] = undo.carried(request.POST)
     return render(request, "jobs/submit_yaml.html", context | more | _side(request, tenant))
@@ -458,24 +465,6 @@ def _yaml_page(
 
 def _tenant(request: HttpRequest) -> Tenant | None:
     return current_tenant.tenant(request)
-
-
-def _queues(tenant: Tenant, open_ones: Iterable[Queue]) -> list[tuple[str, str]]:
-    found = [
-        (queue.name, queue.name if queue.is_open else f"{queue.name} ({queue.get_state_display()})")
-        for queue in open_ones
-    ]
-    over = [
-        (federated.name, _("%s (the cluster that starts it first)") % federated)
-        for federated in queues.federated_open_to(tenant)
-    ]
-    return [*found, *over]
-
-
-def _usual_queue(tenant: Tenant) -> str:
-    """The default queue: `default`, where manifests without a queue go; else the first open one; else empty."""
-    names = [queue.name for queue in queues.open_to(tenant) if queue.is_open]
-    return "default" if "default" in names else next(iter(names), "")
 
 
 def _copy(request: HttpRequest, tenant: Tenant) -> JobClone | None:
