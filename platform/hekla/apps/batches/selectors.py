@@ -46,9 +46,10 @@ def get(uid: UUID, user: User) -> Batch:
 
 def may_act(user: User, batch: Batch) -> bool:
     """Whether the person may stop the jobs of the batch."""
-    own = batch.owner_id == user.pk and tenancy.may(user, batch.tenant_id, Permission.ACT_ON_OWN_JOBS)
+    if batch.owner_id == user.pk and tenancy.may(user, batch.tenant_id, Permission.ACT_ON_OWN_JOBS):
+        return True
     wide = tenancy.may(user, batch.tenant_id, Permission.ACT_ON_TENANT_JOBS)
-    return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
+    return wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
 
 
 def may_retry(user: User, batch: Batch) -> bool:
