@@ -92,7 +92,9 @@ def test_a_log_is_read_in_parts_of_whole_lines(people: People) -> None:
 def test_a_line_without_end_does_not_stop_the_reader(people: People) -> None:
     submit(people)
     printed(Job.objects.get(name="lr-1"), "x" * metric_logs.READ_BYTES)
-    assert MetricLog.objects.get().offset == metric_logs.READ_BYTES
+    log = MetricLog.objects.get()
+    assert log.offset == metric_logs.READ_BYTES
+    assert [found.pk for found in metric_logs.claim(now=log.due_at, limit=1)] == [log.pk]
 
 
 def test_a_very_long_log_is_read_to_its_limit(people: People) -> None:
@@ -137,6 +139,16 @@ def test_replicas_behind_the_first_are_not_read(people: People) -> None:
     submit(people)
     printed(Job.objects.get(name="lr-1"), "::metric loss=1\n", index=metric_logs.MAX_REPLICAS)
     assert not MetricLog.objects.exists()
+
+
+def test_a_silent_cluster_is_asked_less_often(people: People) -> None:
+    submit(people)
+    job = Job.objects.get(name="lr-1")
+    printed(job, "")
+    assert MetricLog.objects.get().due_at - clock.now() <= metric_logs.READ_EVERY
+    Job.objects.filter(pk=job.pk).update(phase="completed")
+    printed(job, "")
+    assert MetricLog.objects.get().due_at - clock.now() > metric_logs.READ_EVERY
 
 
 # The ranking.

@@ -1,6 +1,6 @@
 """Reads the metrics that the jobs of batches print from the logs of their pods.
 
-Each run reads the next part of a bounded number of logs, for a few seconds at most. It needs no lease: what it stores
+Each run reads the next parts of the logs that are due, for a few seconds at most. It needs no lease: what it stores
 depends on the log alone, and a part that two runs read is stored once.
 """
 
@@ -17,21 +17,21 @@ from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
 from hekla.domain.errors import HeklaError
 
-_MOST_LOGS = 200
+_AT_ONCE = 50
 _MOST_SECONDS = 8.0
 
 
 def read_metrics(*, now: datetime) -> int:
     """Store the metrics in the next parts of the logs that are due. Returns the number of logs with new metrics."""
-    claimed = metric_logs.claim(now=now, limit=_MOST_LOGS)
     deadline, count, changed = time.monotonic() + _MOST_SECONDS, 0, set[UUID]()
-    for place, log in enumerate(claimed):
-        if time.monotonic() > deadline:
-            metric_logs.release(claimed[place:], now=now)
-            break
-        if metric_logs.store(log, _part(log), now=now):
-            changed.add(log.member.batch.uid)
-            count += 1
+    while time.monotonic() < deadline and (claimed := metric_logs.claim(now=now, limit=_AT_ONCE)):
+        for place, log in enumerate(claimed):
+            if time.monotonic() > deadline:
+                metric_logs.release(claimed[place:], now=now)
+                break
+            if metric_logs.store(log, _part(log), now=now):
+                changed.add(log.member.batch.uid)
+                count += 1
     metric_logs.mark_read()
     if changed:
         metrics_changed.send(sender=MetricLog, batches=changed)

@@ -21,8 +21,8 @@ READ_BYTES = 1024 * 1024
 MAX_LOG_BYTES = 16 * READ_BYTES
 MAX_REPLICAS = 4
 """The number of replicas of each task whose logs are read."""
-_CLAIM = timedelta(minutes=1)
-_MOST_NEW = 1_000
+_CLAIM = _RETRY = timedelta(minutes=1)
+_MOST_NEW, _MOST_UNREAD = 1_000, 5_000
 _FINAL = [phase.value for phase in FINAL_JOB_PHASES]
 
 
@@ -59,11 +59,15 @@ def store(log: MetricLog, part: LogPart, *, now: datetime) -> bool:
     data, offset = _whole_lines(part)
     series = {name: MetricSeries.restored(figures, log.points[name]) for name, figures in log.summary.items()}
     has_metrics = collect(series, data.decode(errors="replace"))
-    mebibytes = offset // READ_BYTES  # the longer a log, the more some clusters read of it again
+    pause = READ_EVERY * (1 + offset // READ_BYTES)  # the longer a log, the more some clusters read of it again
+    if log.pod.job.is_final and not (part.is_last or part.data):  # its cluster does not answer
+        pause = max(pause, _RETRY)
+    if len(part.data) >= READ_BYTES:  # more is waiting
+        pause = timedelta()
     changes = {
         "offset": offset,
         "is_complete": part.is_last or offset >= MAX_LOG_BYTES,
-        "due_at": now + READ_EVERY * (1 + mebibytes),
+        "due_at": now + pause,
     }
     if has_metrics:
         changes["summary"] = {name: one.summary() for name, one in series.items()}
@@ -87,9 +91,9 @@ def is_busy() -> bool:
 
 
 def _add_logs(now: datetime) -> None:
-    """Add the logs of pods that have started since the last call."""
-    unread = BatchJob.objects.filter(is_read=False, job__started_at__isnull=False)
-    members = dict(unread.values_list("job_id", "pk"))
+    """Add the logs of pods that have started since the last call, of the newest jobs first."""
+    unread = BatchJob.objects.filter(is_read=False, job__started_at__isnull=False).order_by("-job_id")
+    members = dict(unread.values_list("job_id", "pk")[:_MOST_UNREAD])
     pods = _unknown_pods().filter(job__in=list(members)).order_by("pk").values_list("pk", "job_id")[:_MOST_NEW]
     MetricLog.objects.bulk_create(
         [MetricLog(pod_id=pod, member_id=members[job], due_at=now) for pod, job in pods], ignore_conflicts=True

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from html import escape
 
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
 from hekla.apps.batches import selectors
 from hekla.apps.batches.ranking import Ranking, Run, best_run, describe
@@ -39,9 +38,7 @@ def curves(runs: Sequence[Run], order: Ranking, names: Sequence[str]) -> Curves 
     if not any(run.metrics[order.metric]["count"] > 1 for run in drawn):
         return None
     points = selectors.metric_points([run.member.pk for run in drawn], order.metric)
-    figure = plots.new_figure(
-        xaxis_title_text=_("step"), hovermode="closest", legend={"orientation": "h", "y": -0.22}, showlegend=True
-    )
+    figure = plots.new_figure(hovermode="closest", legend={"orientation": "h", "y": -0.12}, showlegend=True)
     best = best_run(drawn, order)
     for number, run in enumerate(drawn):
         if run.member.pk not in points:

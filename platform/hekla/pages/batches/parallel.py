@@ -15,7 +15,9 @@ MOST_AXES = 8
 MOST_LINES = 300
 LEVELS = 5
 HEIGHT = 260
-_STEP, _SIDE, _TOP, _BOTTOM = 130, 62, 34, 238
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 72, 34, 238
+_WIDTH, _LEAST_STEP = 420, 120
+"""The distance from the first axis to the last, and the least distance of two."""
 _MOST_TICKS, _TICK_SPACE = 8, 13
 _MOST_LABEL = 14
 _LOG_RATIO = 100
@@ -63,7 +65,8 @@ def parallel(runs: Sequence[Run], names: Sequence[str], order: Ranking) -> Paral
     columns = [[run.member.parameters.get(name, "") for run in drawn] for name in shown]
     columns.append([f"{run.value(order.metric, order.value)!r}" for run in drawn])
     scales = [_scale(column) for column in columns]
-    xs = [_SIDE + _STEP * place for place in range(len(scales))]
+    step = max(_LEAST_STEP, _WIDTH // (len(scales) - 1))
+    xs = [_LEFT + step * place for place in range(len(scales))]
     labels = [truncate(show_bidi_controls(name), _MOST_LABEL + 2) for name in (*shown, order.metric)]
     axes = [Axis(label, x, ticks) for label, x, (_, ticks) in zip(labels, xs, scales, strict=True)]
     lines = [
@@ -75,7 +78,7 @@ def parallel(runs: Sequence[Run], names: Sequence[str], order: Ranking) -> Paral
         )
         for place, run in enumerate(drawn)
     ]
-    return Parallel(axes, lines[::-1], xs[-1] + _SIDE, len(ranked))
+    return Parallel(axes, lines[::-1], xs[-1] + _RIGHT, len(ranked))
 
 
 def _title(run: Run, names: Sequence[str], order: Ranking) -> str:
