@@ -2,7 +2,9 @@
 
 import pytest
 
-from hekla.apps.jobs.models import Job
+from hekla.apps.batches.models import BatchJob, MetricLog
+from hekla.apps.jobs.models import Job, Pod
+from hekla.lib import clock
 
 BATCHES = "/api/v1/batches"
 SWEEP = {
@@ -110,3 +112,20 @@ def test_members_can_read_and_outsiders_get_404(bob, charlie, batch):
     assert bob.post(f"{url_of(batch)}/actions", {"action": "stop"}, format="json").status_code == 403
     assert charlie.get(url_of(batch)).status_code == 404
     assert charlie.get(BATCHES).json()["results"] == []
+
+
+def test_metrics_and_the_best_job(alice, batch):
+    for member, values in zip(BatchJob.objects.order_by("number"), ((0.5, 0.2), (0.1, 0.3)), strict=True):
+        summary = {"loss": {"last": values[1], "min": min(values), "max": max(values), "count": 2}}
+        pod = Pod.objects.create(
+            job=member.job, task="main", index=0, attempt=1, version=1, slot=1, address="", created_at=clock.now()
+        )
+        MetricLog.objects.create(pod=pod, member=member, summary=summary, points={}, due_at=clock.now())
+    body = alice.get(url_of(batch)).json()
+    assert (body["varying"], body["metrics"]) == (["lr"], ["loss"])
+    assert body["jobs"][1]["metrics"] == {"loss": {"last": 0.3, "min": 0.1, "max": 0.3, "count": 2}}
+    assert (body["best"]["job"], body["best"]["goal"], body["best"]["value"]) == ("lr-1", "min", 0.2)
+    assert alice.get(f"{url_of(batch)}?value=min").json()["best"]["job"] == "lr-2"
+    assert alice.get(f"{url_of(batch)}?metric=loss&goal=max").json()["best"]["job"] == "lr-2"
+    assert alice.get(f"{url_of(batch)}?metric=other").json()["best"] is None
+    assert alice.get(f"{url_of(batch)}?goal=upwards").status_code == 400

@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from hekla.apps.batches.models import BatchJob, MetricLog
+from hekla.apps.jobs.models import Pod
+from hekla.lib import clock
+
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
 
@@ -21,7 +25,8 @@ def test_sweep_is_previewed_submitted_shown_and_stopped(console, file):
     assert "train" in console("batch", "list").output
     output = console("batch", "show", "train").output
     assert "train-2" in output
-    assert "lr=0.01" in output
+    assert output.splitlines()[2].split() == ["NUMBER", "JOB", "PHASE", "lr"]
+    assert "0.01" in output
     stopped = json.loads(console("batch", "stop", "train", "--json").output)
     assert set(stopped["phases"]) <= {"aborting", "aborted", "completed"}
     missing = console("batch", "show", "nothing")
@@ -56,3 +61,23 @@ def test_file_of_many_jobs(console, tmp_path):
 def test_errors_are_printed(console, file, options, message):
     result = console("batch", "submit", file, *options)
     assert (result.exit_code, message in result.output) == (1, True)
+
+
+def test_metrics_and_the_best_job_are_shown(console, file):
+    console("batch", "submit", file, "-p", "lr=0.1,0.01", "--name", "lr")
+    for member in BatchJob.objects.all():
+        now, value = clock.now(), float(member.number)
+        pod = Pod.objects.create(
+            job=member.job, task="x", index=0, attempt=1, version=1, slot=member.pk, address="", created_at=now
+        )
+        summary = {"loss": {"last": value, "min": 0, "max": 9, "count": 2}}
+        MetricLog.objects.create(pod=pod, member=member, summary=summary, points={}, due_at=now)
+    lines = console("batch", "show", "lr").output.splitlines()
+    assert lines[2].split() == ["NUMBER", "JOB", "PHASE", "lr", "loss"]
+    assert [line.split()[-1] for line in lines[3:5]] == ["1", "2"]
+    assert lines[3].startswith("*")
+    assert lines[-1] == "Best job: lr-1 (loss 1)"
+    assert "Best job: lr-2 (loss 2)" in console("batch", "show", "lr", "--metric", "loss", "--goal", "max").output
+    assert console("batch", "show", "lr", "--value", "max").output.count(" 9\n") == 2
+    unknown = console("batch", "show", "lr", "--metric", "accuracy")
+    assert (unknown.exit_code, "has printed a metric" in unknown.output) == (1, True)

@@ -68,6 +68,9 @@ _POD = {"task": "ps", "index": 0, "attempt": 1}
 _SHIFT = {"before": 1, "after": 0.5}
 _CHANGED = {"name": "a", "changes": {"weight": {"old": 1, "new": 2}}}
 EXAMPLES = {
+    "BatchEnded": {
+        "name": "lr", "completed": 4, "failed": 1, "stopped": 1, "best": "lr-3", "metric": "loss", "value": 0.25,
+    },
     "BatchRetried": {"name": "lr", "jobs": 2},
     "BatchStopped": {"name": "lr", "jobs": 5},
     "BatchSubmitted": {"name": "lr", "batch_kind": "sweep", "jobs": 6},

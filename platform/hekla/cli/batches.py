@@ -13,6 +13,8 @@ from hekla.domain import sweep_tables, sweeps
 from hekla.domain.sweeps import SweepMethod
 from hekla.lib.text import strip_control_codes
 
+_VALUES = ("last", "min", "max")
+_MOST_METRICS, _MOST_WORDS = 6, 40
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -98,11 +100,23 @@ def list_batches(choice: ServerOptions, tenant: str | None, limit: int, as_json:
 
 @click.command()
 @click.argument("name")
+@click.option("--metric", help="Metric that decides which job is best. Default: the one that most jobs print.")
+@click.option("--goal", type=click.Choice(("min", "max")), help="Which value is best. Default: by the metric's name.")
+@click.option(
+    "--value",
+    type=click.Choice(_VALUES),
+    default="last",
+    show_default=True,
+    help="Which value of each job is shown and counts.",
+)
 @_JSON
 @click.pass_obj
-def show(choice: ServerOptions, name: str, as_json: bool) -> None:
-    """Show batch NAME: its jobs with their parameters and phases."""
-    _print(_named(client_of(choice), name), as_json=as_json)
+def show(choice: ServerOptions, name: str, metric: str | None, goal: str | None, value: str, as_json: bool) -> None:
+    """Show batch NAME: its jobs with the parameters that differ and the metrics that they printed, and the best job."""
+    found = _named(client_of(choice), name, metric=metric, goal=goal, value=value)
+    if metric and not as_json and metric not in found["metrics"]:
+        raise Failure(f"No job of {name} has printed a metric “{metric}”.")
+    _print(found, value, as_json=as_json)
 
 
 @click.command()
@@ -129,14 +143,38 @@ def _act(choice: ServerOptions, name: str, action: str, *, as_json: bool) -> Non
     _print(client.post(f"batches/{found['uid']}/actions", {"action": action}), as_json=as_json)
 
 
-def _print(found: dict[str, Any], *, as_json: bool) -> None:
+def _print(found: dict[str, Any], value: str = "last", *, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
     counts = ", ".join(f"{count} {output.phase(phase)}" for phase, count in found["phases"].items())
     click.echo(f"{found['name']} of {found['owner']} in {found['tenant']}: {counts}\n")
-    rows = [(j["number"], j["job"], output.phase(j["phase"]), _values(j["parameters"])) for j in found["jobs"]]
-    output.table(("NUMBER", "JOB", "PHASE", "PARAMETERS"), rows, "No jobs.")
+    best, names, metrics = found["best"], found["varying"], found["metrics"][:_MOST_METRICS]
+    if best and best["metric"] not in metrics:
+        metrics = [best["metric"], *metrics[: _MOST_METRICS - 1]]
+    heads = ("", "NUMBER", "JOB", "PHASE", *map(_short, names), *map(_short, metrics))
+    rows = [
+        (
+            "*" if best and job["uid"] == best["uid"] else "",
+            job["number"],
+            job["job"],
+            output.phase(job["phase"]),
+            *(_short(job["parameters"].get(name, "")) for name in names),
+            *(_figure(job["metrics"].get(name), value) for name in metrics),
+        )
+        for job in found["jobs"]
+    ]
+    output.table(heads, rows, "No jobs.")
+    if best:
+        click.echo(f"\nBest job: {best['job']} ({_short(best['metric'])} {best['value']:.4g})")
+
+
+def _short(words: str) -> str:
+    return strip_control_codes(words)[:_MOST_WORDS] or "–"
+
+
+def _figure(figures: dict[str, float] | None, value: str) -> str:
+    return f"{figures[value]:.4g}" if figures else "–"
 
 
 def _document(
@@ -184,9 +222,9 @@ def _values(parameters: dict[str, str]) -> str:
     return strip_control_codes(" ".join(f"{name}={value}" for name, value in parameters.items()))[:120] or "–"
 
 
-def _named(client: Client, name: str) -> dict[str, Any]:
+def _named(client: Client, name: str, **query: str | None) -> dict[str, Any]:
     found = client.get("batches", name=name, limit=1)["results"]
     if not found:
         raise Failure(f"Unknown batch “{name}”. `hekla batch list` lists the batches that you can see.")
-    document: dict[str, Any] = client.get(f"batches/{found[0]['uid']}")
+    document: dict[str, Any] = client.get(f"batches/{found[0]['uid']}", **query)
     return document

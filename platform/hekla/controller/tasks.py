@@ -2,13 +2,16 @@
 
 from celery import shared_task
 
+from hekla.apps.batches import ending, metric_logs
+from hekla.apps.batches.wake import following
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.wakeups import Wakeup
 from hekla.backends import registry
-from hekla.controller import health
+from hekla.controller import batch_metrics, health
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
+from hekla.lib import clock
 from hekla.simulation import federation, forecasting
 
 moving = Wakeup("hekla.federated_queues.move")
@@ -61,3 +64,12 @@ def move() -> None:
     federation.move_waiting()
     if jobs.movable().exists():
         moving.after(_MOVE_SECONDS)
+
+
+@shared_task(name="hekla.batches.follow")
+def follow_batches() -> None:
+    """Read the metrics of the jobs of batches, and end batches that are over. Repeats while there is more to read."""
+    batch_metrics.read_metrics(now=clock.now())
+    ending.end_batches(now=clock.now())
+    if metric_logs.is_busy():
+        following.after(metric_logs.READ_EVERY.total_seconds())

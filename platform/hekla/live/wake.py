@@ -1,19 +1,21 @@
 """Wakes up open pages: a message on a Valkey channel after each commit with new events.
 
 The message is empty, or it has the topics that changed without an event, separated by spaces: a person's number of
-unread notifications, or the progress of pods that prepare.
+unread notifications, the progress of pods that prepare, or the metrics of the jobs of a batch.
 """
 
 import logging
 from collections.abc import Collection
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.dispatch import receiver
 from redis import Redis
 from redis.exceptions import RedisError
 
+from hekla.apps.batches.signals import metrics_changed
 from hekla.apps.event_log.signals import recorded
 from hekla.apps.jobs.signals import preparation_changed
 from hekla.apps.notifications.signals import counted
@@ -43,6 +45,12 @@ def after_count_change(person: int, **_kwargs: Any) -> None:  # noqa: ANN401
 def after_preparation(pods: Collection[int], **_kwargs: Any) -> None:  # noqa: ANN401
     """Announce the progress of pods, for example of the pulls of their images. Pages that miss it show the next."""
     _publish(" ".join(f"pod:{pod}" for pod in pods))
+
+
+@receiver(metrics_changed)
+def after_metrics(batches: Collection[UUID], **_kwargs: Any) -> None:  # noqa: ANN401
+    """Announce new metrics of batches. Pages that miss the message show them after the next event."""
+    _publish(" ".join(f"batch:{batch}" for batch in batches))
 
 
 def _publish(message: str) -> None:

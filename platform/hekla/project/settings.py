@@ -256,6 +256,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": _SLOW,
         "options": {"expires": 10},
     },
+    "follow batches": {"task": "hekla.batches.follow", "schedule": _SLOW, "options": {"expires": 10}},
     "advance flows": {"task": "hekla.flows.advance", "schedule": _SLOW, "options": {"expires": 10}},
     "advance demonstrations": {"task": "hekla.demonstrations.advance", "schedule": _SLOW, "options": {"expires": 10}},
     "start schedules": {"task": "hekla.schedules.start_due", "schedule": _SLOW, "options": {"expires": 10}},

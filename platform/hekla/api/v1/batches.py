@@ -1,5 +1,7 @@
 """Endpoints of batches: many jobs in one submission."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -24,8 +26,9 @@ from hekla.api.v1.schema import SWEEP_SPEC
 from hekla.api.views import ApiView, CursorPages, ResourceViewSet, person, respond
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
-from hekla.apps.batches import selectors, services
-from hekla.apps.batches.models import Batch, BatchJob
+from hekla.apps.batches import ranking, selectors, services
+from hekla.apps.batches.models import Batch
+from hekla.apps.batches.ranking import Run
 from hekla.apps.batches.services import SweepJob
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
@@ -42,18 +45,44 @@ class BatchQuery(SubmissionQuery):
     name = serializers.CharField(required=False, help_text="name of the batch, for manifests")
 
 
-class MemberSerializer(serializers.ModelSerializer[BatchJob]):
-    """A job of a batch: the last attempt of its number."""
+class RankingQuery(serializers.Serializer[Any]):
+    """How the best job is found."""
 
-    uid = serializers.UUIDField(source="job.uid")
-    job = serializers.CharField(source="job.name")
-    phase = serializers.CharField(source="job.phase")
-    reason = serializers.CharField(source="job.reason")
-    parameters = serializers.DictField(child=serializers.CharField())
+    metric = serializers.CharField(required=False, max_length=41, help_text="default: the one that most jobs have")
+    goal = serializers.ChoiceField(choices=ranking.GOALS, required=False, help_text="default: by the metric's name")
+    value = serializers.ChoiceField(choices=ranking.VALUES, default="last", help_text="which value of a job counts")
 
-    class Meta:
-        model = BatchJob
-        fields = ["number", "attempt", "parameters", "job", "uid", "phase", "reason"]
+
+class MetricSerializer(serializers.Serializer[Any]):
+    """The values of one metric that a job has printed so far."""
+
+    last = serializers.FloatField()
+    min = serializers.FloatField()
+    max = serializers.FloatField()
+    count = serializers.IntegerField()
+
+
+class MemberSerializer(serializers.Serializer[Run]):
+    """A job of a batch, the last attempt of its number, with its metrics by name."""
+
+    number = serializers.IntegerField(source="member.number")
+    attempt = serializers.IntegerField(source="member.attempt")
+    parameters = serializers.DictField(source="member.parameters", child=serializers.CharField())
+    job = serializers.CharField(source="member.job.name")
+    uid = serializers.UUIDField(source="member.job.uid")
+    phase = serializers.CharField(source="member.job.phase")
+    reason = serializers.CharField(source="member.job.reason")
+    metrics = serializers.DictField(child=MetricSerializer())
+
+
+class BestSerializer(serializers.Serializer[Any]):
+    """The job with the best value of a metric. `goal`: whether the lowest or the highest is best."""
+
+    job = serializers.CharField()
+    uid = serializers.UUIDField()
+    metric = serializers.CharField()
+    goal = serializers.ChoiceField(choices=ranking.GOALS)
+    value = serializers.FloatField()
 
 
 class BatchSerializer(serializers.ModelSerializer[Batch]):
@@ -69,22 +98,56 @@ class BatchSerializer(serializers.ModelSerializer[Batch]):
 
 
 class BatchDetailSerializer(BatchSerializer):
-    """A batch with its jobs, and the number of jobs in each phase."""
+    """A batch with its jobs, the number of jobs in each phase, and the best job.
 
+    `varying`: the parameters that differ between the jobs; `metrics`: the names of all metrics that they print.
+    """
+
+    ended_at = serializers.DateTimeField(allow_null=True)
     phases = serializers.SerializerMethodField()
+    varying = serializers.SerializerMethodField()
+    metrics = serializers.SerializerMethodField()
+    best = serializers.SerializerMethodField()
     jobs = serializers.SerializerMethodField()
+    runs: Sequence[Run] = ()
 
     class Meta(BatchSerializer.Meta):
-        fields = [*BatchSerializer.Meta.fields, "phases", "jobs"]
+        fields = [*BatchSerializer.Meta.fields, "ended_at", "phases", "varying", "metrics", "best", "jobs"]
 
-    def get_phases(self, batch: Batch) -> dict[str, int]:
+    def to_representation(self, batch: Batch) -> dict[str, Any]:
+        """The batch, with its jobs read once."""
+        self.runs = selectors.runs(batch)
+        return super().to_representation(batch)
+
+    def get_phases(self, _batch: Batch) -> dict[str, int]:
         """Number of jobs by phase."""
-        return selectors.phase_counts([batch])[batch.pk]
+        return dict(Counter(run.member.job.phase for run in self.runs))
+
+    def get_varying(self, _batch: Batch) -> list[str]:
+        """In the order of the sweep."""
+        return ranking.varying_parameters(self.runs)
+
+    def get_metrics(self, _batch: Batch) -> list[str]:
+        """First those that most jobs have."""
+        return ranking.metric_names(self.runs)
+
+    @extend_schema_field(BestSerializer(allow_null=True))
+    def get_best(self, _batch: Batch) -> dict[str, Any] | None:
+        """By the metric of the query, or by the usual one; null if no job has printed it."""
+        chosen = self.context.get("ranking", {})
+        order = ranking.ranking(self.runs, **chosen)
+        if order and chosen.get("metric", order.metric) != order.metric:
+            return None
+        best = ranking.best_run(self.runs, order)
+        if best is None or order is None:
+            return None
+        job, value = best.member.job, best.value(order.metric, order.value)
+        return {"job": job.name, "uid": str(job.uid), "metric": order.metric, "goal": order.goal, "value": value}
 
     @extend_schema_field(MemberSerializer(many=True))
-    def get_jobs(self, batch: Batch) -> Any:  # noqa: ANN401  (serialized data)
+    def get_jobs(self, _batch: Batch) -> Any:  # noqa: ANN401  (serialized data)
         """In the order of their numbers."""
-        return MemberSerializer(selectors.current(batch), many=True).data
+        return MemberSerializer(self.runs, many=True).data
 
 
 class PreviewSerializer(serializers.Serializer[Any]):
@@ -106,10 +169,10 @@ class BatchActionSerializer(serializers.Serializer[Any]):
 
 @extend_schema_view(
     list=extend_schema(description="The batches that you can see, newest first."),
-    retrieve=extend_schema(description="One batch with its jobs."),
+    retrieve=extend_schema(description="One batch with its jobs, their parameters and metrics, and the best of them."),
 )
 class BatchViewSet(ResourceViewSet[Batch]):
-    queries = {"list": None, "create": BatchQuery}
+    queries = {"list": None, "create": BatchQuery, "retrieve": RankingQuery}
     writes = Scope.JOBS
 
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
@@ -122,6 +185,11 @@ class BatchViewSet(ResourceViewSet[Batch]):
 
     def get_queryset(self) -> QuerySet[Batch]:
         return selectors.visible_to(person(self.request))
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        """With the ranking that the query chooses."""
+        ranked = {"ranking": self.query} if self.action == "retrieve" else {}
+        return {**super().get_serializer_context(), **ranked}
 
     def get_object(self) -> Batch:
         return selectors.get(self.kwargs["uid"], person(self.request))

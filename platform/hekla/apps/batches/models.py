@@ -4,13 +4,17 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Now
 
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.tenancy.models import Tenant
 
 
 class Batch(models.Model):
-    """Many jobs in one submission. `spec`: the document of the sweep; empty for a file."""
+    """Many jobs in one submission. `spec`: the document of the sweep; empty for a file.
+
+    `ended_at`: when it was noticed that all of its jobs had ended; null while any has not.
+    """
 
     class Kind(models.TextChoices):
         SWEEP = "sweep"
@@ -23,26 +27,57 @@ class Batch(models.Model):
     kind = models.CharField(max_length=8, choices=Kind.choices)
     spec = models.JSONField(default=dict)
     submitted_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, default=None, db_default=Now())
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["tenant", "name"], name="one_batch_of_a_name")]
-        indexes = [models.Index(fields=["tenant", "-submitted_at"], name="batch_by_tenant")]
+        indexes = [
+            models.Index(fields=["tenant", "-submitted_at"], name="batch_by_tenant"),
+            models.Index(fields=["id"], condition=models.Q(ended_at__isnull=True), name="batch_unended"),
+        ]
 
     def __str__(self) -> str:
         return self.name
 
 
 class BatchJob(models.Model):
-    """A job of a batch. A retry adds a row with the same number and a higher attempt; the last attempt counts."""
+    """A job of a batch. A retry adds a row with the same number and a higher attempt; the last attempt counts.
+
+    `is_read`: the job has ended, and all of its metrics are stored.
+    """
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="members")
     number = models.PositiveIntegerField()
     attempt = models.PositiveIntegerField(default=1)
     parameters = models.JSONField(default=dict)
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="+")
+    is_read = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["batch", "number", "attempt"], name="one_job_of_an_attempt")]
+        indexes = [models.Index(fields=["job"], condition=models.Q(is_read=False), name="batch_job_unread")]
 
     def __str__(self) -> str:
         return f"{self.batch_id}: {self.number}, attempt {self.attempt}"
+
+
+class MetricLog(models.Model):
+    """The metrics that a pod of a batch has printed up to `offset` in its log, in bytes.
+
+    `summary` has for each metric its last, lowest and highest value and their number, `points` a curve of it (see
+    `hekla.domain.metric_lines`). `is_complete`: nothing more is read; `due_at`: when the next part is read.
+    """
+
+    pod = models.OneToOneField(Pod, on_delete=models.CASCADE, related_name="+")
+    member = models.ForeignKey(BatchJob, on_delete=models.CASCADE, related_name="+")
+    offset = models.BigIntegerField(default=0)
+    summary = models.JSONField(default=dict)
+    points = models.JSONField(default=dict)
+    is_complete = models.BooleanField(default=False)
+    due_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["due_at"], condition=models.Q(is_complete=False), name="metric_log_due")]
+
+    def __str__(self) -> str:
+        return f"metrics of pod {self.pod_id}"

@@ -1,15 +1,19 @@
 """Queries for batches. Batches outside a person's tenants count as not existing."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.fields.json import KeyTransform
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.batches.models import Batch, BatchJob
+from hekla.apps.batches.models import Batch, BatchJob, MetricLog
+from hekla.apps.batches.ranking import Run
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
@@ -17,7 +21,11 @@ from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
 
 FAILED = (JobPhase.FAILED.value, JobPhase.TERMINATED.value)
 _ENDING = [JobPhase.ABORTING.value, JobPhase.TERMINATING.value, JobPhase.COMPLETING.value]
-_OVER = [*(phase.value for phase in FINAL_JOB_PHASES), *_ENDING]
+_FINAL = [phase.value for phase in FINAL_JOB_PHASES]
+_OVER = [*_FINAL, *_ENDING]
+_UNLISTED = ("job__spec", "job__reserved_slots")
+METRICS_WITHIN = timedelta(minutes=2)
+"""How long the end of a batch waits for the metrics of its last jobs, if their cluster does not answer."""
 
 
 def visible_to(user: User) -> QuerySet[Batch]:
@@ -38,9 +46,10 @@ def get(uid: UUID, user: User) -> Batch:
 
 def may_act(user: User, batch: Batch) -> bool:
     """Whether the person may stop the jobs of the batch."""
-    own = batch.owner_id == user.pk and tenancy.may(user, batch.tenant_id, Permission.ACT_ON_OWN_JOBS)
+    if batch.owner_id == user.pk and tenancy.may(user, batch.tenant_id, Permission.ACT_ON_OWN_JOBS):
+        return True
     wide = tenancy.may(user, batch.tenant_id, Permission.ACT_ON_TENANT_JOBS)
-    return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
+    return wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
 
 
 def may_retry(user: User, batch: Batch) -> bool:
@@ -56,7 +65,57 @@ def _last() -> QuerySet[BatchJob]:
 
 def current(batch: Batch) -> list[BatchJob]:
     """The last attempt of each number, in order; includes deleted jobs."""
-    return list(_last().filter(batch=batch).select_related("job__queue", "job__cluster").order_by("number"))
+    found = _last().filter(batch=batch).select_related("job__queue", "job__cluster").defer(*_UNLISTED)
+    return list(found.order_by("number"))
+
+
+def runs(batch: Batch) -> list[Run]:
+    """The last attempt of each number, in order, with its metrics.
+
+    Of several pods that print a metric, the first replica counts, and of its attempts the last that has printed it.
+    """
+    metrics: dict[int, dict[str, Mapping[str, float]]] = defaultdict(dict)
+    logs = _metric_logs().filter(member__batch=batch).exclude(summary={})
+    for member_id, summary in logs.values_list("member_id", "summary"):
+        for name, figures in summary.items():
+            metrics[member_id].setdefault(name, figures)
+    return [Run(member, metrics.get(member.pk, {})) for member in current(batch)]
+
+
+def metric_points(
+    members: Collection[int], metric: str
+) -> dict[int, tuple[Mapping[str, float], Mapping[str, Sequence[float]]]]:
+    """For each of these jobs (ids of members), its figures of the metric and the points of its curve."""
+    found: dict[int, tuple[Mapping[str, float], Mapping[str, Sequence[float]]]] = {}
+    logs = _metric_logs().filter(member__in=members, summary__has_key=metric)
+    parts = KeyTransform(metric, "summary"), KeyTransform(metric, "points")
+    for member_id, figures, points in logs.values_list("member_id", *parts):
+        found.setdefault(member_id, (figures, points))
+    return found
+
+
+def _metric_logs() -> QuerySet[MetricLog]:
+    return MetricLog.objects.order_by("member_id", "pod__slot", "-pod__attempt")
+
+
+def any_in_progress() -> bool:
+    """Whether any batch has jobs that have not ended."""
+    return Batch.objects.filter(ended_at=None).exists()
+
+
+def to_end(*, now: datetime, limit: int) -> list[Batch]:
+    """Batches whose jobs have all ended, with their metrics read."""
+    members = BatchJob.objects.filter(batch=OuterRef("pk"))
+    fresh = Q(is_read=False, job__finished_at__gt=now - METRICS_WITHIN)
+    open_ = members.exclude(job__phase__in=_FINAL)
+    found = Batch.objects.filter(~Exists(open_), ~Exists(members.filter(fresh)), ended_at=None)
+    return list(found.select_related("owner", "tenant").order_by("pk")[:limit])
+
+
+def batches_of(jobs: Collection[UUID]) -> dict[UUID, tuple[UUID, str]]:
+    """The batch (uid and name) of each of these jobs (uids) that is in one."""
+    found = BatchJob.objects.filter(job__uid__in=jobs)
+    return {job: (uid, name) for job, uid, name in found.values_list("job__uid", "batch__uid", "batch__name")}
 
 
 def unfinished(batch: Batch) -> list[BatchJob]:

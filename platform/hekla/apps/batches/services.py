@@ -94,6 +94,7 @@ def retry_failed(batch: Batch, *, user: User, now: datetime) -> int:
                 BatchJob(batch=batch, number=old.number, attempt=old.attempt + 1, parameters=old.parameters, job=job)
                 for old, job in zip(failed, made, strict=True)
             )
+            Batch.objects.filter(pk=batch.pk).update(ended_at=None)
             _tell(batch, events.BatchRetried(name=batch.name, jobs=len(again)), user, now)
     return len(again)
 

@@ -32,6 +32,7 @@ KINDS = {
     "BatchSubmitted": _("Batch submitted"),
     "BatchStopped": _("Batch stopped"),
     "BatchRetried": _("Batch retried"),
+    "BatchEnded": _("Batch ended"),
     "ScheduleCreated": _("Schedule created"),
     "ScheduleChanged": _("Schedule changed"),
     "ScheduleSuspended": _("Schedule suspended"),

@@ -13,7 +13,8 @@ from hekla.lib.text import show_bidi_controls
 
 def sentence(notification: Notification) -> str:
     """The sentence of a notification, for pages, mails and webhooks. Bidirectional controls in names are shown."""
-    return show_bidi_controls(_SENTENCES[Moment(notification.moment)](notification))
+    kinds = _OF_BATCHES if "batch" in notification.facts else _SENTENCES
+    return show_bidi_controls(kinds[Moment(notification.moment)](notification))
 
 
 def _started(notice: Notification) -> str:
@@ -71,4 +72,43 @@ _SENTENCES = {
     Moment.DELETING: _deleting,
     Moment.ACTED_FOR: _acted_for,
     Moment.CREDENTIAL: _credential,
+}
+
+
+def _batch_ended(notice: Notification) -> str:
+    facts = notice.facts
+    words = [
+        (facts["completed"], ngettext("%(n)d job completed", "%(n)d jobs completed", facts["completed"])),
+        (facts["failed"], ngettext("%(n)d failed", "%(n)d failed", facts["failed"])),
+        (facts["stopped"], ngettext("%(n)d was stopped", "%(n)d were stopped", facts["stopped"])),
+    ]
+    counts = _(", ").join(text % {"n": count} for count, text in words if count)
+    sentence = _("Batch %(batch)s has ended: %(counts)s.") % {"batch": facts["batch_name"], "counts": counts}
+    if not facts.get("best"):
+        return sentence
+    best = {"job": facts["best"], "metric": facts["metric"], "value": f"{facts['value']:.4g}"}
+    return sentence + _(" Best run: %(job)s (%(metric)s %(value)s).") % best
+
+
+def _batch_started(notice: Notification) -> str:
+    facts = {"job": notice.job_name, "batch": notice.facts["batch_name"]}
+    return _("%(job)s is running, the first job of batch %(batch)s.") % facts
+
+
+def _batch_waits(notice: Notification) -> str:
+    long = jobs.duration(60 * int(notice.facts["minutes"]))
+    facts = {"job": notice.job_name, "batch": notice.facts["batch_name"], "long": long}
+    return _("%(job)s of batch %(batch)s has waited for more than %(long)s.") % facts
+
+
+def _batch_deleting(notice: Notification) -> str:
+    return _("Jobs of batch %s are about to be deleted with their logs.") % notice.facts["batch_name"]
+
+
+_OF_BATCHES = {
+    Moment.STARTED: _batch_started,
+    Moment.ENDED: _batch_ended,
+    Moment.FAILED: _batch_ended,
+    Moment.WAITS: _batch_waits,
+    Moment.DELETING: _batch_deleting,
 }

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 
 from hekla.apps.notifications.choices import DEFAULT_CHANNELS, DEFAULT_MOMENTS, LONG_WAIT_MINUTES
 
@@ -59,7 +60,8 @@ class JobChoice(_Choice):
 class Notification(models.Model):
     """A notification of a person. `key` identifies its occasion, so that it is created once. `facts`: for its sentence.
 
-    It is about a job, or about the person; then `job_uid` and `tenant_id` are null.
+    It is about a job, about a batch (its `facts` have `batch`, a uid), or about the person; then `job_uid` and
+    `tenant_id` are null.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notifications")
@@ -85,6 +87,13 @@ class Notification(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key} to {self.user_id}"
+
+    @property
+    def page(self) -> str:
+        """The path of the page of what it is about: the batch, the job, or the person's notifications."""
+        if batch := self.facts.get("batch"):
+            return reverse("batches:detail", args=[batch])
+        return reverse("jobs:detail", args=[self.job_uid]) if self.job_uid else reverse("notifications:list")
 
 
 class Delivery(models.Model):

@@ -57,11 +57,8 @@ def _texts(notices: Sequence[Notification]) -> tuple[str, str]:
 
 
 def address(notification: Notification) -> str:
-    """The URL of the job's page, or of the person's notifications."""
-    page = (
-        reverse("jobs:detail", args=[notification.job_uid]) if notification.job_uid else reverse("notifications:list")
-    )
-    return settings.PUBLIC_URL.rstrip("/") + page
+    """The URL of the page of the batch or job, or of the person's notifications."""
+    return settings.PUBLIC_URL.rstrip("/") + notification.page
 
 
 def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
@@ -99,6 +96,7 @@ def signature(secret: str, body: bytes, now: datetime) -> str:
 
 def _body(reach: Preference, delivery: Delivery) -> bytes:
     notification = delivery.notification
+    batch = notification.facts.get("batch")
     with translation.override(reach.language or settings.LANGUAGE_CODE):
         sentence = labels.sentence(notification)
     document = {
@@ -108,6 +106,9 @@ def _body(reach: Preference, delivery: Delivery) -> bytes:
         "at": notification.at.isoformat(),
         "job": {"uid": str(notification.job_uid), "name": notification.job_name, "url": address(notification)}
         if notification.job_uid
+        else None,
+        "batch": {"uid": batch, "name": notification.facts["batch_name"], "url": address(notification)}
+        if batch
         else None,
         "sentence": sentence,
         "facts": notification.facts,

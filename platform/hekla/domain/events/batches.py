@@ -23,6 +23,18 @@ class BatchRetried(Event):
     jobs: int
 
 
+class BatchEnded(Event):
+    """All jobs have ended. `best`: the job with the best value of the metric; all three empty without metrics."""
+
+    name: Name
+    completed: int = 0
+    failed: int = 0
+    stopped: int = 0
+    best: Name = ""
+    metric: Name = ""
+    value: float | None = None
+
+
 class DemonstrationStarted(Event):
     name: Name
 

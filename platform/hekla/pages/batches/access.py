@@ -7,6 +7,7 @@ ROUTES = {
     "batches:sweep": RouteAccess(SIGNED_IN, SIGNED_IN, impersonation=OPEN),
     "batches:file": RouteAccess(SIGNED_IN, SIGNED_IN, impersonation=OPEN),
     "batches:detail": RouteAccess(TENANT, impersonation=OPEN),
+    "batches:table": RouteAccess(TENANT, impersonation=OPEN),
     "batches:stop": RouteAccess(post=ACTS_ON_THE_JOB, impersonation=OPEN),
     "batches:retry": RouteAccess(post=STARTS_ITS_RUNS, impersonation=OPEN),
 }

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django import forms as django_forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -24,10 +24,14 @@ from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.batches import context as shown
 from hekla.pages.batches import forms
+from hekla.pages.batches.table_file import table_text
 from hekla.pages.batches.tables import batches_on
-from hekla.pages.frame import current_tenant
+from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES
+
+_RANKING = ("metric", "goal", "value")
+_SESSION, _MOST_KEPT, _MOST_WORD = "batch rankings", 20, 41
 
 
 @require_safe
@@ -42,8 +46,31 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Show one batch."""
     since = event_log.last_number()
     batch = selectors.get(uid, person(request))
-    context = shown.detail(batch, person(request), request.GET)
+    context = shown.detail(batch, person(request), _with_ranking(request, batch))
     return render(request, "batches/detail.html", context | {"since": since, "manifest": shown.manifest(batch)})
+
+
+@require_safe
+def table(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Download the table of a batch as CSV, with all parameters and metrics, in the order and filters of the page."""
+    batch = selectors.get(uid, person(request))
+    found = shown.table(batch, _with_ranking(request, batch))
+    answer = HttpResponse(table_text(found), content_type="text/csv; charset=utf-8")
+    return downloads.attach(answer, f"{batch.name}.csv")
+
+
+def _with_ranking(request: HttpRequest, batch: Batch) -> QueryDict:
+    """The query, with the ranking that the person chose last for this batch if the address chooses none."""
+    query, key = request.GET.copy(), str(batch.uid)
+    kept: dict[str, dict[str, str]] = request.session.get(_SESSION, {})
+    if any(word in query for word in _RANKING):
+        chosen = {word: query[word][:_MOST_WORD] for word in _RANKING if query.get(word)}
+        if kept.get(key) != chosen:
+            others = [(other, words) for other, words in kept.items() if other != key]
+            request.session[_SESSION] = dict([*others, (key, chosen)][-_MOST_KEPT:])
+    else:
+        query.update(kept.get(key, {}))
+    return query
 
 
 @require_http_methods(["GET", "POST"])

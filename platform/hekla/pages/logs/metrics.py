@@ -1,14 +1,12 @@
 """Metrics that a job prints: lines like `::metric step=100 loss=0.23` in the logs of its pods."""
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hekla.apps.jobs.models import Pod
+from hekla.domain.metric_lines import metric_lines
 from hekla.live.logs import read_bytes
 
-_LINE = re.compile(r"^::metric((?:\s+[A-Za-z_][\w.-]{0,40}=[-+0-9.eE]{1,32})+)\s*$", re.MULTILINE)
-_PAIR = re.compile(r"([A-Za-z_][\w.-]*)=([-+0-9.eE]+)")
 _MOST_BYTES = 1024 * 1024
 _MOST_POINTS = 2000
 
@@ -28,24 +26,13 @@ def of_pods(pods: Iterable[Pod]) -> list[Series]:
     found: dict[tuple[str, str], Series] = {}
     for pod in pods:
         text = read_bytes(pod, offset=0, limit=_MOST_BYTES).data.decode(errors="replace")
-        for match in _LINE.finditer(text):
-            _take(found, str(pod), _numbers(match[1]))
+        for step, numbers in metric_lines(text):
+            _take(found, str(pod), step, numbers)
     return [_thinned(series) for series in found.values()]
 
 
-def _numbers(text: str) -> dict[str, float]:
-    pairs = {}
-    for name, number in _PAIR.findall(text):
-        try:
-            pairs[name] = float(number)
-        except ValueError:
-            continue
-    return pairs
-
-
-def _take(found: dict[tuple[str, str], Series], pod: str, pairs: dict[str, float]) -> None:
-    step = pairs.pop("step", None)
-    for name, value in pairs.items():
+def _take(found: dict[tuple[str, str], Series], pod: str, step: float | None, numbers: Mapping[str, float]) -> None:
+    for name, value in numbers.items():
         series = found.setdefault((pod, name), Series(pod, name))
         series.steps.append(step if step is not None else float(len(series.steps)))
         series.values.append(value)

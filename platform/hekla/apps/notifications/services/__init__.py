@@ -5,6 +5,7 @@ from hekla.apps.notifications.services.following import follow
 from hekla.apps.notifications.services.looking import look, tidy
 from hekla.apps.notifications.services.sending import send_due
 from hekla.apps.notifications.services.submitting import submit
+from hekla.apps.notifications.services.telling import tell_of_batch
 
 __all__ = [
     "choose",
@@ -16,5 +17,6 @@ __all__ = [
     "renew_secret",
     "send_due",
     "submit",
+    "tell_of_batch",
     "tidy",
 ]

@@ -11,7 +11,7 @@ from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.notifications import selectors
+from hekla.apps.notifications import groups, selectors
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import NotificationCursor
 from hekla.apps.notifications.services.telling import JobNotice, tell, tell_of_themselves
@@ -57,7 +57,8 @@ def _tell_all(events: Sequence[LoggedEvent], now: datetime) -> int:
     moments = [notice for group in _moments(events).values() if (notice := _notice(known.get(group[0].subject), group))]
     listeners = selectors.listeners([notice.job for notice in moments])
     people = User.objects.in_bulk({pk for choices in listeners.values() for pk in choices})
-    return sum(tell(notice, listeners[notice.job.uid], people, now=now) for notice in moments)
+    batches = groups.groups_of([notice.job.uid for notice in moments])
+    return sum(tell(notice, listeners[notice.job.uid], people, batches, now=now) for notice in moments)
 
 
 def _notify_of_impersonation(event: LoggedEvent) -> bool:

@@ -7,7 +7,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.notifications import selectors
+from hekla.apps.notifications import groups, selectors
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import JobChoice, Notification
 from hekla.apps.notifications.services.telling import JobNotice, tell
@@ -47,13 +47,14 @@ def _tell_waits(now: datetime) -> int:
     since = jobs.waiting_since(found)
     listeners = selectors.listeners(found)
     people = _people(found)
+    batches = groups.groups_of([job.uid for job in found])
     count = 0
     for job in found:
         for pk, choice in listeners[job.uid].items():
             if now - since[job.pk] >= timedelta(minutes=choice.long_wait_minutes):
                 key = f"waits:{job.uid}:{since[job.pk].isoformat()}"
                 notice = JobNotice(job, Moment.WAITS, key, now, {"minutes": choice.long_wait_minutes})
-                count += tell(notice, {pk: choice}, people, now=now)
+                count += tell(notice, {pk: choice}, people, batches, now=now)
     return count
 
 
@@ -61,7 +62,8 @@ def _tell_all(moments: Sequence[JobNotice], now: datetime) -> int:
     new = _new_notices(moments)
     listeners = selectors.listeners([notice.job for notice in new])
     people = _people([notice.job for notice in new])
-    return sum(tell(notice, listeners[notice.job.uid], people, now=now) for notice in new)
+    batches = groups.groups_of([notice.job.uid for notice in new])
+    return sum(tell(notice, listeners[notice.job.uid], people, batches, now=now) for notice in new)
 
 
 def _new_notices(moments: Sequence[JobNotice]) -> list[JobNotice]:

@@ -1,8 +1,10 @@
 """Creates notifications with their deliveries: once per person and key."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -11,9 +13,12 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import wake
 from hekla.apps.notifications.choices import Channel, Moment
+from hekla.apps.notifications.groups import JobGroup
 from hekla.apps.notifications.models import Delivery, Notification, Preference
 from hekla.apps.notifications.selectors import Choice, preference
 from hekla.apps.notifications.signals import changed_for
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
 
 DIGEST = timedelta(minutes=15)
 """How long the first mail waits for others, for people with grouped mail."""
@@ -30,13 +35,61 @@ class JobNotice:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def tell(notice: JobNotice, listeners: dict[int, Choice], people: dict[int, User], *, now: datetime) -> int:
+def tell(
+    notice: JobNotice,
+    listeners: dict[int, Choice],
+    people: dict[int, User],
+    groups: Mapping[UUID, JobGroup],
+    *,
+    now: datetime,
+) -> int:
     """Notify the listeners who chose this moment and may see the job. Call in a unit of work.
 
-    Returns the number of new notifications.
+    `groups`: the group of the job, if it is in one. Who chose nothing for this job itself gets one notification of
+    each moment for the whole group; `tell_of_batch` tells of its end. Returns the number of new notifications.
     """
-    wanting = [pk for pk, choice in listeners.items() if notice.moment in choice.moments and pk in people]
-    return sum(_tell_one(notice, people[pk], listeners[pk], now) for pk in wanting if _may_see(people[pk], notice.job))
+    grouped = _for_group(notice, groups.get(notice.job.uid))
+    count = 0
+    for pk, choice in listeners.items():
+        found = grouped if isinstance(choice, Preference) else notice
+        if found and found.moment in choice.moments and pk in people and _may_see(people[pk], found.job):
+            count += _tell_one(found, people[pk], choice, now)
+    return count
+
+
+def _for_group(notice: JobNotice, group: JobGroup | None) -> JobNotice | None:
+    """The same for the group of the job: its first notice of this moment; None if another tells of it."""
+    if group is None or notice.moment is Moment.EVICTED:
+        return notice
+    if notice.moment in {Moment.ENDED, Moment.FAILED}:
+        return None
+    uid, name = group
+    facts = {**notice.facts, "batch": str(uid), "batch_name": name}
+    return replace(notice, key=f"{notice.moment}:batch:{uid}", facts=facts)
+
+
+def tell_of_batch(
+    people: Collection[User],
+    moments: Collection[Moment],
+    *,
+    key: str,
+    tenant: Tenant,
+    facts: dict[str, Any],
+    now: datetime,
+) -> int:
+    """Notify these people of the end of a batch if they want to know of the end, or of a failure, of its jobs.
+
+    `moments`: which of both occurred. Call in a unit of work. Returns the number of new notifications.
+    """
+    moment = Moment.FAILED if Moment.FAILED in moments else Moment.ENDED
+    count = 0
+    for user in people:
+        choice = preference(user)
+        may_see = user.is_active and tenancy.visible_to(user).filter(pk=tenant.pk).exists()
+        if may_see and not {*moments}.isdisjoint(choice.moments):
+            row = {"moment": moment, "at": now, "tenant_id": tenant.pk, "facts": facts}
+            count += _write(user, key, choice, now, {**row, "in_page": Channel.PAGE in choice.channels})
+    return count
 
 
 def _may_see(user: User, job: Job) -> bool:

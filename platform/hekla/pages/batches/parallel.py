@@ -1,0 +1,129 @@
+"""Parallel coordinates of a batch, drawn on the server: an axis for each differing parameter, and one for the metric.
+
+Each job is a line across the axes, coloured by the rank of its metric. The picture needs no script, and the table
+beside it holds the same figures.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hekla.apps.batches.ranking import Ranking, Run, describe
+from hekla.lib.text import show_bidi_controls, truncate
+
+MOST_AXES = 8
+MOST_LINES = 300
+LEVELS = 5
+HEIGHT = 260
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 72, 34, 238
+_WIDTH, _LEAST_STEP = 420, 120
+"""The distance from the first axis to the last, and the least distance of two."""
+_MOST_TICKS, _TICK_SPACE = 8, 13
+_MOST_LABEL = 14
+_LOG_RATIO = 100
+Tick = tuple[float, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A vertical axis at `x`, with its labels at their heights."""
+
+    name: str
+    x: int
+    ticks: Sequence[Tick]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A job. `points`: as SVG writes them; `level`: 0 for the best fifth of the jobs to 4 for the worst."""
+
+    points: str
+    level: int
+    title: str
+    is_best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """The picture. `lines`: the best last, above the others; `total`: the jobs with the metric."""
+
+    axes: Sequence[Axis]
+    lines: Sequence[Line]
+    width: int
+    total: int
+    height: int = HEIGHT
+    top: int = _TOP
+    bottom: int = _BOTTOM
+
+
+def parallel(runs: Sequence[Run], names: Sequence[str], order: Ranking) -> Parallel | None:
+    """The picture of the best 300 runs; None if fewer than two have the metric, or no parameter differs."""
+    ranked = sorted((run for run in runs if order.metric in run.metrics), key=order.key)
+    drawn, shown = ranked[:MOST_LINES], names[: MOST_AXES - 1]
+    if len(drawn) < 2 or not shown:  # noqa: PLR2004
+        return None
+    columns = [[run.member.parameters.get(name, "") for run in drawn] for name in shown]
+    columns.append([f"{run.value(order.metric, order.value)!r}" for run in drawn])
+    scales = [_scale(column) for column in columns]
+    step = max(_LEAST_STEP, _WIDTH // (len(scales) - 1))
+    xs = [_LEFT + step * place for place in range(len(scales))]
+    labels = [truncate(show_bidi_controls(name), _MOST_LABEL + 2) for name in (*shown, order.metric)]
+    axes = [Axis(label, x, ticks) for label, x, (_, ticks) in zip(labels, xs, scales, strict=True)]
+    lines = [
+        Line(
+            " ".join(f"{x},{heights[place]:g}" for x, (heights, _) in zip(xs, scales, strict=True)),
+            place * LEVELS // len(drawn),
+            _title(run, names, order),
+            place == 0,
+        )
+        for place, run in enumerate(drawn)
+    ]
+    return Parallel(axes, lines[::-1], xs[-1] + _RIGHT, len(ranked))
+
+
+def _title(run: Run, names: Sequence[str], order: Ranking) -> str:
+    value = f"{order.metric} {run.value(order.metric, order.value):.4g}"
+    return show_bidi_controls(truncate(f"{run.member.job.name}: {describe(run, names)} {value}", 200))
+
+
+def _scale(column: Sequence[str]) -> tuple[list[float], list[Tick]]:
+    """The height of each value, and the labels of the axis: a scale of numbers if all are, else the words in order."""
+    numbers = [_number(value) for value in column]
+    if any(number is None for number in numbers):
+        words = list(dict.fromkeys(column))
+        places = {word: place for place, word in enumerate(words)}
+        return _placed([float(places[value]) for value in column], {float(places[word]): word for word in words})
+    found = [number for number in numbers if number is not None]
+    text = {number: f"{number:.4g}" for number in sorted(set(found))}
+    return _placed(found, text)
+
+
+def _number(value: str) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _placed(values: Sequence[float], text: dict[float, str]) -> tuple[list[float], list[Tick]]:
+    low, high = min(values), max(values)
+    is_log = low > 0 and high / low >= _LOG_RATIO
+
+    def height(value: float) -> float:
+        low_, high_, at = (math.log(low), math.log(high), math.log(value)) if is_log else (low, high, value)
+        share = (at - low_) / (high_ - low_) if high_ > low_ else 0.5
+        return round(_BOTTOM - share * (_BOTTOM - _TOP), 1)
+
+    return [height(value) for value in values], _ticks(sorted(text), text, height)
+
+
+def _ticks(values: Sequence[float], text: dict[float, str], height: Callable[[float], float]) -> list[Tick]:
+    """Labels of all values if they are few, else of the ends; those that would cover another are left out."""
+    chosen = values if len(values) <= _MOST_TICKS else [values[0], values[-1]]
+    ticks: list[Tick] = []
+    for value in [chosen[0], chosen[-1], *chosen[1:-1]] if len(chosen) > 1 else chosen:
+        at = height(value)
+        if all(abs(at - other) >= _TICK_SPACE for other, _ in ticks):
+            ticks.append((at, truncate(show_bidi_controls(text[value]), _MOST_LABEL)))
+    return ticks
