@@ -1,10 +1,12 @@
 """What a cluster does now, for its page: the capacity of its nodes, its queues, its jobs, and its last events."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hekla.apps.accounts.models import User
+from hekla.apps.audit.objects import NOUNS
 from hekla.apps.audit.sentences import sentence
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log import selectors as event_log
@@ -16,7 +18,7 @@ from hekla.domain.phases import JobPhase
 from hekla.pages.jobs import columns
 from hekla.pages.jobs import context as job_rows
 from hekla.pages.queues import figures
-from hekla.pages.queues.figures import NodeView, QueueView
+from hekla.pages.queues.figures import NodeView, QueueView, UsageBar
 from hekla.scheduling.occupancy import Occupancy
 
 _MOST_JOBS = 6
@@ -34,6 +36,34 @@ class ClusterEvent:
     event: LoggedEvent
     text: str
     state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterUse:
+    """What a list of clusters says about one: its nodes, their usage, and its running and pending jobs."""
+
+    nodes: int = 0
+    bars: Sequence[UsageBar] = ()
+    running: int = 0
+    waiting: int = 0
+
+
+def use_by_cluster(whole: Occupancy) -> dict[int, ClusterUse]:
+    """The use of each cluster that has nodes or queues, by its primary key. One query."""
+    nodes, views = defaultdict(list), defaultdict(list)
+    for node in figures.nodes(whole):
+        nodes[node.node.cluster_id].append(node)
+    for view in figures.views_of(queues.all_queues(), whole):
+        views[view.queue.cluster_id].append(view)
+    return {
+        cluster: ClusterUse(
+            len(nodes[cluster]),
+            figures.together(nodes[cluster]),
+            sum(view.use.running for view in views[cluster]),
+            sum(view.use.waiting for view in views[cluster]),
+        )
+        for cluster in {*nodes, *views}
+    }
 
 
 def of(cluster: Cluster, whole: Occupancy, user: User) -> dict[str, Any]:
@@ -77,8 +107,9 @@ def _jobs(cluster: Cluster, views: Iterable[QueueView], user: User) -> dict[str,
 
 def _events(cluster: Cluster) -> Iterable[ClusterEvent]:
     found = event_log.about(f"cluster:{cluster.pk}").exclude(kind__in=_UNREMARKABLE).order_by("-id")[:_MOST_EVENTS]
+    phrase = str(NOUNS["cluster"]).format(name=cluster.name)
     for event in found:
-        yield ClusterEvent(event, sentence(event, cluster.name).text, _state(event))
+        yield ClusterEvent(event, sentence(event, phrase).text, _state(event))
 
 
 def _state(event: LoggedEvent) -> str:

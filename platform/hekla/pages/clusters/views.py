@@ -24,7 +24,6 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import leases, notices, selectors, services
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.event_log import selectors as event_log
 from hekla.apps.forms import attach
 from hekla.backends import registry
 from hekla.backends.base import Health
@@ -70,12 +69,18 @@ def all_parts(user: User, query: QueryDict) -> dict[str, Any]:
 def _rows(user: User) -> tuple[int, list[ClusterRow], dict[str, Any]]:
     """The number of the last event, all clusters as of that event, and the facts that their cells need."""
     _require_sight(user)
-    since, now = event_log.last_number(), clock.now()
+    whole, now = occupancy.now(), clock.now()
+    uses = overview.use_by_cluster(whole)
     rows = [
-        ClusterRow(cluster, lease, health.of_row(cluster, getattr(cluster, "health", None)))
+        ClusterRow(
+            cluster,
+            lease,
+            health.of_row(cluster, getattr(cluster, "health", None)),
+            uses.get(cluster.pk, overview.ClusterUse()),
+        )
         for cluster, lease in selectors.with_leases()
     ]
-    return since, rows, {"now": now}
+    return whole.number, rows, {"now": now}
 
 
 def parts(name: str, user: User) -> dict[str, Any]:

@@ -65,7 +65,6 @@ class MembersTable(ListTable):
 
     label = gettext_lazy("Members")
     keys = False
-    is_always_searchable = True
 
     name = ListColumn(gettext_lazy("Person"), sort="user__username", template="tenancy/_member.html")
     role = ListColumn(gettext_lazy("Role"), sort="role", template="tenancy/_member_role.html")
