@@ -12,13 +12,13 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.audit import selectors as audit
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.impersonation import selectors, services
 from hekla.apps.impersonation.models import ImpersonationSession
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
-from hekla.apps.tenancy import audit
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
 from hekla.lib import clock
 

@@ -165,6 +165,8 @@ def test_invalid_parameters_are_not_saved(people: People, as_: As) -> None:
 
 def test_search_form_is_shown_for_long_or_filtered_lists(people: People, as_: As, monkeypatch: Any) -> None:
     ada, address = as_(people.ada), reverse("accounts:list")
+    assert 'role="search"' in ada.get(address).content.decode()
+    monkeypatch.setattr(PeopleTable, "is_always_searchable", False)
     assert 'role="search"' not in ada.get(address).content.decode()
     assert 'role="search"' in ada.get(f"{address}?q=li").content.decode()
     monkeypatch.setattr(PeopleTable, "size", 2)

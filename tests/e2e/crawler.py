@@ -16,7 +16,14 @@ START_PAGES = (
     ("/jobs/submit/yaml/", "/jobs/submit/"),  # a tab of the form leads to it, and carries the draft
 )
 PARTS = ("hx-get", "data-refresh")
-FILES = {"jobs:list_file", "jobs:manifest", "flows:manifest", "flows:template_manifest", "schedules:manifest"}
+FILES = {
+    "audit_file",
+    "jobs:list_file",
+    "jobs:manifest",
+    "flows:manifest",
+    "flows:template_manifest",
+    "schedules:manifest",
+}
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from hekla.backends.config import BackendConfig
+from hekla.backends.config import BackendConfig, FieldWords
 from hekla.domain.cards import MAX_CARDS, NVIDIA, NodeCard
 from hekla.domain.resources import parse_quantity
+from hekla.domain.translation import gettext_noop
 
 _RESOURCE = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
 _MIB = 2**20
@@ -26,6 +27,16 @@ class CardConfig(BackendConfig):
     `resource`: by which jobs request them. `memory`: of each card. `unhealthy`: those that pods do not get, by their
     numbers from 0 among the cards of the resource.
     """
+
+    words: ClassVar[FieldWords] = {
+        "resource": (gettext_noop("Resource"), gettext_noop("The name by which jobs request these cards.")),
+        "model": (gettext_noop("Model"), gettext_noop("For example: NVIDIA-H100-80GB-HBM3.")),
+        "memory": (gettext_noop("Memory of each card"), gettext_noop("For example: 80Gi.")),
+        "count": (gettext_noop("Number of cards"), ""),
+        "ids": (gettext_noop("Card ids"), gettext_noop("One per line, in place of a number of cards.")),
+        "unhealthy": (gettext_noop("Unhealthy cards"), gettext_noop("Their numbers, from 0, one per line.")),
+    }
+    main: ClassVar[tuple[str, ...]] = ("model", "memory", "count")
 
     resource: Annotated[str, Field(pattern=_RESOURCE, max_length=317)] = NVIDIA
     model: Annotated[str, Field(max_length=100)] = ""

@@ -1,7 +1,7 @@
 """Parse the configuration of a cluster, as written by a person."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -9,7 +9,7 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.domain.model_errors import explain
 from hekla.domain.placement import LabelKey
 from hekla.domain.resources import Resources
-from hekla.domain.translation import translate
+from hekla.domain.translation import gettext_noop, translate
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -18,16 +18,33 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+FieldWords = Mapping[str, tuple[str, str]]
+"""By field: its label and one line of help, in English, marked for translation."""
+
+
 class BackendConfig(BaseModel):
-    """Base of configurations: frozen, without unknown keys."""
+    """Base of configurations: frozen, without unknown keys.
+
+    The form of a cluster is made from it. `words`: the labels of fields; a field without one has its `title` and
+    `description`, or its name. `main`: the fields that the form always shows, the others on demand; empty: all.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    words: ClassVar[FieldWords] = {}
+    main: ClassVar[tuple[str, ...]] = ()
 
 
 class ClusterConfig(BackendConfig):
     """Base of whole configurations. `topology_labels`: the node labels that tell which nodes are close in the network,
     the widest first, for example `["topology.kubernetes.io/zone", "example.com/rack"]` (`hekla.scheduling.topology`).
     """
+
+    words: ClassVar[FieldWords] = {
+        "topology_labels": (
+            gettext_noop("Topology labels"),
+            gettext_noop("Labels of nodes that tell which are close in the network, one per line, the widest first."),
+        ),
+    }
 
     topology_labels: Annotated[tuple[LabelKey, ...], Field(max_length=8), AfterValidator(_distinct)] = ()
 

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.views import ApiView, person, respond
-from hekla.apps.tenancy import audit
+from hekla.apps.audit import selectors as audit
 
 _MOST = 200
 
@@ -19,6 +19,11 @@ class AuditQuerySerializer(serializers.Serializer[Any]):
     )
     kind = serializers.CharField(required=False, max_length=200, help_text="kind of event, for example TokenCreated")
     tenant = serializers.CharField(required=False, max_length=200, help_text="short name of the tenant")
+    object = serializers.CharField(
+        required=False, max_length=150, help_text="part of the object's name, or its whole subject, for example queue:7"
+    )
+    since = serializers.DateField(required=False, help_text="first day, in the time zone of the installation")
+    until = serializers.DateField(required=False, help_text="last day")
     before = serializers.IntegerField(
         required=False,
         min_value=0,
@@ -34,6 +39,8 @@ class AuditEntrySerializer(serializers.Serializer[Any]):
     person = serializers.CharField(source="event.actor_name")
     impersonated_by = serializers.CharField(source="event.impersonator_name", help_text="admin; usually empty")
     kind = serializers.CharField(source="event.kind")
+    sentence = serializers.CharField(source="sentence.text", help_text="who did what, in the language of the request")
+    object = serializers.CharField(source="object.name", help_text="name of the object, also of a deleted one")
     subject = serializers.CharField(source="event.subject")
     tenant = serializers.CharField(source="tenant_slug", allow_null=True)
     facts = serializers.DictField(source="event.payload")

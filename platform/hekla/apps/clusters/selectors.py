@@ -51,8 +51,8 @@ def all_clusters() -> QuerySet[Cluster]:
 
 
 def get(name: str) -> Cluster:
-    """The cluster with this name. Raises NotFound."""
-    cluster = Cluster.objects.filter(name=name).first()
+    """The cluster with this name, its lease and its health. Raises NotFound."""
+    cluster = Cluster.objects.filter(name=name).select_related("lease", "health").first()
     if cluster is None:
         raise NotFound(_("Unknown cluster."))
     return cluster

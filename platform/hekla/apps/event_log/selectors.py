@@ -2,6 +2,9 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from functools import reduce
+from operator import or_
+from typing import Any
 
 from django.db import connection
 from django.db.models import Count, F, Max, Q, QuerySet, Subquery, Value
@@ -81,16 +84,47 @@ def about(subject: str) -> QuerySet[LoggedEvent]:
     return LoggedEvent.objects.filter(subject=subject).order_by("id")
 
 
+def of_subjects(subjects: Collection[str], kinds: Collection[str]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Subject, kind and payload of the events of these subjects and kinds, oldest first."""
+    found = LoggedEvent.objects.filter(subject__in=subjects, kind__in=kinds).order_by("id")
+    return list(found.values_list("subject", "kind", "payload"))
+
+
 def of_people(
-    *, tenants: Collection[int] | None, person: str, kind: str, before: int | None, limit: int
+    *,
+    tenants: Collection[int] | None,
+    person: str = "",
+    kind: str = "",
+    named: str = "",
+    since: datetime | None = None,
+    until: datetime | None = None,
+    before: int | None = None,
+    limit: int,
 ) -> Sequence[LoggedEvent]:
     """Events with a person as actor, newest first, at most `limit`. `tenants` None: everywhere. Empty texts and None do
     not filter. `person` finds what they did, and what others did by impersonation: both the admin and the person match.
+    `named`: a subject, or a part of the name of the object. `since` is included, `until` and `before` are not.
     """
     found = LoggedEvent.objects.filter(actor_id__isnull=False).order_by("-id")
     if tenants is not None:
         found = found.filter(tenant_id__in=tenants)
     if person:
         found = found.filter(Q(actor_name=person) | Q(impersonator_name=person))
-    wanted = {"kind": kind, "id__lt": before}
+    if named:
+        found = found.filter(_about(found, named))
+    wanted = {"kind": kind, "at__gte": since, "at__lt": until, "id__lt": before}
     return list(found.filter(**{field: value for field, value in wanted.items() if value})[:limit])
+
+
+def _about(events: QuerySet[LoggedEvent], named: str) -> Q:
+    """Whether the object of an event has this subject, or a name with this part in one of these events of its own."""
+    if ":" in named:
+        return Q(subject=named)
+    texts = reduce(or_, (Q(**{f"payload__{field}__icontains": named}) for field in _NAMES))
+    known = events.filter(texts).order_by("-id").values_list("subject", flat=True)[:_MOST_NAMED]
+    return texts | (Q(subject__in=set(known)) & ~Q(subject__startswith="user:") & ~Q(subject__startswith="tenant:"))
+
+
+_NAMES = ("name", "username", "title", "cluster", "node", "email")
+"""The fields with the name of an object."""
+_MOST_NAMED = 1000

@@ -169,11 +169,12 @@ def _command(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _changed(facts: Mapping[str, Any]) -> tuple[str, str]:
-    sizes = _("; ").join(_size(name, change) for name, change in facts["changes"].items())
+    sizes = _("; ").join(describe_change(name, change) for name, change in facts["changes"].items())
     return "neutral", _("Changed: %s.") % sizes
 
 
-def _size(path: str, change: Mapping[str, Any]) -> str:
+def describe_change(path: str, change: Mapping[str, Any]) -> str:
+    """A changed field of a job as a phrase, for example `replicas of worker from 1 to 2`."""
     if path in _OF_GROUPS:
         return _OF_GROUPS[path]()
     if ".autoscaling." in path:

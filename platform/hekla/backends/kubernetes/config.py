@@ -1,12 +1,13 @@
 """The configuration of a Kubernetes cluster."""
 
 import ipaddress
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
 from hekla.backends import config
+from hekla.backends.kubernetes import config_words
 from hekla.domain.errors import Problem
 from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields
@@ -81,6 +82,8 @@ class ExternalPodsSettings(config.BackendConfig):
     with their usage, to everyone who may read Queues; do not use it if Volcano runs there.
     """
 
+    words: ClassVar[config.FieldWords] = config_words.EXTERNAL_PODS
+
     namespaces: Annotated[
         dict[
             Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")], Annotated[str, Field(min_length=1)]
@@ -100,6 +103,8 @@ class IngressConfig(config.BackendConfig):
     `domain`: the parent domain of one host name per port; all these names must resolve to the proxy. `class_name`: the
     ingress class of the proxy. `namespace`: the namespace of the proxy. `tls`: the proxy serves these hosts by HTTPS.
     """
+
+    words: ClassVar[config.FieldWords] = config_words.INGRESS
 
     domain: Annotated[str, Field(pattern=_DOMAIN, max_length=200)]
     class_name: Annotated[str, Field(pattern=_NAME)]
@@ -127,6 +132,8 @@ class PrometheusConfig(config.BackendConfig):
 
     `node_label`: the label of these metrics whose value is the name of a node; a port after the name is ignored.
     """
+
+    words: ClassVar[config.FieldWords] = config_words.PROMETHEUS
 
     address: Annotated[str, Field(max_length=500), AfterValidator(_server)]
     node_label: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=100)] = "instance"
@@ -173,6 +180,11 @@ class KubernetesConfig(config.ClusterConfig):
       nodes, if there is one, and nothing measures pods.
     - `capabilities`: Linux capabilities that pods have, for programs such as an SSH server that runs as root.
     """
+
+    words: ClassVar[config.FieldWords] = config_words.KUBERNETES
+    main: ClassVar[tuple[str, ...]] = (
+        *("kubeconfig", "context", "namespaces", "namespace", "image", "scheduler", "node_labels", "internet"),
+    )
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
     context: Annotated[str, Field(max_length=253)] = ""

@@ -1,15 +1,15 @@
 """The configuration of this machine as a cluster."""
 
 import os
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from hekla.backends.card_config import Cards
-from hekla.backends.config import ClusterConfig, Quantities
+from hekla.backends.config import ClusterConfig, FieldWords, Quantities
 from hekla.domain.cpu_sets import parse_cpus
 from hekla.domain.numa import TopologyPolicy
-from hekla.domain.translation import translate
+from hekla.domain.translation import gettext_noop, translate
 
 
 def _absolute(path: str) -> str:
@@ -43,6 +43,43 @@ class LocalConfig(ClusterConfig):
     reports its NUMA cells. `topology_policy`: on how many cells those CPUs may be. `reserved_cpus`: those that no pod
     has for itself, for the console and other pods, such as `0-1`; empty: the lowest.
     """
+
+    words: ClassVar[FieldWords] = {
+        **ClusterConfig.words,
+        "allocatable": (
+            gettext_noop("Resources"),
+            gettext_noop("In place of the measured ones, one name=value per line. For example: cpu=16, memory=64Gi."),
+        ),
+        "runtime": (
+            gettext_noop("Runtime"),
+            gettext_noop("Processes of this machine, or containers of Podman or Docker, which run images."),
+        ),
+        "socket": (gettext_noop("Socket"), gettext_noop("Of Podman or Docker. Empty: the usual place.")),
+        "image": (gettext_noop("Default image"), gettext_noop("For containers that name none.")),
+        "labels": (gettext_noop("Labels"), gettext_noop("Of the node, one name=value per line.")),
+        "annotations": (gettext_noop("Annotations"), gettext_noop("Of the node, one name=value per line.")),
+        "cards": (gettext_noop("Cards"), gettext_noop("In place of the GPUs that the driver reports.")),
+        "share_gpu_memory": (
+            gettext_noop("Share GPU memory"),
+            gettext_noop("Several pods may share a GPU. Jobs then request volcano.sh/gpu-memory."),
+        ),
+        "shared_folders": (gettext_noop("Readable folders"), gettext_noop("Every pod may read them. One per line.")),
+        "writable_folders": (
+            gettext_noop("Writable folders"),
+            gettext_noop("Every pod may write there as far as its user may. One per line."),
+        ),
+        "accept_weak_isolation": (
+            gettext_noop("Accept weak isolation"),
+            gettext_noop("Serve several tenants although this machine cannot keep their pods apart."),
+        ),
+        "cpu_policy": (
+            gettext_noop("CPU policy"),
+            gettext_noop("static: pods that request whole CPUs have them for themselves."),
+        ),
+        "topology_policy": (gettext_noop("Topology policy"), gettext_noop("On how many NUMA cells these CPUs may be.")),
+        "reserved_cpus": (gettext_noop("Reserved CPUs"), gettext_noop("For the console. For example: 0-1.")),
+    }
+    main: ClassVar[tuple[str, ...]] = ("runtime", "image", "allocatable", "labels")
 
     allocatable: Quantities = {}
     runtime: Literal["processes", "containers"] = "processes"

@@ -1,13 +1,13 @@
 """The configuration of a simulated cluster."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from hekla.backends.base import NodeInfo
 from hekla.backends.card_config import Cards, described
-from hekla.backends.config import BackendConfig, ClusterConfig, Quantities
+from hekla.backends.config import BackendConfig, ClusterConfig, FieldWords, Quantities
 from hekla.domain.card_resources import product_labels
 from hekla.domain.cards import amounts, annotations
 from hekla.domain.cluster_objects import MAX_OBJECTS, ObjectFacts, ObjectKind, template_name
@@ -17,7 +17,7 @@ from hekla.domain.numa import MAX_CELLS, NumaTopology, TopologyPolicy
 from hekla.domain.placement import LabelSelector
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint, TaintEffect
-from hekla.domain.translation import translate
+from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.volumes import ObjectName
 from hekla.engine import device_objects
 
@@ -31,12 +31,23 @@ _LABEL_VALUE = rf"^({_WORD})?$"
 class SecondsRange(BackendConfig):
     """A range of times with a uniform distribution, in simulated seconds."""
 
+    words: ClassVar[FieldWords] = {
+        "min": (gettext_noop("At least (seconds)"), ""),
+        "max": (gettext_noop("At most (seconds)"), ""),
+    }
+
     min: Seconds
     max: Seconds
 
 
 class TaintConfig(BackendConfig):
     """A taint of simulated nodes, with the fields and rules of Kubernetes."""
+
+    words: ClassVar[FieldWords] = {
+        "key": (gettext_noop("Key"), ""),
+        "value": (gettext_noop("Value"), ""),
+        "effect": (gettext_noop("Effect"), ""),
+    }
 
     key: Annotated[str, Field(pattern=_LABEL_KEY, max_length=317)]
     value: Annotated[str, Field(pattern=_LABEL_VALUE, max_length=63)] = ""
@@ -69,6 +80,11 @@ def device_facts(document: Mapping[str, Any]) -> ObjectFacts:
 class NumaConfig(BackendConfig):
     """The NUMA cells of a node: the CPUs of each. Its simulated kubelet pins pods that request whole CPUs to cells."""
 
+    words: ClassVar[FieldWords] = {
+        "topology_policy": (gettext_noop("Topology policy"), ""),
+        "cells": (gettext_noop("CPUs of each cell"), gettext_noop("One number per line.")),
+    }
+
     topology_policy: TopologyPolicy = TopologyPolicy.BEST_EFFORT
     cells: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_CPUS)], ...], Field(min_length=1, max_length=MAX_CELLS)]
 
@@ -82,6 +98,29 @@ class SimulatedNodeConfig(BackendConfig):
 
     `usage`: what the node uses beside its pods, as `{"cpu": "500m"}`; None: its usage is not measured.
     """
+
+    words: ClassVar[FieldWords] = {
+        "name": (gettext_noop("Name"), gettext_noop("Of the node; equal nodes get numbers behind it.")),
+        "count": (gettext_noop("Number of equal nodes"), gettext_noop("Empty: one, without a number.")),
+        "allocatable": (
+            gettext_noop("Resources of a node"),
+            gettext_noop("One name=value per line. For example: cpu=64, memory=512Gi. Cards add theirs."),
+        ),
+        "labels": (
+            gettext_noop("Labels"),
+            gettext_noop("One name=value per line. For example the rack: example.com/rack=r1."),
+        ),
+        "annotations": (gettext_noop("Annotations"), gettext_noop("One name=value per line.")),
+        "taints": (gettext_noop("Taints"), ""),
+        "images": (gettext_noop("Images"), gettext_noop("Already on the node, with their sizes: tool:1=5Gi.")),
+        "cards": (gettext_noop("Cards"), gettext_noop("The GPUs or other cards of a node.")),
+        "usage": (
+            gettext_noop("Usage beside pods"),
+            gettext_noop("One name=value per line. Empty: the usage of the node is not measured."),
+        ),
+        "numa": (gettext_noop("NUMA cells"), ""),
+    }
+    main: ClassVar[tuple[str, ...]] = ("name", "count", "allocatable", "labels", "cards")
 
     name: str = Field(min_length=1, max_length=200)
     count: int | None = Field(default=None, ge=1, le=100_000)
@@ -120,6 +159,14 @@ class DisruptionBudgetConfig(BackendConfig):
     Exactly one of the amounts is set: a number of pods, or a percentage of those selected.
     """
 
+    words: ClassVar[FieldWords] = {
+        "name": (gettext_noop("Name"), ""),
+        "tenant": (gettext_noop("Tenant"), gettext_noop("Its short name. Empty: for all tenants.")),
+        "selector": (gettext_noop("Selector"), gettext_noop("Labels of pods, as JSON.")),
+        "min_available": (gettext_noop("Minimum available"), gettext_noop("A number of pods, or a percentage.")),
+        "max_unavailable": (gettext_noop("Maximum unavailable"), gettext_noop("A number of pods, or a percentage.")),
+    }
+
     name: Label
     tenant: Annotated[str, Field(max_length=63)] = ""
     selector: LabelSelector = LabelSelector()
@@ -155,6 +202,31 @@ class SimulatedConfig(ClusterConfig):
     ResourceClaimTemplate; jobs of all tenants may name the claims. `disruption_budgets`: for policies with the plugin
     pdb. `runtime_classes`: their overhead per pod, by name.
     """
+
+    words: ClassVar[FieldWords] = {
+        **ClusterConfig.words,
+        "nodes": (gettext_noop("Nodes"), gettext_noop("Groups of equal simulated nodes.")),
+        "devices": (
+            gettext_noop("Device objects"),
+            gettext_noop("A JSON list of ResourceSlices, DeviceClasses, ResourceClaims and templates."),
+        ),
+        "runtime_classes": (
+            gettext_noop("Runtime classes"),
+            gettext_noop('Their overhead per pod, by name, as JSON. For example: {"kata": {"cpu": "250m"}}.'),
+        ),
+        "disruption_budgets": (gettext_noop("Disruption budgets"), ""),
+        "seed": (gettext_noop("Seed"), gettext_noop("Of the random run times.")),
+        "speed": (gettext_noop("Speed"), gettext_noop("Simulated seconds per second.")),
+        "prepare_seconds": (gettext_noop("Time to prepare a pod"), ""),
+        "run_seconds": (gettext_noop("Run time of a pod"), ""),
+        "stop_seconds": (gettext_noop("Time to stop a pod (seconds)"), ""),
+        "failure_rate": (gettext_noop("Failure rate"), gettext_noop("The part of pods that fail, from 0 to 1.")),
+        "pod_usage": (
+            gettext_noop("Usage of pods"),
+            gettext_noop("The part of its requests that a running pod uses; 1 is all."),
+        ),
+    }
+    main: ClassVar[tuple[str, ...]] = ("nodes", "speed", "run_seconds", "failure_rate")
 
     nodes: tuple[SimulatedNodeConfig, ...] = ()
     devices: Annotated[tuple[DeviceObject, ...], Field(max_length=MAX_OBJECTS)] = ()

@@ -73,6 +73,12 @@ def vocabulary_of(kind: str, field: str) -> Vocabulary | None:
     return next((one for one in about.metadata if isinstance(one, Vocabulary)), None) if about else None
 
 
+def fields_of(kind: str) -> tuple[str, ...]:
+    """The names of the fields of a kind of event; none for unknown kinds."""
+    model = _KINDS.get(kind)
+    return tuple(model.model_fields) if model else ()
+
+
 class UnknownEventKind(NotFound):
     """The log holds a kind of event that this version does not know."""
 

@@ -1,6 +1,9 @@
 """The table of people."""
 
-from django.utils.html import format_html
+from datetime import timedelta
+
+from django.db.models import QuerySet
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -8,8 +11,18 @@ from django_filters import ChoiceFilter
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS
+from hekla.lib import clock
 from hekla.pages.frame import html
+from hekla.pages.frame.card_use import UsageColumns
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, ListTable, named
+
+_DAYS = 30
+_STATES = [("active", gettext_lazy("Sign-in enabled")), ("disabled", gettext_lazy("Sign-in disabled"))]
+_SIGN_INS = [
+    ("recent", gettext_lazy("In the last 30 days")),
+    ("old", gettext_lazy("More than 30 days ago")),
+    ("never", gettext_lazy("Never")),
+]
 
 
 def _name(user: User) -> SafeString:
@@ -17,11 +30,18 @@ def _name(user: User) -> SafeString:
     return named("accounts:edit", user.pk, user, note)
 
 
-class PeopleTable(ListTable):
+def _tenants(user: User) -> SafeString:
+    """Links to the tenants of a person. Their memberships are prefetched."""
+    links = ((html.link("tenancy:detail", one.tenant.slug, one.tenant.name),) for one in user.memberships.all())
+    return format_html_join(_(", "), "{}", links)
+
+
+class PeopleTable(UsageColumns, ListTable):
     """All people."""
 
     label = gettext_lazy("People")
     suggests = "person"
+    is_always_searchable = True
 
     name = ListColumn(gettext_lazy("Person"), sort="username", cell=_name)
     role = ListColumn(
@@ -29,6 +49,9 @@ class PeopleTable(ListTable):
         sort="platform_role",
         cell=lambda user: user.get_platform_role_display() or _("none"),
     )
+    tenants = ListColumn(gettext_lazy("Tenants"), cell=_tenants)
+    gpus = ListColumn(gettext_lazy("GPUs now"), number=True)
+    hours = ListColumn(gettext_lazy("GPU-hours this month"), number=True)
     last_login = ListColumn(
         gettext_lazy("Last sign-in"),
         sort="last_login",
@@ -39,7 +62,7 @@ class PeopleTable(ListTable):
 
 
 class PeopleFilter(ListFilter):
-    """Filters people by name and platform role."""
+    """Filters people by name, platform role, tenant, and sign-in."""
 
     search = ("username", "display_name")
     hint = gettext_lazy("Name or user name")
@@ -50,3 +73,23 @@ class PeopleFilter(ListFilter):
         empty_label=gettext_lazy("All roles"),
         choices=[(role.value, label) for role, label in PLATFORM_ROLE_LABELS.items()],
     )
+    state = ChoiceFilter(
+        method="in_state", label=gettext_lazy("State"), empty_label=gettext_lazy("All states"), choices=_STATES
+    )
+    sign_in = ChoiceFilter(
+        method="signed_in",
+        label=gettext_lazy("Last sign-in"),
+        empty_label=gettext_lazy("Any last sign-in"),
+        choices=_SIGN_INS,
+    )
+
+    def in_state(self, rows: QuerySet[User], _name: str, value: str) -> QuerySet[User]:
+        """The people who may sign in, or may not."""
+        return rows.filter(is_active=value == "active")
+
+    def signed_in(self, rows: QuerySet[User], _name: str, value: str) -> QuerySet[User]:
+        """The people by the time of their last sign-in."""
+        if value == "never":
+            return rows.filter(last_login=None)
+        limit = clock.now() - timedelta(days=_DAYS)
+        return rows.filter(last_login__gte=limit) if value == "recent" else rows.filter(last_login__lt=limit)

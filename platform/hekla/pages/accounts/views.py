@@ -17,10 +17,13 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.forms import attach, form_page
+from hekla.apps.jobs import spending
+from hekla.apps.jobs.spending import CardSpending
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.accounts.forms import PersonChangeForm, PersonForm, ProfileForm, TokenForm
 from hekla.pages.accounts.tables import PeopleFilter, PeopleTable
+from hekla.pages.frame.card_use import with_use
 from hekla.pages.frame.paging import paged
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing
@@ -33,7 +36,8 @@ _TOKENS = 20
 def people(request: HttpRequest) -> HttpResponse:
     """List all people."""
     services.require(person(request), Permission.MANAGE_PEOPLE)
-    people = listing(request, PeopleTable, selectors.everybody(), PeopleFilter)
+    everybody = selectors.everybody().prefetch_related("memberships__tenant")
+    people = listing(request, PeopleTable, everybody, PeopleFilter, **with_use(spending.of_people))
     return render(request, "accounts/list.html", {"people": people})
 
 
@@ -93,6 +97,8 @@ def edit(request: HttpRequest, user_id: int) -> HttpResponse:
         "submit": _("Save"),
         "cancel": reverse("accounts:list"),
         "person": user,
+        "memberships": user.memberships.select_related("tenant").order_by("tenant__name"),
+        "spending": spending.of_people([user.pk], clock.now()).get(user.pk, CardSpending()),
         "may_act_for": selectors.may_act_for(person(request), user),
     }
     return render(request, "accounts/edit.html", context)

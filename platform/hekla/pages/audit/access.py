@@ -4,4 +4,5 @@ from hekla.apps.accounts.access import AUDITS, READ, RouteAccess
 
 ROUTES = {
     "audit": RouteAccess(AUDITS, impersonation=READ),
+    "audit_file": RouteAccess(AUDITS, impersonation=READ),
 }

@@ -1,24 +1,76 @@
-"""The page of the audit log."""
+"""The page of the audit log, and its file."""
 
-from django.http import HttpRequest, HttpResponse
+from collections.abc import AsyncIterator, Iterator
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
+from django.urls import reverse
+from django.utils import translation
 from django.views.decorators.http import require_safe
 
+from hekla.apps.accounts.models import User
+from hekla.apps.audit import selectors as audit
+from hekla.apps.audit.selectors import AuditEntry, AuditQuery
 from hekla.apps.event_log.words import KINDS
-from hekla.apps.tenancy import audit
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.lib import clock
+from hekla.pages.audit import links
+from hekla.pages.frame import downloads, person_picker
 from hekla.pages.frame.people import person
+
+HEAD = ("number", "time", "person", "impersonated_by", "kind", "sentence", "object", "subject", "tenant")
 
 
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """List audited actions, newest first."""
     user, query = person(request), audit.parse_query(request.GET.dict())
-    acts = audit.acts(user, query, most=audit.PAGE + 1)
+    tenants = audit.audited(user)
+    acts = audit.acts(user, query, most=audit.PAGE + 1, readable=tenants)
+    filters = request.GET.copy()
+    filters.pop("before", None)
     context = {
-        "acts": acts[: audit.PAGE],
+        "rows": [{"entry": entry, "sentence": links.sentence(entry, user)} for entry in acts[: audit.PAGE]],
         "older": acts[audit.PAGE - 1].event.pk if len(acts) > audit.PAGE else None,
         "query": query,
-        "tenants": audit.audited(user),
+        "filters": any(filters.values()),
+        "file": f"{reverse('audit_file')}?{filters.urlencode()}",
+        "most": audit.MOST_EXPORTED,
+        "tenants": tenants,
         "kinds": sorted(KINDS.items(), key=lambda kind: str(kind[1])),
+        "people": person_picker.options(tenancy.known_people(user)),
     }
-    return render(request, "tenancy/audit.html", context)
+    return render(request, "audit/list.html", context)
+
+
+@require_safe
+def table_file(request: HttpRequest) -> StreamingHttpResponse:
+    """Download the matching entries of all pages as CSV."""
+    user, query = person(request), audit.parse_query(request.GET.dict())
+    audit.audited(user)  # refuses before the file begins
+    text = lines(user, query, translation.get_language() or "en")
+    response = StreamingHttpResponse(text, content_type="text/csv; charset=utf-8")
+    return downloads.attach(response, f"audit-{clock.now():%Y-%m-%d}.csv")
+
+
+async def lines(user: User, query: AuditQuery, language: str) -> AsyncIterator[str]:
+    """The lines of the file in chunks. Times are in UTC."""
+    yield downloads.csv_text([HEAD])
+    chunks = audit.all_acts(user, query)
+    while text := await sync_to_async(_chunk)(chunks, language):
+        yield text
+
+
+def _chunk(chunks: Iterator[list[AuditEntry]], language: str) -> str:
+    with translation.override(language):
+        return downloads.csv_text([_row(entry) for entry in next(chunks, [])])
+
+
+def _row(entry: AuditEntry) -> list[str]:
+    event = entry.event
+    cells = (
+        *(event.pk, event.at, event.actor_name, event.impersonator_name, event.kind),
+        *(entry.sentence.text, entry.object.name, event.subject, entry.tenant_slug),
+    )
+    return [downloads.cell(cell) for cell in cells]

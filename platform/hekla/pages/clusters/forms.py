@@ -102,6 +102,11 @@ class ClusterAccessForm(forms.ModelForm):
         """Put the encrypted credentials into the hidden field, instead of sending them back in plain text."""
         self.data = {**{name: self.data[name] for name in self.data}, "secret_carried": encrypted}
 
+    def drop_problems(self) -> None:
+        """Show the form again as it was entered, without a check."""
+        self._errors = forms.utils.ErrorDict()
+        self.cleaned_data = {}
+
     def row(self) -> dict[str, Any]:
         """The cleaned values that are fields of the Cluster model."""
         return {name: value for name, value in self.cleaned_data.items() if name in (self._meta.fields or ())}
@@ -126,10 +131,7 @@ class ClusterForm(ClusterAccessForm):
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
             "config": _(
-                'JSON. Kubernetes: {"namespace": "hekla", "image": "python:3.11-slim"}. For one namespace per '
-                'tenant add "namespaces": "tenant". Simulated: {"nodes": [{"name": "gpu", "count": 4, '
-                '"allocatable": {"cpu": "64"}}]}. Local, with containers of Podman or Docker in place of processes: '
-                '{"runtime": "containers", "image": "python:3.11-slim"}'
+                "All settings as one JSON document, also those without a field. Change either this or the fields."
             ),
             "is_paused": _("Hekla makes no scheduling decisions for a paused cluster."),
         }

@@ -10,8 +10,10 @@ from django.utils.translation import gettext_lazy
 
 from hekla.apps.clusters.models import Cluster, Environment, Lease
 from hekla.pages.clusters.health import HealthView
+from hekla.pages.clusters.overview import ClusterUse
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, ListTable, TextSearch, named
+from hekla.pages.queues.usage_cells import bars_of, card_bars, usage_cell
 
 
 def _packages(environment: Environment) -> SafeString | str:
@@ -51,6 +53,7 @@ class ClusterRow:
     cluster: Cluster
     lease: Lease | None
     health: HealthView | None
+    use: ClusterUse
 
 
 def _controller(row: ClusterRow) -> SafeString | None:
@@ -75,6 +78,11 @@ class ClustersTable(ListTable):
     version = ListColumn(
         gettext_lazy("Version"), sort="health__version", cell=lambda row: row.health and row.health.version
     )
+    nodes = ListColumn(gettext_lazy("Nodes"), sort="use__nodes", cell=lambda row: row.use.nodes, number=True)
+    gpus = ListColumn(gettext_lazy("GPUs"), cell=lambda row: usage_cell(card_bars(row.use.bars)))
+    cpu = ListColumn(gettext_lazy("CPU"), cell=lambda row: usage_cell(bars_of(row.use.bars, "cpu")))
+    running = ListColumn(gettext_lazy("Running"), sort="use__running", cell=lambda row: row.use.running, number=True)
+    waiting = ListColumn(gettext_lazy("Pending"), sort="use__waiting", cell=lambda row: row.use.waiting, number=True)
     controller = ListColumn(gettext_lazy("Controlled by"), sort="lease__holder", cell=_controller)
     since = ListColumn(
         gettext_lazy("Added"), sort="cluster__created_at", cell=lambda row: html.moment(row.cluster.created_at)

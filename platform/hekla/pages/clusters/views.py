@@ -5,7 +5,7 @@ Problems that the backend finds in the input are shown at their fields. A cluste
 permissions are missing, is saved only if the person confirms it.
 """
 
-import json
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -24,7 +24,6 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import leases, notices, selectors, services
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.event_log import selectors as event_log
 from hekla.apps.forms import attach
 from hekla.backends import registry
 from hekla.backends.base import Health
@@ -33,14 +32,16 @@ from hekla.cluster_access.health import is_healthy
 from hekla.cluster_access.validation import ClusterDraft
 from hekla.domain.errors import HeklaError, NotFound, Refused
 from hekla.lib import clock
-from hekla.pages.clusters import external_pods, health, keys
+from hekla.pages.clusters import external_pods, health, keys, overview
 from hekla.pages.clusters.forms import ClusterAccessForm, ClusterChangeForm, ClusterForm
+from hekla.pages.clusters.settings_form import entry, summary
+from hekla.pages.clusters.settings_form.entry import SettingsEntry
 from hekla.pages.clusters.tables import CLUSTER_SEARCH, ClusterRow, ClustersTable
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing, listing_of
+from hekla.scheduling import occupancy
 
 _SECRET = ("secret_kubeconfig", "token", "secret_carried")
-_MAX_REMARKS = 10
 
 
 @require_safe
@@ -68,32 +69,40 @@ def all_parts(user: User, query: QueryDict) -> dict[str, Any]:
 def _rows(user: User) -> tuple[int, list[ClusterRow], dict[str, Any]]:
     """The number of the last event, all clusters as of that event, and the facts that their cells need."""
     _require_sight(user)
-    since, now = event_log.last_number(), clock.now()
+    whole, now = occupancy.now(), clock.now()
+    uses = overview.use_by_cluster(whole)
     rows = [
-        ClusterRow(cluster, lease, health.of_row(cluster, getattr(cluster, "health", None)))
+        ClusterRow(
+            cluster,
+            lease,
+            health.of_row(cluster, getattr(cluster, "health", None)),
+            uses.get(cluster.pk, overview.ClusterUse()),
+        )
         for cluster, lease in selectors.with_leases()
     ]
-    return since, rows, {"now": now}
+    return whole.number, rows, {"now": now}
 
 
 def parts(name: str, user: User) -> dict[str, Any]:
     """The live parts of a cluster's page. Raises NotFound for people who may not see it."""
     _require_sight(user)
-    since, cluster = event_log.last_number(), selectors.get(name)
+    whole, cluster = occupancy.now(), selectors.get(name)
     lease = getattr(cluster, "lease", None)
     return {
-        "since": since,
+        **overview.of(cluster, whole, user),
+        "since": whole.number,
         "now": clock.now(),
         "cluster": cluster,
-        "config": json.dumps(cluster.config, indent=2, ensure_ascii=False),
+        "config": entry.document(cluster.config),
+        "settings": summary.settings_of(cluster.kind, cluster.config),
         "lease": lease,
         "notices": [*filter(None, [notices.of_cluster(cluster)])],
         "turned_at": leases.renewed_at(lease) if lease else None,
+        "lag": max(0, round(leases.unrenewed_for(cluster, lease, now=clock.now()).total_seconds())),
         "key": selectors.key(cluster),
         "external_pods": external_pods.of(cluster),
         "tells_health": registry.reports_health(cluster.kind),
-        "health": health.of_row(cluster, selectors.health(cluster)),
-        "remarks": selectors.nodes_of(cluster).exclude(message="")[:_MAX_REMARKS],
+        "health": health.of_row(cluster, getattr(cluster, "health", None)),
     }
 
 
@@ -107,8 +116,12 @@ def _require_sight(user: User) -> None:
 def create(request: HttpRequest) -> HttpResponse:
     """Add a cluster."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
-    form = ClusterForm(request.POST or None, request.FILES or None, kinds=_kinds())
-    return _answer(request, form, None) or _page(request, form, title=_("Add cluster"), submit=_("Add"))
+    kind = request.POST.get("kind") or request.GET.get("kind", "")
+    settings = _settings(request, kind, {})
+    form = ClusterForm(settings.data, request.FILES or None, kinds=_kinds(), initial={"kind": kind})
+    return _answer(request, form, settings, None) or _page(
+        request, form, settings, title=_("Add cluster"), submit=_("Add")
+    )
 
 
 @sensitive_post_parameters(*_SECRET)
@@ -117,8 +130,15 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     """Change a cluster. A cluster that does not answer can still be paused."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     cluster = selectors.get(name)
-    form = ClusterChangeForm(request.POST or None, request.FILES or None, instance=selectors.get(name))
-    return _answer(request, form, cluster) or _page(request, form, title=name, submit=_("Save"), cluster=cluster)
+    settings = _settings(request, cluster.kind, cluster.config)
+    form = ClusterChangeForm(settings.data, request.FILES or None, instance=selectors.get(name))
+    return _answer(request, form, settings, cluster) or _page(
+        request, form, settings, title=name, submit=_("Save"), cluster=cluster
+    )
+
+
+def _settings(request: HttpRequest, kind: str, stored: Mapping[str, Any]) -> SettingsEntry:
+    return entry.read(kind, request.POST, stored) if request.method == "POST" else entry.unbound(kind, stored)
 
 
 @require_POST
@@ -147,9 +167,18 @@ def _kinds() -> list[tuple[str, str]]:
     return [(name, _(label)) for name, label in registry.choices()]
 
 
-def _answer(request: HttpRequest, form: ClusterAccessForm, cluster: Cluster | None) -> HttpResponse | None:
+def _answer(
+    request: HttpRequest, form: ClusterAccessForm, settings: SettingsEntry, cluster: Cluster | None
+) -> HttpResponse | None:
     """The response to a valid form; None if the page shows the form again, with problems or the result of the check."""
-    if request.method != "POST" or not form.is_valid():
+    if request.method != "POST":
+        return None
+    if settings.is_unfinished:
+        form.drop_problems()
+        return None
+    if settings.problem:
+        attach(form, settings.problem)
+    if not form.is_valid() or not settings.is_valid:
         return None
     try:
         return _Attempt(request, form, cluster).answer()
@@ -203,8 +232,15 @@ class _Attempt:
 
 
 def _page(
-    request: HttpRequest, form: ClusterAccessForm, *, title: str, submit: str, cluster: Cluster | None = None
+    request: HttpRequest,
+    form: ClusterAccessForm,
+    settings: SettingsEntry,
+    *,
+    title: str,
+    submit: str,
+    cluster: Cluster | None = None,
 ) -> HttpResponse:
-    context = {"form": form, "title": title, "submit": submit, "cluster": cluster}
+    context = {"form": form, "settings": settings, "title": title, "submit": submit, "cluster": cluster}
+    context |= {"kind": cluster.kind if cluster else form["kind"].value()}
     context |= {"key": selectors.key(cluster) if cluster else None, "cancel": reverse("clusters:list")}
     return render(request, "clusters/form.html", context)

@@ -12,13 +12,14 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.apps.usage.holdings import Holding
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ListColumn, ListTable, TextSearch, named
-from hekla.pages.tenancy.tables import TenantsFilter
+from hekla.pages.tenancy.tables import NamedFilter
 
 
 class DepartmentsTable(ListTable):
     """The departments that the person heads, or all."""
 
     label = gettext_lazy("Departments")
+    is_always_searchable = True
 
     name = ListColumn(
         gettext_lazy("Name"),
@@ -31,8 +32,8 @@ class DepartmentsTable(ListTable):
     since = ListColumn(gettext_lazy("Added"), sort="created_at", cell=lambda one: html.moment(one.created_at))
 
 
-class DepartmentsFilter(TenantsFilter):
-    """The same filter as for tenants."""
+class DepartmentsFilter(NamedFilter):
+    """Filters departments by name and description."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from django import forms
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -15,6 +15,7 @@ from hekla.apps.quotas.forms import BOUNDS, BoundsForm
 from hekla.apps.tenancy import selectors
 from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Department, Tenant
 from hekla.pages.frame.edit_form import ModelEditForm, ValuesEditForm
+from hekla.pages.frame.person_picker import PersonPicker, offer
 
 ROLES = [(role.value, label) for role, label in TENANT_ROLE_LABELS.items()]
 
@@ -72,16 +73,21 @@ class RetentionForm(ValuesEditForm, forms.Form):
 
 
 class MemberForm(forms.Form):
-    """A new member."""
+    """A new member. `offered`: the people that the field suggests."""
 
     user = forms.ModelChoiceField(
         label=_("User name"),
         queryset=User.objects.filter(is_active=True),
         to_field_name="username",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        widget=PersonPicker,
+        help_text=_("Type a part of the name to choose from the people that you can see."),
         error_messages={"invalid_choice": _("Unknown person. A platform admin can add people.")},
     )
     role = forms.ChoiceField(label=_("Role"), choices=ROLES, initial="member")
+
+    def __init__(self, *args: Any, offered: QuerySet[User], **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        offer(self.fields["user"], offered)
 
 
 class DepartmentForm(forms.ModelForm):
@@ -94,6 +100,13 @@ class DepartmentForm(forms.ModelForm):
             "User names, separated by commas. Department heads have admin rights in each tenant of the department."
         ),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    new_head = forms.CharField(
+        label=_("Add a head"),
+        required=False,
+        max_length=150,
+        widget=PersonPicker,
+        help_text=_("Type a part of the name to choose a person."),
     )
     tenants = forms.ModelMultipleChoiceField(
         label=_("Tenants"),
@@ -112,6 +125,7 @@ class DepartmentForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
+        offer(self.fields["new_head"], User.objects.filter(is_active=True))
         known = self.instance if self.instance.pk else None
         self.fields["tenants"].queryset = selectors.all_tenants().filter(Q(department=None) | Q(department=known))  # type: ignore[attr-defined]
         if known:
@@ -124,14 +138,25 @@ class DepartmentForm(forms.ModelForm):
 
     def clean_heads(self) -> list[User]:
         """The active people of these user names."""
-        names = {name for name in re.split(r"[,\s]+", self.cleaned_data["heads"]) if name}
-        found = list(User.objects.filter(username__in=names, is_active=True))
-        unknown = sorted(names - {user.username for user in found})
-        if unknown:
-            raise forms.ValidationError(
-                gettext("No active person has the name: %s") % gettext(", ").join(unknown)[:200]
-            )
-        return found
+        return _active({name for name in re.split(r"[,\s]+", self.cleaned_data["heads"]) if name})
+
+    def clean_new_head(self) -> list[User]:
+        """The person to add, if any."""
+        return _active({self.cleaned_data["new_head"].strip()} - {""})
+
+    def clean(self) -> dict[str, Any]:
+        """The chosen person is one of the heads."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        heads = [*cleaned.get("heads", ()), *cleaned.pop("new_head", ())]
+        return {**cleaned, "heads": list(dict.fromkeys(heads))} if "heads" in cleaned else cleaned
+
+
+def _active(names: set[str]) -> list[User]:
+    """The active people of these user names. Raises ValidationError."""
+    found = list(User.objects.filter(username__in=names, is_active=True))
+    if unknown := sorted(names - {user.username for user in found}):
+        raise forms.ValidationError(gettext("No active person has the name: %s") % gettext(", ").join(unknown)[:200])
+    return found
 
 
 class DepartmentChangeForm(ModelEditForm, DepartmentForm):

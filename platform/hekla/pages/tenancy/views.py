@@ -1,6 +1,7 @@
 """Pages of tenants."""
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -9,15 +10,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import attach, form_page
+from hekla.apps.jobs import spending
 from hekla.apps.quotas import services as quotas
 from hekla.apps.tenancy import selectors, services
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import HeklaError, Refused
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant
+from hekla.pages.frame.card_use import with_use
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import Listing, listing
 from hekla.pages.tenancy.forms import ROLES, MemberForm, NewTenantForm, RetentionForm, TenantChangeForm
@@ -29,7 +33,9 @@ def tenants(request: HttpRequest) -> HttpResponse:
     """List the tenants that the person may see."""
     found = selectors.with_member_counts(selectors.visible_to(person(request)))
     context = {
-        "tenants": listing(request, TenantsTable, found, TenantsFilter),
+        "tenants": listing(
+            request, TenantsTable, found.select_related("department"), TenantsFilter, **with_use(spending.of_tenants)
+        ),
         "departments": selectors.departments_of(person(request)),
         "may_audit": selectors.may_audit(person(request)),
     }
@@ -55,7 +61,7 @@ def create(request: HttpRequest) -> HttpResponse:
 @require_safe
 def detail(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a tenant and its members."""
-    return _detail_page(request, selectors.get(slug, person(request)), MemberForm())
+    return _detail_page(request, selectors.get(slug, person(request)))
 
 
 @require_http_methods(["GET", "POST"])
@@ -93,7 +99,7 @@ def set_retention(request: HttpRequest, slug: str) -> HttpResponse:
         else:
             messages.success(request, _("Saved."))
             return redirect("tenancy:detail", slug)
-    return _detail_page(request, tenant, MemberForm(), retention=form)
+    return _detail_page(request, tenant, retention=form)
 
 
 def _retention(tenant: Tenant) -> dict[str, int]:
@@ -104,7 +110,7 @@ def _retention(tenant: Tenant) -> dict[str, int]:
 def add_member(request: HttpRequest, slug: str) -> HttpResponse:
     """Add a member."""
     tenant = _managed(request, slug)
-    form = MemberForm(request.POST)
+    form = MemberForm(request.POST, offered=_strangers(person(request), tenant))
     if form.is_valid():
         user, role = form.cleaned_data["user"], form.cleaned_data["role"]
         try:
@@ -159,20 +165,26 @@ def _managed(request: HttpRequest, slug: str) -> Tenant:
 
 
 def _detail_page(
-    request: HttpRequest, tenant: Tenant, form: MemberForm, retention: RetentionForm | None = None
+    request: HttpRequest, tenant: Tenant, form: MemberForm | None = None, retention: RetentionForm | None = None
 ) -> HttpResponse:
     user = person(request)
     may_manage = selectors.may(user, tenant.pk, Permission.MANAGE_MEMBERS)
     context = {
         "tenant": tenant,
         "members": _members(request, tenant, may_manage=may_manage),
-        "form": form,
+        "form": form or MemberForm(offered=_strangers(user, tenant)),
         "may_audit": selectors.may(user, tenant.pk, Permission.SEE_AUDIT),
         "may_manage": may_manage,
         "retention": retention or RetentionForm(stored=lambda: _retention(tenant)),
         "may_set_retention": selectors.may(user, tenant.pk, Permission.SET_RETENTION),
     }
     return render(request, "tenancy/detail.html", context)
+
+
+def _strangers(user: User, tenant: Tenant) -> QuerySet[User]:
+    """The people that the person can see and who are no members yet."""
+    known = selectors.known_people(user).filter(is_active=True)
+    return known.exclude(pk__in=selectors.members(tenant).order_by().values("user_id"))
 
 
 def _members(request: HttpRequest, tenant: Tenant, *, may_manage: bool) -> Listing:

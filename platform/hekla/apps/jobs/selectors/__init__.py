@@ -75,6 +75,7 @@ from hekla.apps.jobs.selectors.visibility import (
     known_to,
     listed,
     may_act,
+    names,
     seeing,
     visible_to,
 )
@@ -118,6 +119,7 @@ __all__ = [
     "living_pods_by_cluster",
     "may_act",
     "movable",
+    "names",
     "newest_of_kinds",
     "of_tenant",
     "oldest_waits",

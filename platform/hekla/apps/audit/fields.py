@@ -1,0 +1,83 @@
+"""The names of the fields that events report as changed, as nouns inside a sentence."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+_FIELDS: Mapping[str, Any] = {
+    "annotations": gettext_lazy("annotations"),
+    "avoided_node_groups": gettext_lazy("avoided node groups"),
+    "capability": gettext_lazy("limit"),
+    "card_quota": gettext_lazy("card limits by model"),
+    "concurrency": gettext_lazy("concurrency rule"),
+    "config": gettext_lazy("configuration"),
+    "cron": gettext_lazy("times"),
+    "department": gettext_lazy("department"),
+    "description": gettext_lazy("description"),
+    "deserved": gettext_lazy("deserved share"),
+    "display_name": gettext_lazy("full name"),
+    "excluded_node_groups": gettext_lazy("excluded node groups"),
+    "guarantee": gettext_lazy("guaranteed amount"),
+    "heads": gettext_lazy("department heads"),
+    "hierarchy": gettext_lazy("hierarchy path"),
+    "hierarchy_weights": gettext_lazy("hierarchy weights"),
+    "history_days": gettext_lazy("history retention in days"),
+    "is_active": gettext_lazy("sign-in permission"),
+    "is_default": gettext_lazy("default setting"),
+    "is_offered": gettext_lazy("availability to new jobs"),
+    "is_paused": gettext_lazy("pause"),
+    "job": gettext_lazy("job description"),
+    "job_order": gettext_lazy("job order"),
+    "log_days": gettext_lazy("log retention in days"),
+    "name": gettext_lazy("name"),
+    "never_preempts": gettext_lazy("ban on preemption"),
+    "node_group_limits": gettext_lazy("limits in node groups"),
+    "parent": gettext_lazy("parent queue"),
+    "platform_role": gettext_lazy("platform role"),
+    "preferred_node_groups": gettext_lazy("preferred node groups"),
+    "priority": gettext_lazy("priority"),
+    "queues": gettext_lazy("queues"),
+    "reclaimable": gettext_lazy("permission to reclaim"),
+    "required_node_groups": gettext_lazy("required node groups"),
+    "requirements": gettext_lazy("packages"),
+    "spec": gettext_lazy("job description"),
+    "starting_deadline_seconds": gettext_lazy("start deadline in seconds"),
+    "suspend": gettext_lazy("suspension"),
+    "tenants": gettext_lazy("tenants"),
+    "time_zone": gettext_lazy("time zone"),
+    "username": gettext_lazy("user name"),
+    "value": gettext_lazy("value"),
+    "weight": gettext_lazy("weight"),
+}
+_OF_KIND: Mapping[tuple[str, str], Any] = {
+    ("QuotaSet", "gpu_hours"): gettext_lazy("limit of GPU-hours per month"),
+    ("QuotaSet", "jobs"): gettext_lazy("limit of unfinished jobs"),
+    ("QuotaSet", "resources"): gettext_lazy("limit"),
+    ("QuotaSet", "sessions"): gettext_lazy("limit of debugging sessions"),
+    ("TenantChanged", "is_active"): gettext_lazy("activity"),
+}
+_RESOURCES: Mapping[str, Any] = {
+    "cpu": gettext_lazy("CPUs"),
+    "memory": gettext_lazy("memory"),
+    "nvidia.com/gpu": gettext_lazy("GPUs"),
+    "pods": gettext_lazy("pods"),
+}
+
+
+def has_label(kind: str, field: str) -> bool:
+    """Whether the field has a label of its own."""
+    return (kind, field) in _OF_KIND or field in _FIELDS
+
+
+def label(kind: str, path: str) -> str:
+    """A field of this kind of event as a noun. `path`: with the part that changed, if it is one, after a dot."""
+    field, _dot, part = path.partition(".")
+    noun = _OF_KIND.get((kind, field)) or _FIELDS.get(field)
+    words = str(noun) if noun else field.replace("_", " ")
+    if not part:
+        return words
+    if field == "config":
+        return _("setting {part}").format(part=part)
+    return _("{field} of {part}").format(field=words, part=_RESOURCES.get(part, part))

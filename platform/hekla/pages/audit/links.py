@@ -1,0 +1,73 @@
+"""Where the objects of the audit log have their pages."""
+
+from collections.abc import Mapping
+
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.audit.objects import AuditObject
+from hekla.apps.audit.selectors import AuditEntry
+
+_BY_KEY = {
+    "job": "jobs:detail",
+    "batch": "batches:detail",
+    "flow": "flows:detail",
+    "gallery": "gallery:template",
+    "schedule": "schedules:detail",
+    "template": "flows:template",
+    "user": "accounts:edit",
+}
+_BY_NAME = {
+    "cluster": "clusters:detail",
+    "department": "departments:detail",
+    "demonstration": "demonstrations:detail",
+    "environment": "clusters:edit_environment",
+    "federated-queue": "federated_queues:detail",
+    "priority_class": "priorities:edit",
+    "queue": "queues:detail",
+}
+_NEEDS: Mapping[str, Permission] = {
+    "cluster": Permission.MANAGE_CLUSTERS,
+    "department": Permission.MANAGE_TENANTS,
+    "environment": Permission.MANAGE_CLUSTERS,
+    "priority_class": Permission.MANAGE_PRIORITY_CLASSES,
+    "user": Permission.MANAGE_PEOPLE,
+}
+
+
+def sentence(entry: AuditEntry, user: User) -> SafeString:
+    """The sentence of an entry, with a link to its object where this person can open its page."""
+    actor = format_html('<a href="?person={}">{}</a>', entry.event.actor_name, entry.event.who)
+    return entry.sentence.html(actor=actor, object=_phrase(entry, user))
+
+
+def _phrase(entry: AuditEntry, user: User) -> SafeString:
+    about = entry.object
+    address = _address(entry, user)
+    name = format_html('<a href="{}">{}</a>', address, about.name) if address else format_html("{}", about.name)
+    return format_html(about.noun, name=name)
+
+
+def _address(entry: AuditEntry, user: User) -> str:
+    """The page of the object; empty if there is none that this person can open."""
+    about = entry.object
+    needed = _NEEDS.get(about.kind)
+    if about.is_deleted or (needed and not accounts.may(user, needed)):
+        return ""
+    if about.kind in ("tenant", "invitation"):
+        return reverse("tenancy:detail", args=[entry.tenant.slug]) if entry.tenant and entry.tenant.is_active else ""
+    return _reversed(about)
+
+
+def _reversed(about: AuditObject) -> str:
+    view, key = (
+        (_BY_KEY.get(about.kind), about.key) if about.kind in _BY_KEY else (_BY_NAME.get(about.kind), about.name)
+    )
+    try:
+        return reverse(view, args=[key]) if view else ""
+    except NoReverseMatch:
+        return ""
