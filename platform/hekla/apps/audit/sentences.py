@@ -215,6 +215,9 @@ SENTENCES: Mapping[str, Any] = {
     "FlowDeleted": _DELETED,
     "BatchSubmitted": gettext_lazy("{actor} submitted {object}. Jobs: {jobs}."),
     "BatchStopped": gettext_lazy("{actor} stopped {object}. Jobs: {jobs}."),
+    "BatchEnded": gettext_lazy(
+        "{actor} recorded the end of {object}. Completed jobs: {completed}, failed: {failed}, stopped: {stopped}."
+    ),
     "BatchRetried": gettext_lazy("{actor} retried the failed jobs of {object}. Jobs: {jobs}."),
     "ScheduleCreated": gettext_lazy("{actor} created {object} with the times {cron} ({time_zone})."),
     "ScheduleChanged": _changed,
