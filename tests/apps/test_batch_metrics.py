@@ -141,7 +141,7 @@ def test_replicas_behind_the_first_are_not_read(people: People) -> None:
     assert not MetricLog.objects.exists()
 
 
-def test_a_silent_cluster_is_asked_less_often(people: People) -> None:
+def test_a_silent_cluster_is_read_less_often(people: People) -> None:
     submit(people)
     job = Job.objects.get(name="lr-1")
     printed(job, "")
@@ -334,7 +334,7 @@ def test_a_thousand_jobs_with_metrics(people: People, as_: As, django_assert_max
 # The end.
 
 
-def test_the_end_of_a_batch_is_told_once(people: People, batch: Batch) -> None:
+def test_the_end_of_a_batch_notifies_once(people: People, batch: Batch) -> None:
     notifications.follow(now=clock.now())
     choose(people)
     for name, phase in (("lr-1", "completed"), ("lr-2", "failed")):
@@ -356,7 +356,7 @@ def test_the_end_of_a_batch_is_told_once(people: People, batch: Batch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("moments", "phases", "is_told"),
+    ("moments", "phases", "is_notified"),
     [
         (["ended"], {"lr_1": "completed", "lr_2": "failed", "lr_3": "failed"}, True),
         (["failed"], {"lr_1": "completed", "lr_2": "failed", "lr_3": "completed"}, True),
@@ -366,12 +366,12 @@ def test_the_end_of_a_batch_is_told_once(people: People, batch: Batch) -> None:
     ],
 )
 def test_the_choice_of_a_person_decides(
-    people: People, batch: Batch, moments: list[str], phases: dict[str, str], is_told: bool
+    people: People, batch: Batch, moments: list[str], phases: dict[str, str], is_notified: bool
 ) -> None:
     choose(people, moments=moments)
     finish(**phases)
     assert end_batches(now=clock.now()) == 1
-    assert len(sentences_for(people.alice)) == is_told
+    assert len(sentences_for(people.alice)) == is_notified
 
 
 def test_a_choice_for_one_job_is_respected(people: People, batch: Batch) -> None:

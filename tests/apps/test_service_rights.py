@@ -75,6 +75,7 @@ QUESTIONS = {
 """They change nothing. Some of them are the checks of the others."""
 
 OF_THE_PLATFORM = {
+    "batches.ending": {"end_batches"},
     "clusters": {"observe_health", "observe_nodes", "observe_objects", "observe_usage", "lose_node"},
     "clusters.leases": {"take", "record_shuffle", "release", "renew", "report_fault", "revoke"},
     "demonstrations": {"advance_all"},
@@ -105,7 +106,7 @@ OF_THE_PLATFORM = {
         "sync",
     },
     "login_sessions": {"renew_signatures"},
-    "notifications": {"follow", "look", "send_due", "tidy"},
+    "notifications": {"follow", "look", "send_due", "tell_of_batch", "tidy"},
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},
     "usage": {"record", "thin"},
@@ -113,7 +114,13 @@ OF_THE_PLATFORM = {
 """Controllers, periodic tasks and other services call them, with the rows that they lead; people cannot reach them."""
 
 DOORS = ("pages", "api", "live", "cli")
-OTHER_MODULES = ("clusters.leases", "invitations.importing", "invitations.letters", "tenancy.departments")
+OTHER_MODULES = (
+    "batches.ending",
+    "clusters.leases",
+    "invitations.importing",
+    "invitations.letters",
+    "tenancy.departments",
+)
 """Modules of apps that write, but are not named `services`."""
 REACHED = {"event_log": {"on_behalf"}, "clusters": {"observe_health"}}
 """Impersonation names the admin around a whole request; operators may store the result of a check of the connection."""

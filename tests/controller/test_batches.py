@@ -26,7 +26,7 @@ def test_batch_runs_as_many_jobs_as_fit_and_stops_the_rest(world: World) -> None
 
 
 @pytest.mark.parametrize("world", ["local"], indirect=True)
-def test_printed_metrics_are_compared_and_the_end_is_told_once(world: World, client: Client) -> None:
+def test_printed_metrics_are_compared_and_the_end_notifies_once(world: World, client: Client) -> None:
     script = "echo ::metric step=1 loss={{ n }}; echo noise; echo ::metric step=2 loss=0.{{ n }}; exit {{ code }}"
     task = {"name": "main", "command": ["sh", "-c", script], "resources": {"cpu": "1"}}
     parameters = {"n": [7, 2, 5], "code": [0, 0, 1]}

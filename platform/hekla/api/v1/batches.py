@@ -62,7 +62,7 @@ class MetricSerializer(serializers.Serializer[Any]):
     count = serializers.IntegerField()
 
 
-class MemberSerializer(serializers.Serializer[Run]):
+class MemberSerializer(serializers.Serializer[Any]):
     """A job of a batch, the last attempt of its number, with its metrics by name."""
 
     number = serializers.IntegerField(source="member.number")

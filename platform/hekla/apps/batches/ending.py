@@ -59,7 +59,7 @@ def _facts(runs: Sequence[Run]) -> dict[str, Any]:
     counts = Counter(run.member.job.phase for run in runs)
     order = ranking(runs)
     best = best_run(runs, order)
-    facts = {
+    facts: dict[str, Any] = {
         "completed": counts[JobPhase.COMPLETED.value],
         "failed": sum(counts[phase] for phase in selectors.FAILED),
         "stopped": counts[JobPhase.ABORTED.value],

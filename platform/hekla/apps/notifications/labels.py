@@ -102,7 +102,7 @@ def _batch_waits(notice: Notification) -> str:
 
 
 def _batch_deleting(notice: Notification) -> str:
-    return _("Jobs of batch %s are about to be deleted with their logs.") % notice.facts["batch_name"]
+    return _("Jobs of batch %s are about to be deleted with their logs.") % str(notice.facts["batch_name"])
 
 
 _OF_BATCHES = {

@@ -64,7 +64,7 @@ def bar(counts: Mapping[str, int], chosen: Sequence[str] = ()) -> list[Segment]:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RunColumn:
     """A column of the table, of a parameter or a metric. `field`: its sort parameter."""
 
     label: str
@@ -73,7 +73,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RunTable:
     """The jobs of a batch that the query string selects, in its order, with the ranking that it chooses."""
 
     runs: Sequence[Run]
@@ -90,7 +90,7 @@ class Table:
         return self.order.value if self.order else "last"
 
 
-def table(batch: Batch, query: QueryDict) -> Table:
+def table(batch: Batch, query: QueryDict) -> RunTable:
     """All jobs of the batch, and those that the filters select, sorted."""
     runs = selectors.runs(batch)
     order = ranking(runs, metric=query.get("metric", ""), goal=query.get("goal", ""), value=query.get("value", ""))
@@ -99,7 +99,7 @@ def table(batch: Batch, query: QueryDict) -> Table:
     names, chosen = metric_names(runs), [order.metric] if order else []
     metrics = [*chosen, *(name for name in names if name not in chosen)]
     which = order.value if order else "last"
-    return Table(
+    return RunTable(
         runs, _sorted(found, sort, which), varying_parameters(runs), metrics, order, best_run(runs, order), sort
     )
 
@@ -116,8 +116,8 @@ def detail(batch: Batch, user: User, query: QueryDict) -> dict[str, Any]:
         "size": len(jobs.runs),
         "bar": bar(counts, phases),
         "columns": [
-            *(Column(name, f"p.{name}") for name in jobs.parameters),
-            *(Column(name, f"m.{name}", is_metric=True) for name in metrics),
+            *(RunColumn(name, f"p.{name}") for name in jobs.parameters),
+            *(RunColumn(name, f"m.{name}", is_metric=True) for name in metrics),
         ],
         "members": [_row(run, jobs, metrics) for run in jobs.found[(page - 1) * PAGE : page * PAGE]],
         "found": len(jobs.found),
@@ -135,7 +135,7 @@ def detail(batch: Batch, user: User, query: QueryDict) -> dict[str, Any]:
     }
 
 
-def _ranking(jobs: Table, query: QueryDict) -> dict[str, Any]:
+def _ranking(jobs: RunTable, query: QueryDict) -> dict[str, Any]:
     """The choice of the ranking, the best run, and the plots."""
     order, names = jobs.order, jobs.parameters
     if order is None or jobs.best is None:
@@ -208,7 +208,7 @@ def _size(value: str) -> tuple[int, float, str]:
         return 1, 0.0, value
 
 
-def _row(run: Run, jobs: Table, metrics: Sequence[str]) -> dict[str, Any]:
+def _row(run: Run, jobs: RunTable, metrics: Sequence[str]) -> dict[str, Any]:
     member = run.member
     figures = {name: run.value(name, jobs.value) for name in metrics}
     return {

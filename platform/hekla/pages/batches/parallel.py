@@ -34,7 +34,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RunLine:
     """A job. `points`: as SVG writes them; `level`: 0 for the best fifth of the jobs to 4 for the worst."""
 
     points: str
@@ -48,7 +48,7 @@ class Parallel:
     """The picture. `lines`: the best last, above the others; `total`: the jobs with the metric."""
 
     axes: Sequence[Axis]
-    lines: Sequence[Line]
+    lines: Sequence[RunLine]
     width: int
     total: int
     height: int = HEIGHT
@@ -59,18 +59,18 @@ class Parallel:
 def parallel(runs: Sequence[Run], names: Sequence[str], order: Ranking) -> Parallel | None:
     """The picture of the best 300 runs; None if fewer than two have the metric, or no parameter differs."""
     ranked = sorted((run for run in runs if order.metric in run.metrics), key=order.key)
-    drawn, shown = ranked[:MOST_LINES], names[: MOST_AXES - 1]
-    if len(drawn) < 2 or not shown:  # noqa: PLR2004
+    drawn, varying = ranked[:MOST_LINES], names[: MOST_AXES - 1]
+    if len(drawn) < 2 or not varying:  # noqa: PLR2004
         return None
-    columns = [[run.member.parameters.get(name, "") for run in drawn] for name in shown]
+    columns = [[run.member.parameters.get(name, "") for run in drawn] for name in varying]
     columns.append([f"{run.value(order.metric, order.value)!r}" for run in drawn])
     scales = [_scale(column) for column in columns]
     step = max(_LEAST_STEP, _WIDTH // (len(scales) - 1))
     xs = [_LEFT + step * place for place in range(len(scales))]
-    labels = [truncate(show_bidi_controls(name), _MOST_LABEL + 2) for name in (*shown, order.metric)]
+    labels = [truncate(show_bidi_controls(name), _MOST_LABEL + 2) for name in (*varying, order.metric)]
     axes = [Axis(label, x, ticks) for label, x, (_, ticks) in zip(labels, xs, scales, strict=True)]
     lines = [
-        Line(
+        RunLine(
             " ".join(f"{x},{heights[place]:g}" for x, (heights, _) in zip(xs, scales, strict=True)),
             place * LEVELS // len(drawn),
             _title(run, names, order),

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from hekla.apps.batches.ranking import Run
 from hekla.lib import clock
-from hekla.pages.batches.context import Table, run_seconds
+from hekla.pages.batches.context import RunTable, run_seconds
 from hekla.pages.frame.downloads import cell, csv_text
 
 _HEAD = ("number", "job", "uid", "attempt", "phase", "reason", "submitted_at", "started_at", "finished_at", "seconds")
 
 
-def table_text(table: Table) -> str:
+def table_text(table: RunTable) -> str:
     """A line for each job: its state, all parameters, and the last, lowest and highest value of all metrics.
 
     Times are in UTC. Columns of parameters begin with `parameter.`, those of metrics with `metric.`.
@@ -25,7 +25,7 @@ def table_text(table: Table) -> str:
     return csv_text([head, *(_row(run, table, names) for run in table.found)])
 
 
-def _row(run: Run, table: Table, names: Sequence[str]) -> list[str]:
+def _row(run: Run, table: RunTable, names: Sequence[str]) -> list[str]:
     member, job = run.member, run.member.job
     seconds = run_seconds(run, clock.now())
     values = [run.value(name, which) for name in table.metrics for which in ("last", "min", "max")]

@@ -31,7 +31,7 @@ from hekla.pages.frame.people import person
 from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES
 
 _RANKING = ("metric", "goal", "value")
-_SESSION, _MOST_KEPT, _MOST_WORD = "batch rankings", 20, 41
+_SESSION, _MOST_SAVED, _MOST_WORD = "batch rankings", 20, 41
 
 
 @require_safe
@@ -62,14 +62,14 @@ def table(request: HttpRequest, uid: UUID) -> HttpResponse:
 def _with_ranking(request: HttpRequest, batch: Batch) -> QueryDict:
     """The query, with the ranking that the person chose last for this batch if the address chooses none."""
     query, key = request.GET.copy(), str(batch.uid)
-    kept: dict[str, dict[str, str]] = request.session.get(_SESSION, {})
+    saved: dict[str, dict[str, str]] = request.session.get(_SESSION, {})
     if any(word in query for word in _RANKING):
         chosen = {word: query[word][:_MOST_WORD] for word in _RANKING if query.get(word)}
-        if kept.get(key) != chosen:
-            others = [(other, words) for other, words in kept.items() if other != key]
-            request.session[_SESSION] = dict([*others, (key, chosen)][-_MOST_KEPT:])
+        if saved.get(key) != chosen:
+            others = [(other, words) for other, words in saved.items() if other != key]
+            request.session[_SESSION] = dict([*others, (key, chosen)][-_MOST_SAVED:])
     else:
-        query.update(kept.get(key, {}))
+        query.update(saved.get(key, {}))
     return query
 
 
