@@ -95,7 +95,7 @@ class SettingsForm(forms.Form):
             parse_config(self._model, self.config())
         except Invalid as error:
             if left := [problem for problem in error.problems if not self._attached(problem)]:
-                raise Invalid([Problem("config", problem.message) for problem in left]) from error
+                raise Invalid([Problem("", problem.message) for problem in left]) from error
 
     def drop_problems(self) -> None:
         """Show the form again as it was entered, without a check."""
