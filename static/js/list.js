@@ -89,6 +89,7 @@ export function startList() {
   document.addEventListener("formdata", dropEmpty, { capture: true });
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-autosubmit]");
-    if (form && event.target.type !== "search") form.requestSubmit();
+    const isHalfTyped = event.target.type === "date" && event.target.value && event.target.value < "1000"; // of a year
+    if (form && event.target.type !== "search" && !isHalfTyped) form.requestSubmit();
   });
 }

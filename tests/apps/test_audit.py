@@ -9,6 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.urls import reverse
 from django.utils import translation
+from django.utils.safestring import SafeString
 from django.utils.timezone import localdate
 
 from hekla.apps.accounts import services as accounts
@@ -69,6 +70,7 @@ def test_every_kind_of_event_is_a_sentence_about_its_fields(language):
             assert kind in sentences.SENTENCES, kind
             assert names <= {*events.fields_of(kind), *EXTRA_PLACES}, kind
             assert "{actor}" in found.template or kind == "InvitationAccepted", kind
+            assert found.html(actor=SafeString("<b>ada</b>"))
             assert found.text.endswith((".", "。", " ", "）", "：", ":")), found.text
 
 

@@ -23,7 +23,7 @@ LISTS = {
     "accounts:list": 4, "tenancy:list": 4, "tenancy:detail": 4, "departments:list": 3, "accounts:login_sessions": 0,
     "invitations:list": 4, "priorities:list": 4, "clusters:environments": 3,
     "federated_queues:list": 2, "federated_queues:detail": 3,
-    "schedules:list": 2, "flows:list": 3, "flows:templates": 3, "batches:list": 2, "clusters:list": 8,
+    "schedules:list": 2, "flows:list": 3, "flows:templates": 3, "batches:list": 2, "clusters:list": 7,
     "queues:list": 8, "clusters:nodes": 5, "jobs:presets": 3, "departments:detail": 4, "schedules:detail": 3,
     "tenancy:quotas": 4,
 }  # fmt: skip

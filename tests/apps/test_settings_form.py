@@ -46,6 +46,7 @@ CONFIGURATIONS = [
     ("simulated", {}),
     ("simulated", {"nodes": []}),
     ("simulated", SIMULATED),
+    ("simulated", {"nodes": [NODE] * 50}),
     ("kubernetes", {}),
     ("kubernetes", KUBERNETES),
     ("local", {}),
@@ -109,6 +110,18 @@ def test_rows_are_added_and_removed_and_emptied_values_go() -> None:
     form = form_of("simulated", SIMULATED, nodes__0__remove="on", speed="", topology_labels="")
     assert form.config()["nodes"] == [{"name": "cpu", "allocatable": {}}]
     assert not form.config().keys() & {"speed", "topology_labels"}
+
+
+def test_number_of_rows_is_bounded() -> None:
+    model, data = registry.kinds()["simulated"].config, QueryDict(mutable=True)
+    data.update({f"settings-nodes-9999-cards-{n}-model": "x" for n in range(0, 9999, 99)})
+    assert len(SettingsForm(model, {}, data).fields) < 2000
+    short = form_of("simulated", {"nodes": [NODE] * 9})
+    again = SettingsForm(model, {"nodes": [NODE] * 50}, short.data)
+    assert again.config()["nodes"] == [NODE] * 9, "the page showed rows"
+    long = form_of("simulated", {"nodes": [NODE] * 50}, nodes='[{"name": "x"}]')
+    long.require_valid()
+    assert "required" in str(long.errors["nodes"]).lower()
 
 
 @pytest.mark.parametrize(

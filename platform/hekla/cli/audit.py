@@ -20,7 +20,7 @@ from hekla.lib.text import strip_control_codes
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_events(choice: ServerOptions, about: str | None, most: int, as_json: bool, **filters: str | None) -> None:
+def list_events(choice: ServerOptions, /, about: str | None, most: int, as_json: bool, **filters: str | None) -> None:
     """List the audit log. Tenant admins see their tenants. Operators and platform admins see everything."""
     found = client_of(choice).get("audit", object=about, limit=most, **filters)
     if as_json:

@@ -36,7 +36,7 @@ class Sentence:
 
     def html(self, **links: SafeString) -> SafeString:
         """As HTML, with other content in some places. All texts are escaped."""
-        places = {name: conditional_escape(text) for name, text in {**self.values, **links}.items()}
+        places = _Places({name: conditional_escape(text) for name, text in {**self.values, **links}.items()})
         return mark_safe(conditional_escape(self.template).format_map(places))  # noqa: S308  (escaped just now)
 
 

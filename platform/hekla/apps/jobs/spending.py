@@ -79,7 +79,7 @@ def _by(pods: QuerySet[Pod], whose: str, now: datetime) -> dict[int, CardSpendin
     """The use of these pods by a column of their jobs."""
     spent: dict[int, CardSpending] = defaultdict(CardSpending)
     rows = _held(pods, now)
-    jobs = Job.objects.only("spec", whose).in_bulk({row["job_id"] for row in rows})
+    jobs = Job.objects.only("uid", "name", "revision", "spec", whose).in_bulk({row["job_id"] for row in rows})
     for row in rows:
         job = jobs[row["job_id"]]
         use, hours = spent[getattr(job, whose)], row["time"].total_seconds() / 3600

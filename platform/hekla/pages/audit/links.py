@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
 from hekla.apps.accounts import selectors as accounts
@@ -49,7 +49,7 @@ def _phrase(entry: AuditEntry, user: User) -> SafeString:
     about = entry.object
     address = _address(entry, user)
     name = format_html('<a href="{}">{}</a>', address, about.name) if address else format_html("{}", about.name)
-    return format_html(about.noun, name=name)
+    return format_html(conditional_escape(about.noun), name=name)  # it may have a user name in it
 
 
 def _address(entry: AuditEntry, user: User) -> str:

@@ -1,5 +1,6 @@
 """The tables of environments and clusters."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.template.defaultfilters import truncatechars
@@ -88,6 +89,16 @@ class ClustersTable(ListTable):
         gettext_lazy("Added"), sort="cluster__created_at", cell=lambda row: html.moment(row.cluster.created_at)
     )
     actions = ActionsColumn("clusters/_row_actions.html")
+
+
+def without_values(rows: Iterable[ClusterRow]) -> tuple[str, ...]:
+    """The columns in which no cluster has a value."""
+    rows = list(rows)
+    has = {
+        "version": any(row.health and row.health.version for row in rows),
+        "gpus": any(card_bars(row.use.bars) for row in rows),
+    }
+    return tuple(name for name, is_there in has.items() if not is_there)
 
 
 CLUSTER_SEARCH = TextSearch(lambda row: f"{row.cluster.name} {row.cluster.kind_label}", gettext_lazy("Name or kind"))

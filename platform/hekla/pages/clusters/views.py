@@ -36,7 +36,7 @@ from hekla.pages.clusters import external_pods, health, keys, overview
 from hekla.pages.clusters.forms import ClusterAccessForm, ClusterChangeForm, ClusterForm
 from hekla.pages.clusters.settings_form import entry, summary
 from hekla.pages.clusters.settings_form.entry import SettingsEntry
-from hekla.pages.clusters.tables import CLUSTER_SEARCH, ClusterRow, ClustersTable
+from hekla.pages.clusters.tables import CLUSTER_SEARCH, ClusterRow, ClustersTable, without_values
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing, listing_of
 from hekla.scheduling import occupancy
@@ -49,7 +49,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
     """List all clusters."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     since, rows, facts = _rows(person(request))
-    clusters = listing(request, ClustersTable, rows, CLUSTER_SEARCH, facts=facts)
+    clusters = listing(request, ClustersTable, rows, CLUSTER_SEARCH, exclude=without_values(rows), facts=facts)
     return render(request, "clusters/list.html", {"since": since, "clusters": clusters})
 
 
@@ -63,7 +63,9 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
 def all_parts(user: User, query: QueryDict) -> dict[str, Any]:
     """The live parts of the list of clusters. Raises NotFound for people who may not see it."""
     _since, rows, facts = _rows(user)
-    return {"clusters": listing_of(query, ClustersTable, rows, CLUSTER_SEARCH, facts=facts)}
+    return {
+        "clusters": listing_of(query, ClustersTable, rows, CLUSTER_SEARCH, exclude=without_values(rows), facts=facts)
+    }
 
 
 def _rows(user: User) -> tuple[int, list[ClusterRow], dict[str, Any]]:

@@ -50,15 +50,15 @@ def read(kind: str, data: QueryDict, stored: Mapping[str, Any]) -> SettingsEntry
     """The settings that a person sent."""
     data = data.copy()
     if BASE not in data:
-        return SettingsEntry(_form(kind, _parsed(data.get("config", "")) or stored), data, data.get("config", ""))
+        return SettingsEntry(_form(kind, _parsed(_sent(data, "config")) or stored), data, _sent(data, "config"))
     if data.get(OF_KIND, kind) != kind:
         data["config"] = document({})
-        return SettingsEntry(_form(kind, {}), data, data["config"], is_unfinished=True)
-    base = _parsed(data[BASE]) or {}
+        return SettingsEntry(_form(kind, {}), data, _sent(data, "config"), is_unfinished=True)
+    base = _parsed(_sent(data, BASE)) or {}
     form = _form(kind, base, data)
     if form is None:
-        return SettingsEntry(None, data, data.get("config", ""))
-    if _plain(data.get("config", "")) != _plain(data[BASE]):
+        return SettingsEntry(None, data, _sent(data, "config"))
+    if _plain(_sent(data, "config")) != _plain(_sent(data, BASE)):
         return _of_document(kind, form, base, data)
     return _of_fields(form, data)
 
@@ -70,7 +70,7 @@ def document(config: Mapping[str, Any]) -> str:
 
 def _of_fields(form: SettingsForm, data: QueryDict) -> SettingsEntry:
     data["config"] = document(form.config())
-    found = SettingsEntry(form, data, data["config"], is_unfinished="more" in data)
+    found = SettingsEntry(form, data, _sent(data, "config"), is_unfinished="more" in data)
     if found.is_unfinished:
         form.drop_problems()
         return found
@@ -87,15 +87,15 @@ def _of_document(kind: str, form: SettingsForm, base: Mapping[str, Any], data: Q
     if form.config() != base:
         sentence = _("Both the fields and the JSON were changed. Undo one of these changes.")
         form.drop_problems()
-        return SettingsEntry(form, data, data[BASE], Invalid([Problem("config", sentence)]))
-    config = _parsed(data.get("config", ""))
+        return SettingsEntry(form, data, _sent(data, BASE), Invalid([Problem("config", sentence)]))
+    config = _parsed(_sent(data, "config"))
     try:
         parse_config(registry.kinds()[kind].config, config or {})
     except Invalid:  # the form of the cluster says what is wrong, at the document
         config = None
     form.drop_problems()
     fields = form if config is None else SettingsForm(registry.kinds()[kind].config, config)
-    return SettingsEntry(fields, data, data[BASE] if config is None else data["config"])
+    return SettingsEntry(fields, data, _sent(data, BASE) if config is None else _sent(data, "config"))
 
 
 def _form(kind: str, config: Mapping[str, Any], data: QueryDict | None = None) -> SettingsForm | None:
@@ -109,6 +109,11 @@ def _parsed(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _sent(data: QueryDict, name: str) -> str:
+    """The text of a field; empty without one."""
+    return str(data.get(name) or "")
 
 
 def _plain(text: str) -> str:

@@ -6,7 +6,7 @@ to the default are left out, unless they were in the configuration before.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django import forms
@@ -19,7 +19,9 @@ from hekla.pages.clusters.settings_form import texts
 from hekla.pages.clusters.settings_form.fields import SettingField, Shape, fields_of
 
 PREFIX = "settings"
-MOST_ROWS = 200
+MOST_ROWS = 40
+"""With more rows in all lists together, lists are entered as JSON: a form has at most a thousand fields."""
+_MOST_SENT = 4 * MOST_ROWS
 Config = Mapping[str, Any]
 
 
@@ -79,6 +81,8 @@ class SettingsForm(forms.Form):
         self._shape_of: dict[str, SettingField] = {}
         self._more = data.get("more", "") if data else ""
         self._rows_built: dict[str, list[int]] = {}
+        self._rows_left = _MOST_SENT
+        self._has_rows = self._shows_rows(config)
         self._add_all(self._settings, "", config)
         self.root = self._part("", self._settings, "", config)
 
@@ -95,7 +99,7 @@ class SettingsForm(forms.Form):
             parse_config(self._model, self.config())
         except Invalid as error:
             if left := [problem for problem in error.problems if not self._attached(problem)]:
-                raise Invalid([Problem("config", problem.message) for problem in left]) from error
+                raise Invalid([Problem("", problem.message) for problem in left]) from error
 
     def drop_problems(self) -> None:
         """Show the form again as it was entered, without a check."""
@@ -106,7 +110,7 @@ class SettingsForm(forms.Form):
 
     def _add_all(self, settings: Sequence[SettingField], path: str, config: Any) -> None:  # noqa: ANN401  (any JSON)
         values = config if isinstance(config, Mapping) else {}
-        for one in settings:
+        for one in self._sized(settings):
             here = f"{path}{one.name}"
             if one.shape is Shape.GROUP:
                 self._add_all(one.parts, f"{here}-", values.get(one.name))
@@ -116,6 +120,17 @@ class SettingsForm(forms.Form):
                 self._shape_of[here] = one
                 self.fields[here] = _form_field(one, self._initial(one, values))
 
+    def _shows_rows(self, config: Config) -> bool:
+        """Whether lists have rows of fields: as on the page that was sent, else if they are short enough."""
+        if self.is_bound:
+            return not any(one.shape is Shape.ROWS and self.add_prefix(one.name) in self.data for one in self._settings)
+        return _rows_in(config) <= MOST_ROWS
+
+    def _sized(self, settings: Sequence[SettingField]) -> Iterator[SettingField]:
+        """The fields; lists as JSON if there are too many rows."""
+        for one in settings:
+            yield one if self._has_rows or one.shape is not Shape.ROWS else replace(one, shape=Shape.JSON)
+
     def _add_rows(self, one: SettingField, here: str, stored: Any) -> None:  # noqa: ANN401  (any JSON)
         rows = stored if isinstance(stored, list) else []
         for number in range(self._row_count(one, here, len(rows))):
@@ -123,11 +138,15 @@ class SettingsForm(forms.Form):
             self.fields[f"{here}-{number}-remove"] = forms.BooleanField(label=_("Remove"), required=False)
 
     def _row_count(self, one: SettingField, here: str, stored: int) -> int:
-        if not self.is_bound:
-            return min(max(stored, int(one.is_main)), MOST_ROWS)
+        wanted = max(stored, int(one.is_main)) if not self.is_bound else self._rows_sent(here)
+        count = min(wanted, self._rows_left)
+        self._rows_left -= count
+        return count
+
+    def _rows_sent(self, here: str) -> int:
         pattern = re.compile(rf"{re.escape(self.add_prefix(here))}-(\d{{1,4}})-")
         found = [int(match[1]) + 1 for name in self.data if (match := pattern.match(name))]
-        return min(max(found, default=0) + (self._more == here), MOST_ROWS)
+        return max(found, default=0) + (self._more == here)
 
     def _initial(self, one: SettingField, values: Config) -> Any:  # noqa: ANN401  (what the widget takes)
         if one.name in values:
@@ -142,7 +161,7 @@ class SettingsForm(forms.Form):
         return SettingPart(label, "", path, parts=list(self._parts(settings, path, values)))
 
     def _parts(self, settings: Sequence[SettingField], path: str, values: Config) -> Iterator[SettingPart]:
-        for one in settings:
+        for one in self._sized(settings):
             here = f"{path}{one.name}"
             part = SettingPart(one.label, one.help, here, is_main=one.is_main, is_filled=bool(values.get(one.name)))
             if one.shape is Shape.GROUP:
@@ -169,7 +188,7 @@ class SettingsForm(forms.Form):
     def _built(self, settings: Sequence[SettingField], path: str, config: Any) -> dict[str, Any]:  # noqa: ANN401
         stored = config if isinstance(config, Mapping) else {}
         found: dict[str, Any] = {}
-        for one in settings:
+        for one in self._sized(settings):
             here = f"{path}{one.name}"
             if one.shape is Shape.GROUP:
                 value = self._group(one, here, stored)
@@ -227,7 +246,7 @@ class SettingsForm(forms.Form):
         settings, path, steps = self._settings, "", problem.path.removeprefix("config.").split(".")
         while steps and (one := next((one for one in settings if one.name == steps[0]), None)):
             path, steps = f"{path}{one.name}", steps[1:]
-            if one.shape is Shape.ROWS and steps and steps[0].isdecimal():
+            if one.shape is Shape.ROWS and path not in self.fields and steps and steps[0].isdecimal():
                 numbers = self._rows_built.get(path, [])
                 path = f"{path}-{numbers[int(steps[0])] if int(steps[0]) < len(numbers) else 0}"
                 steps = steps[1:]
@@ -247,6 +266,13 @@ class SettingsForm(forms.Form):
                 texts.value_of(one, self._entry(here))
             except forms.ValidationError as error:
                 self.add_error(here, error)
+
+
+def _rows_in(value: Any) -> int:  # noqa: ANN401  (any JSON)
+    """The number of mappings inside lists."""
+    if isinstance(value, Mapping):
+        return sum(map(_rows_in, value.values()))
+    return sum(isinstance(one, Mapping) + _rows_in(one) for one in value) if isinstance(value, list) else 0
 
 
 def _same(entry: Any, text: Any) -> bool:  # noqa: ANN401  (what the widget takes)
