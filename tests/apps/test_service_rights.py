@@ -78,7 +78,8 @@ OF_THE_PLATFORM = {
     "clusters": {"observe_health", "observe_nodes", "observe_objects", "observe_usage", "lose_node"},
     "clusters.leases": {"take", "record_shuffle", "release", "renew", "report_fault", "revoke"},
     "demonstrations": {"advance_all"},
-    "event_log": {"on_behalf", "purge", "record", "unit_of_work"},
+    "demonstrations.workload": {"admit", "advance", "end_history", "set_up", "submit"},
+    "event_log": {"on_behalf", "purge", "record", "unannounced", "unit_of_work"},
     "external_pods": {"follow", "return_to_pending"},
     "flows": {"advance_all"},
     "forecasts": {"keep"},
@@ -113,7 +114,13 @@ OF_THE_PLATFORM = {
 """Controllers, periodic tasks and other services call them, with the rows that they lead; people cannot reach them."""
 
 DOORS = ("pages", "api", "live", "cli")
-OTHER_MODULES = ("clusters.leases", "invitations.importing", "invitations.letters", "tenancy.departments")
+OTHER_MODULES = (
+    "clusters.leases",
+    "demonstrations.workload",
+    "invitations.importing",
+    "invitations.letters",
+    "tenancy.departments",
+)
 """Modules of apps that write, but are not named `services`."""
 REACHED = {"event_log": {"on_behalf"}, "clusters": {"observe_health"}}
 """Impersonation names the admin around a whole request; operators may store the result of a check of the connection."""
