@@ -72,7 +72,7 @@ class SimulatedHistory:
         leases.release(identity())
         workload.end_history(self._of, now=until)
 
-    def _submit(self, number: int, known: list[mix.Moment]) -> None:
+    def _submit(self, number: int, known: list[mix.BurstTime]) -> None:
         for at, arrival in mix.burst(number, known):
             self._pass(at)
             workload.submit(arrival, now=at)

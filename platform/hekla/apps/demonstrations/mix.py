@@ -21,7 +21,7 @@ PREPARE_SECONDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
+class SimulatedTeam:
     """A simulated tenant; its queue has the same name. `people`: display names by user name, the first is its admin."""
 
     slug: str
@@ -31,14 +31,14 @@ class Team:
 
 
 TEAMS = (
-    Team(
+    SimulatedTeam(
         "demo-vision",
         "Vision lab",
         2,
         {"demo-alice": "Alice Berg", "demo-bob": "Bob Lindqvist", "demo-dana": "Dana Okafor"},
     ),
-    Team("demo-language", "Language lab", 2, {"demo-charlie": "Charlie Zhou", "demo-elena": "Elena Rossi"}),
-    Team("demo-robotics", "Robotics lab", 1, {"demo-farid": "Farid Haddad", "demo-grete": "Grete Holm"}),
+    SimulatedTeam("demo-language", "Language lab", 2, {"demo-charlie": "Charlie Zhou", "demo-elena": "Elena Rossi"}),
+    SimulatedTeam("demo-robotics", "Robotics lab", 1, {"demo-farid": "Farid Haddad", "demo-grete": "Grete Holm"}),
 )
 TEAM_OF = {person: team for team in TEAMS for person in team.people}
 
@@ -92,13 +92,13 @@ SHAPES = (
 _BATCH_PART, _FLOW_PART, _CANCEL_PART = 0.15, 0.04, 0.05
 _URGENT_PART, URGENT = 0.08, 100
 BATCH_SIZES = (4, 6, 8)
-_DAYS_TO_KEEP = timedelta(days=7)
+_HISTORY_TTL = timedelta(days=7)
 Durations = Callable[[float], int]
 """The run time in seconds of a job that takes about so many minutes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class JobBatch:
     """Jobs that are submitted together, under one name."""
 
     name: str
@@ -111,15 +111,15 @@ class Cancellation:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class TeamAction:
     """What a person does."""
 
     person: str
-    work: JobSpec | Batch | FlowSpec | Cancellation
+    work: JobSpec | JobBatch | FlowSpec | Cancellation
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class BurstTime:
     """A time of the history at which people submit, and pods have ended. `short`: how long its short jobs run."""
 
     at: datetime
@@ -135,15 +135,15 @@ def dice_of(number: int) -> random.Random:
 
 GAP = timedelta(seconds=60)
 """The mean time between two arrivals of the steady work."""
-_KEPT = timedelta(hours=12)
+_TTL = timedelta(hours=12)
 _FASTER, _LEAST_SECONDS, _MOST_GAPS = 15, 20, 3.0
 
 
-def steady(number: int) -> tuple[Arrival, timedelta]:
+def steady(number: int) -> tuple[TeamAction, timedelta]:
     """An arrival of the steady work, and the time until the next. Its jobs take minutes."""
     dice = dice_of(number)
     gap = min(dice.expovariate(1.0), _MOST_GAPS) * GAP
-    return _arrival(dice, number, lambda minutes: max(round(minutes * 60 / _FASTER), _LEAST_SECONDS), _KEPT), gap
+    return _arrival(dice, number, lambda minutes: max(round(minutes * 60 / _FASTER), _LEAST_SECONDS), _TTL), gap
 
 
 # The history.
@@ -157,7 +157,7 @@ _SHORT_MINUTES = 12
 _NUMBERS_OF_A_MOMENT = 10
 
 
-def moments(since: datetime, until: datetime) -> list[Moment]:
+def moments(since: datetime, until: datetime) -> list[BurstTime]:
     """The moments of a history, and of a day after it."""
     found, at, number = [], since, 0
     while at < until + timedelta(days=1):
@@ -165,12 +165,12 @@ def moments(since: datetime, until: datetime) -> list[Moment]:
         is_day = 7 <= at.hour < 19 and at.weekday() < 5  # noqa: PLR2004  (hours and days of work)
         mean = _LAST if at > until - timedelta(days=1) else _BY_DAY if is_day else _BY_NIGHT
         at += mean * dice.uniform(0.6, 1.4)
-        found.append(Moment(at, timedelta(minutes=dice.uniform(6, 20))))
+        found.append(BurstTime(at, timedelta(minutes=dice.uniform(6, 20))))
         number += 1
     return found
 
 
-def burst(number: int, known: list[Moment]) -> Iterator[tuple[datetime, Arrival]]:
+def burst(number: int, known: list[BurstTime]) -> Iterator[tuple[datetime, TeamAction]]:
     """What arrives at the moment with this number, with times shortly before it."""
     moment, dice = known[number], dice_of(number)
     is_day = 7 <= moment.at.hour < 19  # noqa: PLR2004
@@ -178,11 +178,11 @@ def burst(number: int, known: list[Moment]) -> Iterator[tuple[datetime, Arrival]
         own = number * _NUMBERS_OF_A_MOMENT + place
         yield (
             moment.at - _BEFORE + place * _APART,
-            _arrival(dice_of(own), own, lambda minutes: _until_a_moment(number, known, minutes), _DAYS_TO_KEEP),
+            _arrival(dice_of(own), own, lambda minutes: _until_a_moment(number, known, minutes), _HISTORY_TTL),
         )
 
 
-def _until_a_moment(number: int, known: list[Moment], minutes: float) -> int:
+def _until_a_moment(number: int, known: list[BurstTime], minutes: float) -> int:
     """About so many minutes, but until just before a moment if the pods start at the one with this number."""
     begins = known[number].at
     if minutes <= _SHORT_MINUTES:
@@ -194,23 +194,23 @@ def _until_a_moment(number: int, known: list[Moment], minutes: float) -> int:
 # Both.
 
 
-def _arrival(dice: random.Random, number: int, durations: Durations, kept: timedelta) -> Arrival:
+def _arrival(dice: random.Random, number: int, durations: Durations, ttl: timedelta) -> TeamAction:
     person, chance = dice.choice([*TEAM_OF]), dice.random()
     queue = TEAM_OF[person].slug
     if chance < _CANCEL_PART:
-        return Arrival(person, Cancellation())
+        return TeamAction(person, Cancellation())
     if chance < _CANCEL_PART + _FLOW_PART:
-        return Arrival(person, _flow(number, durations, kept, queue, dice))
+        return TeamAction(person, _flow(number, durations, ttl, queue, dice))
     if chance < _CANCEL_PART + _FLOW_PART + _BATCH_PART:
-        return Arrival(person, _batch(number, durations, kept, queue, dice))
+        return TeamAction(person, _batch(number, durations, ttl, queue, dice))
     shape = dice.choices(SHAPES, [one.weight for one in SHAPES])[0]
-    return Arrival(
-        person, JobSpec.parse(_job(shape, f"{dice.choice(shape.names)}-{number}", durations, kept, queue, dice))
+    return TeamAction(
+        person, JobSpec.parse(_job(shape, f"{dice.choice(shape.names)}-{number}", durations, ttl, queue, dice))
     )
 
 
 def _job(
-    shape: Shape, name: str, durations: Durations, kept: timedelta, queue: str, dice: random.Random
+    shape: Shape, name: str, durations: Durations, ttl: timedelta, queue: str, dice: random.Random
 ) -> dict[str, Any]:
     minutes, env = shape.minutes * math.exp(dice.gauss(0, shape.spread)), {}
     if dice.random() < shape.fails:
@@ -231,22 +231,22 @@ def _job(
         "queue": queue,
         "priority": URGENT if dice.random() < _URGENT_PART else 0,
         "tasks": [task | least],
-        "ttl_seconds_after_finished": round(kept.total_seconds()),
+        "ttl_seconds_after_finished": round(ttl.total_seconds()),
         **least,
     }
 
 
-def _batch(number: int, durations: Durations, kept: timedelta, queue: str, dice: random.Random) -> Batch:
+def _batch(number: int, durations: Durations, ttl: timedelta, queue: str, dice: random.Random) -> JobBatch:
     names = (f"evaluate-{number}-{part}" for part in range(1, dice.choice(BATCH_SIZES) + 1))
-    return Batch(
+    return JobBatch(
         f"evaluate-{number}",
-        tuple(JobSpec.parse(_job(EVALUATE, name, durations, kept, queue, dice)) for name in names),
+        tuple(JobSpec.parse(_job(EVALUATE, name, durations, ttl, queue, dice)) for name in names),
     )
 
 
-def _flow(number: int, durations: Durations, kept: timedelta, queue: str, dice: random.Random) -> FlowSpec:
+def _flow(number: int, durations: Durations, ttl: timedelta, queue: str, dice: random.Random) -> FlowSpec:
     steps: list[dict[str, Any]] = []
     for name, shape in (("prepare", PREPARE), ("finetune", FINETUNE), ("evaluate", EVALUATE)):
-        job = _job(shape, f"{name}-{number}", durations, kept, queue, dice)
+        job = _job(shape, f"{name}-{number}", durations, ttl, queue, dice)
         steps.append({"name": name, "job": job, "depends_on": [steps[-1]["name"]] if steps else []})
     return FlowSpec.parse({"name": f"nightly-{number}", "steps": steps})

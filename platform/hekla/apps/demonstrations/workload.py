@@ -17,10 +17,10 @@ from hekla.apps.demonstrations.mix import (
     PREPARE_SECONDS,
     TEAM_OF,
     TEAMS,
-    Arrival,
-    Batch,
     Cancellation,
-    Team,
+    JobBatch,
+    SimulatedTeam,
+    TeamAction,
     steady,
 )
 from hekla.apps.demonstrations.models import SimulatedWorkload
@@ -82,7 +82,7 @@ def set_up(*, since: datetime) -> SimulatedWorkload:
         return SimulatedWorkload.objects.create(cluster=cluster, since=since)
 
 
-def _create_tenant(team: Team, now: datetime) -> Tenant:
+def _create_tenant(team: SimulatedTeam, now: datetime) -> Tenant:
     """The tenant with its people, marked as simulated in their names."""
     tenant = quotas.create_tenant(
         slug=team.slug,
@@ -109,7 +109,7 @@ def admit(admin: User, *, now: datetime) -> None:
                 tenancy_services.add_member(tenant, admin, TenantRole.ADMIN, actor=PLATFORM, now=now)
 
 
-def submit(arrival: Arrival, *, now: datetime) -> None:
+def submit(arrival: TeamAction, *, now: datetime) -> None:
     """Do what arrives, as its person. A refusal, for example by a quota, is an answer like that to a person."""
     user = accounts.by_username(arrival.person)
     tenant = tenancy.all_tenants().filter(slug=TEAM_OF[arrival.person].slug).first()
@@ -121,11 +121,11 @@ def submit(arrival: Arrival, *, now: datetime) -> None:
         log.info("the simulated person %s was refused: %s", arrival.person, refusal)
 
 
-def _submit(work: JobSpec | Batch | FlowSpec | Cancellation, tenant: Tenant, user: User, now: datetime) -> None:
+def _submit(work: JobSpec | JobBatch | FlowSpec | Cancellation, tenant: Tenant, user: User, now: datetime) -> None:
     match work:
         case JobSpec():
             jobs.submit(spec=work, tenant=tenant, user=user, now=now)
-        case Batch():
+        case JobBatch():
             batches.submit_file(name=work.name, specs=work.jobs, tenant=tenant, user=user, now=now)
         case FlowSpec():
             flows.start(spec=work, tenant=tenant, user=user, now=now)
