@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +32,6 @@ from hekla.apps.tenancy import services as tenancy
 from hekla.domain.errors import Refused
 from hekla.domain.policies import LifecycleAction
 from hekla.engine import policy
-from hekla.launcher import first_data
 from hekla.lib import clock
 from hekla.pages.demonstrations import live as live_views
 
@@ -362,10 +360,3 @@ def test_stage_configuration_is_valid(stage: Stage) -> None:
             name, (act, *_more) = one.without.name, one.acts
             is_other_job = act.spec("x", stage, name) != act.spec("x", stage)
             assert is_other_job != (policy.parse(stage.policy(name)) != whole), "it leaves out something that is there"
-
-
-def test_demo_platform_has_all_stages(db: None, settings: Any, tmp_path: Path) -> None:
-    settings.HEKLA_HOME = tmp_path
-    for _ in range(2):
-        first_data.prepare(demo=True)
-    assert {stage.name for stage in STAGES} <= set(cluster_questions.all_clusters().values_list("name", flat=True))

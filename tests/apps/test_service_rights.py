@@ -79,7 +79,8 @@ OF_THE_PLATFORM = {
     "clusters": {"observe_health", "observe_nodes", "observe_objects", "observe_usage", "lose_node"},
     "clusters.leases": {"take", "record_shuffle", "release", "renew", "report_fault", "revoke"},
     "demonstrations": {"advance_all"},
-    "event_log": {"on_behalf", "purge", "record", "unit_of_work"},
+    "demonstrations.workload": {"admit", "advance", "end_history", "set_up", "submit"},
+    "event_log": {"on_behalf", "purge", "record", "unannounced", "unit_of_work"},
     "external_pods": {"follow", "return_to_pending"},
     "flows": {"advance_all"},
     "forecasts": {"keep"},
@@ -117,6 +118,7 @@ DOORS = ("pages", "api", "live", "cli")
 OTHER_MODULES = (
     "batches.ending",
     "clusters.leases",
+    "demonstrations.workload",
     "invitations.importing",
     "invitations.letters",
     "tenancy.departments",

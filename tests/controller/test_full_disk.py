@@ -30,5 +30,5 @@ def test_job_on_a_full_disk_waits_and_names_it(world: World, monkeypatch: pytest
         assert "unschedulable" in sentences[0]
         assert not any("never" in sentence for sentence in sentences)
         assert "MiB are free on the disk of" in cluster_notices.of_job(job)[0]
-    controllers.get(world.cluster.pk)._nodes.done_at = None  # nodes are read every ten seconds
+    controllers.get(world.cluster.pk).reading_nodes.done_at = None  # nodes are read every ten seconds
     world.reconcile_until(lambda: Job.objects.get().phase == "completed")

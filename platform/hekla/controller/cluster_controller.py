@@ -96,14 +96,14 @@ class ClusterController:
         self._faults: tuple[ExtensionFault, ...] = ()
         self._extenders = ExtenderCalls()
         self._acted_on = -1
-        self._nodes = Timer(timedelta(seconds=10))
+        self.reading_nodes = Timer(timedelta(seconds=10))
         self._nodes_of: Backend | None = None
         self.full_look = Timer(timedelta(seconds=5))
         self._measuring = Timer(pod_metrics.EVERY)
         self.measuring_nodes = Timer(node_usage.EVERY)
         self._thinning = Timer(pod_metrics.THIN_EVERY)
         self.autoscaling = Timer(autoscaling.EVERY)
-        self._purging = Timer(timedelta(minutes=1))
+        self.purging = Timer(timedelta(minutes=1))
         self.sweeping = Timer(timedelta(minutes=5))
 
     def reconcile(self, cluster: Cluster) -> None:
@@ -176,11 +176,11 @@ class ClusterController:
         lease = LeaseContext(cluster.pk, epoch, backend_of(cluster), self.state)
         # 2. Observe external pods and nodes.
         external_pods.observe_external_pods(cluster, lease, now=now)
-        if self._nodes.is_due(now) or self._nodes_of is not lease.backend:
+        if self.reading_nodes.is_due(now) or self._nodes_of is not lease.backend:
             nodes.refresh(cluster, epoch, lease.backend, self.state.nodes, now=now)
             self.state.needs_devices = cluster_objects.policy_needs_devices(cluster)
             self.state.needs_budgets = disruption_budgets.policy_reads_budgets(cluster)
-            self._nodes.done_at, self._nodes_of = now, lease.backend
+            self.reading_nodes.done_at, self._nodes_of = now, lease.backend
         self._measure_nodes(lease, now)
         # 3. If the cluster has its own scheduler, follow its jobs: there is nothing to decide.
         if lease.backend.delegated is not None:
@@ -327,8 +327,8 @@ class ClusterController:
     def _collect_garbage(self, lease: LeaseContext, now: datetime) -> None:
         """Clean up deleted jobs, purge expired logs and history, and sweep leftovers."""
         garbage_collection.collect_garbage(lease, now=now)
-        if self._purging.is_due(now):
-            self._purging.done_at = None if garbage_collection.purge_expired(lease, now=now) else now
+        if self.purging.is_due(now):
+            self.purging.done_at = None if garbage_collection.purge_expired(lease, now=now) else now
         if self.sweeping.is_due(now):
             self.sweeping.done_at = now  # before the sweep, because it is expensive even if it fails
             garbage_collection.sweep_leftovers(lease)

@@ -1,5 +1,6 @@
 """The first rows of a new platform: an admin, a tenant, this machine as a cluster, a queue, and environments."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -12,13 +13,15 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import PlatformRole, TenantRole
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters import services as cluster_services
+from hekla.apps.demonstrations import selectors as demo_selectors
 from hekla.apps.demonstrations import services as demonstrations
+from hekla.apps.demonstrations import workload
 from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queue_services
 from hekla.apps.quotas import services as quota_services
 from hekla.apps.tenancy import services as tenancy_services
-from hekla.apps.tenancy.models import Tenant
+from hekla.launcher.simulated_week import WEEK, SimulatedHistory
 from hekla.lib import clock
 from hekla.lib.checkout import CHECKOUT
 
@@ -26,22 +29,32 @@ ADMIN = "admin"
 _EXAMPLES = CHECKOUT / "platform" / "examples"
 
 
-def prepare(*, demo: bool) -> dict[str, Any]:
-    """Create the missing rows. Returns `sign_in` (a path with a one-time secret) and `username`."""
+def prepare(*, demo: bool, tell: Callable[[float], None] = lambda _part: None) -> dict[str, Any]:
+    """Create the missing rows. Returns `sign_in` (a path with a one-time secret) and `username`.
+
+    `tell`: called with the part of a demonstration's history that is made so far, from 0 to 1.
+    """
+    if demo:  # first: the log then begins with the oldest events
+        _make_history(clock.now(), tell)
     now = clock.now()
-    if accounts.nobody_yet():
+    if not accounts.everybody().exclude(username__in=workload.USERNAMES).exists():
         with unit_of_work():
             _begin(now)
     _add_environments(now)
     if demo:
-        _add_demo(now)
         _add_stages(now)
-    admin = accounts.by_username(ADMIN) or accounts.everybody().filter(platform_role=PlatformRole.ADMIN).first()
+    admin = _admin()
     if admin is None:
         return {"sign_in": reverse("accounts:sign_in"), "username": ""}
+    if demo:
+        workload.admit(admin, now=now)
     secret = account_services.issue_link(admin, actor=PLATFORM, now=now)
     _leave_key_for_command_line(admin, now)
     return {"sign_in": reverse("accounts:use_link", args=[secret]), "username": admin.username}
+
+
+def _admin() -> User | None:
+    return accounts.by_username(ADMIN) or accounts.everybody().filter(platform_role=PlatformRole.ADMIN).first()
 
 
 def _begin(now: datetime) -> None:
@@ -85,29 +98,13 @@ def _leave_key_for_command_line(admin: User, now: datetime) -> None:
     path.write_text(secret)
 
 
-_DEMO_PEOPLE = {"alice": "Alice Berg", "bob": "Bob Lindqvist", "charlie": "Charlie Zhou"}
-_DEMO_TENANTS = {"vision": ("Vision lab", ["alice", "bob"]), "language": ("Language lab", ["charlie"])}
-_DEMO_NODE = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "pods": "110"}
-
-
-def _add_demo(now: datetime) -> None:
-    """Create the cluster `demo`, marked as simulated, with people, tenants and queues."""
-    if clusters.all_clusters().filter(name="demo").exists():
-        return
-    with unit_of_work():
-        people = {
-            name: account_services.create_user(username=name, password=None, display_name=full, actor=PLATFORM, now=now)
-            for name, full in _DEMO_PEOPLE.items()
-        }
-        nodes = [{"name": "gpu", "count": 4, "allocatable": _DEMO_NODE, "labels": {"gpu": "a100"}}]
-        config = {"nodes": nodes, "seed": 1, "speed": 60}
-        cluster = cluster_services.create(name="demo", kind="simulated", config=config, actor=PLATFORM, now=now)
-        for weight, (slug, (name, members)) in enumerate(_DEMO_TENANTS.items(), start=1):
-            tenant = _demo_tenant(slug, name, [people[member] for member in members], now)
-            values = {"weight": weight, "description": f"{name}, on simulated machines"}
-            queue_services.create(
-                cluster=cluster, name=f"demo-{slug}", values=values, tenants=[tenant], actor=PLATFORM, now=now
-            )
+def _make_history(now: datetime, tell: Callable[[float], None]) -> None:
+    """Create the simulated teams, and their history; continue it if a former start was interrupted."""
+    made = demo_selectors.workload()
+    if made is None and not clusters.all_clusters().filter(name=workload.CLUSTER).exists():
+        made = workload.set_up(since=now - WEEK)
+    if made is not None and made.history_until is None and made.removed_at is None:
+        SimulatedHistory(made, tell).make()
 
 
 def _add_stages(now: datetime) -> None:
@@ -116,14 +113,3 @@ def _add_stages(now: datetime) -> None:
     for stage in STAGES:
         if stage.name not in there:
             demonstrations.set_up(stage, now=now)
-
-
-def _demo_tenant(slug: str, name: str, members: list[User], now: datetime) -> Tenant:
-    tenant = quota_services.create_tenant(slug=slug, name=name, actor=PLATFORM, now=now)
-    for place, member in enumerate(members):
-        role = TenantRole.MEMBER if place else TenantRole.ADMIN
-        tenancy_services.add_member(tenant, member, role, actor=PLATFORM, now=now)
-    admin = accounts.by_username(ADMIN)
-    if admin is not None:
-        tenancy_services.add_member(tenant, admin, TenantRole.ADMIN, actor=PLATFORM, now=now)
-    return tenant

@@ -8,6 +8,8 @@ from typing import TextIO
 
 from hekla.domain.errors import Refused
 
+HISTORY_LINE = "history of the simulated teams: "
+"""The beginning of a line of output that says how much of the history is made, for the process that shows it."""
 _WIDTH = 58
 
 

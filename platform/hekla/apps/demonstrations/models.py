@@ -33,3 +33,21 @@ class DemoRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.demonstration} {self.pk}"
+
+
+class SimulatedWorkload(models.Model):
+    """The everyday work of simulated teams on a simulated cluster.
+
+    `since`: when its history begins. `history_until`: when it ended; None while it is made. `count`: how many arrivals
+    there were after the history. `next_at`: when the next is due. `removed_at`: when a person removed the workload.
+    """
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="+")
+    since = models.DateTimeField()
+    history_until = models.DateTimeField(null=True)
+    count = models.PositiveIntegerField(default=0)
+    next_at = models.DateTimeField(null=True)
+    removed_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"workload of {self.cluster_id}"

@@ -4,7 +4,7 @@ from django.db.models import QuerySet
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.demonstrations.models import DemoRun
+from hekla.apps.demonstrations.models import DemoRun, SimulatedWorkload
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 
@@ -32,3 +32,8 @@ def in_progress_on(cluster: Cluster) -> DemoRun | None:
 def jobs_of(run: DemoRun) -> list[Job]:
     """The jobs of the run in the order of the acts, including deleted ones."""
     return list(run.jobs.select_related("queue", "cluster", "owner", "tenant").order_by("id"))
+
+
+def workload() -> SimulatedWorkload | None:
+    """The everyday work of simulated teams, or None if the platform has none."""
+    return SimulatedWorkload.objects.select_related("cluster").first()

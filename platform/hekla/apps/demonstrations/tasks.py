@@ -1,8 +1,8 @@
-"""The Celery task that advances runs: every second while any has not ended."""
+"""The Celery task that advances runs, every second while any has not ended, and the work of simulated teams."""
 
 from celery import shared_task
 
-from hekla.apps.demonstrations import selectors, services
+from hekla.apps.demonstrations import selectors, services, workload
 from hekla.apps.demonstrations.wake import advancing
 from hekla.lib import clock
 
@@ -11,7 +11,10 @@ _AGAIN_SECONDS = 1.0
 
 @shared_task(name="hekla.demonstrations.advance")
 def advance() -> None:
-    """Advance all runs that have not ended."""
+    """Advance all runs that have not ended, and the simulated teams."""
     services.advance_all(now=clock.now())
+    next_at = workload.advance(now=clock.now())
     if selectors.in_progress().exists():
         advancing.after(_AGAIN_SECONDS)
+    else:
+        advancing.at(next_at, now=clock.now())

@@ -25,6 +25,7 @@ _TAKE_NUMBERS = """
     ON CONFLICT (id) DO UPDATE SET last = event_log_numbering.last + %(count)s RETURNING last
 """
 _pending: ContextVar[list[LoggedEvent] | None] = ContextVar("pending_events", default=None)
+_is_announced: ContextVar[bool] = ContextVar("is_announced", default=True)
 _behalf: ContextVar["Actor | None"] = ContextVar("on_behalf", default=None)
 
 
@@ -68,6 +69,16 @@ def unit_of_work() -> Iterator[None]:
             _number(_pending.get() or [])
     finally:
         _pending.reset(token)
+
+
+@contextmanager
+def unannounced() -> Iterator[None]:
+    """Within this block, commits send no signal: nobody waits for what happens in a simulated past."""
+    token = _is_announced.set(False)
+    try:
+        yield
+    finally:
+        _is_announced.reset(token)
 
 
 @contextmanager
@@ -156,5 +167,7 @@ def _number(pending: list[LoggedEvent]) -> None:
     for number, event in enumerate(pending, start=last - len(pending) + 1):
         event.pk = number
     LoggedEvent.objects.bulk_create(pending, batch_size=2000)
+    if not _is_announced.get():
+        return
     actor, topics = pending[-1].actor_name, {topic for event in pending for topic in event.topics}
     transaction.on_commit(lambda: recorded.send(sender=LoggedEvent, actor=actor, topics=topics), robust=True)

@@ -203,6 +203,12 @@ class SimulatedBackend(Backend):
             self._roused = self._dropped + len(self._changes)
             return roused
 
+    def plans_ending_after(self, seconds: float) -> list[PodPlan]:
+        """The plans of the pods that end after this time of the epoch, for those who simulate the time as well."""
+        with self._turn:
+            self._catch_up()
+            return [plan for plan in self._pods.values() if plan.ends_at > seconds]
+
     def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
         """A generated log, which says that the pod is simulated."""
         course, now = self._known(key), self._now()

@@ -15,7 +15,9 @@ from hekla.domain.phases import PodPhase
 SECONDS, EXIT = "HEKLA_SIM_SECONDS", "HEKLA_SIM_EXIT"
 GPU_LOAD = "HEKLA_SIM_GPU_LOAD"
 """How many GPUs the work of the task would keep busy, for example 2.7. Its running pods share the work equally."""
-MAX_SECONDS, _MAX_LOAD = 1e9, 1e6
+ERROR = "HEKLA_SIM_ERROR"
+"""What the pod writes to its log before it fails, for example `KeyError: 'rate'`."""
+MAX_SECONDS, _MAX_LOAD, _MAX_ERROR = 1e9, 1e6, 200
 STOPPED_EXIT = 143
 _LOG_STEPS = 10
 
@@ -25,7 +27,7 @@ class PodPlan:
     """The plan of a pod. `stopped_for`: the reason if a stop ends it before `planned_end_at`.
 
     `cpu`, `memory`, `cards`: its requests. `pinned`: its CPUs in each NUMA cell of its node; empty if the node has
-    none. `gpu_load`: of its whole task; None: its usage is not measured.
+    none. `gpu_load`: of its whole task; None: its usage is not measured. `error`: what it writes before it fails.
     """
 
     key: PodKey
@@ -43,6 +45,7 @@ class PodPlan:
     pinned: tuple[int, ...] = ()
     cards: float = 0.0
     gpu_load: float | None = None
+    error: str = ""
 
     def phase(self, at: float) -> PodPhase:
         """The phase at this instant."""
@@ -83,7 +86,8 @@ class PodPlan:
     def _message(self) -> str:
         if self.stopped_for is not None:
             return self.stopped_for
-        return f"Its simulated process ended with exit code {self.exit_code}" if self.exit_code else ""
+        why = f": {self.error}" if self.error else ""
+        return f"Its simulated process ended with exit code {self.exit_code}{why}" if self.exit_code else ""
 
 
 def plan_pod(order: PodOrder, config: SimulatedConfig, at: float) -> PodPlan:
@@ -113,6 +117,7 @@ def plan_pod(order: PodOrder, config: SimulatedConfig, at: float) -> PodPlan:
         memory=order.resources.amount("memory"),
         cards=sum(card_counts(order.resources).values()),
         gpu_load=_number(order, GPU_LOAD, 0.0, _MAX_LOAD) if GPU_LOAD in order.env else None,
+        error=" ".join(order.env.get(ERROR, "").split())[:_MAX_ERROR],
     )
 
 

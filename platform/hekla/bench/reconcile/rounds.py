@@ -100,9 +100,9 @@ class Rounds:
         world, full = self._world, "full_look"
         self._reconcile("no check due")
         self._reconcile("no change", full)
-        self._reconcile("nodes unchanged", "_nodes")
+        self._reconcile("nodes unchanged", "reading_nodes")
         world.change_nodes()
-        self._reconcile("nodes changed", "_nodes")
+        self._reconcile("nodes changed", "reading_nodes")
         self._reconcile("warm-up", "measuring_nodes", full)  # writes the rows that got old since the last time
         self._reconcile("usage unchanged", "measuring_nodes", full)
         self._change_usage()

@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=_port, default=8000, help="port (default: 8000)")
     parser.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1); 0.0.0.0: all")
     parser.add_argument("--data", metavar="FOLDER", help=f"data folder (default: {CHECKOUT / '.hekla'})")
-    parser.add_argument("--demo", action="store_true", help="add a simulated cluster with people and queues")
+    parser.add_argument("--demo", action="store_true", help="add simulated teams with a week of history")
     parser.add_argument("--reset", action="store_true", help="remove all data first, after a confirmation")
     parser.add_argument("--yes", action="store_true", help="with --reset: skip the confirmation")
     return parser

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hekla.launcher.embedded import Postgres, Valkey
 from hekla.launcher.embedded.rundir import run_dir
-from hekla.launcher.terminal import LaunchRefused, OtherVersion, say, step
+from hekla.launcher.terminal import HISTORY_LINE, LaunchRefused, OtherVersion, say, step
 from hekla.launcher.up import network, roles
 from hekla.launcher.up.child import Child, Role
 from hekla.launcher.up.home import Home
@@ -148,15 +148,29 @@ class Startup:
 
         The workers can start last, because their tasks wait in the queue.
         """
+        web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
+        lines = self._make_demonstration() if demo else []
         with step("starting the console, the workers and the clock"):
-            web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
-            lines = self._django("setup_first_data", "--skip-checks", *(["--demo"] if demo else []))
+            lines = lines or self._django("setup_first_data", "--skip-checks")
             self._launcher.load_workers()
             self._wait_for(web)
             for role in roles.workers(self.env, self._launcher):
                 self._supervisor.add(role)
             self._supervisor.add(roles.beat(run_dir(self._home.path) / "beat", self.env, self._launcher))
         return _link_in(lines)
+
+    def _make_demonstration(self) -> list[str]:
+        """Create the first rows, and those of the demonstrations with a week of history. Returns the output."""
+        with step("simulating a week of work") as running:
+
+            def tell(line: str) -> None:
+                if line.startswith(HISTORY_LINE):
+                    running.result = line.removeprefix(HISTORY_LINE)
+                    running.tick()
+
+            lines = self._django("setup_first_data", "--skip-checks", "--demo", tell=tell)
+            running.result = ""
+        return lines
 
     def _wait_for(self, *children: Child) -> None:
         def are_ready() -> bool:
@@ -171,9 +185,9 @@ class Startup:
                 f"{late} did not answer within {READY_WITHIN_SECONDS:.0f} s. The logs are in {self._home.logs}."
             )
 
-    def _django(self, *command: str) -> list[str]:
+    def _django(self, *command: str, tell: Callable[[str], None] = lambda _line: None) -> list[str]:
         name, argv = command[0], ["django", *command]
-        return self._supervisor.run_once(name, lambda output: self._launcher.start(name, argv, self.env, output))
+        return self._supervisor.run_once(name, lambda output: self._launcher.start(name, argv, self.env, output), tell)
 
 
 def _describe_other_version(home: Path, lines: list[str]) -> str:

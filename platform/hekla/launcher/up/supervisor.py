@@ -107,8 +107,10 @@ class Supervisor:
             self._turn(_LONGEST_WAIT_SECONDS)
         raise Stopped
 
-    def run_once(self, name: str, start: Callable[[int], Process]) -> list[str]:
-        """Run a command to its end while supervising the others. Returns its output lines.
+    def run_once(
+        self, name: str, start: Callable[[int], Process], tell: Callable[[str], None] = lambda _line: None
+    ) -> list[str]:
+        """Run a command to its end while supervising the others. Returns its output lines; `tell` gets each at once.
 
         Only the output of a failed command is logged, because it can contain secrets. Raises CommandFailed, Stopped.
         """
@@ -116,13 +118,18 @@ class Supervisor:
         child = Child(Role(name, start, stop_stage=0))
         child.start()
 
+        def read() -> None:
+            for line in child.lines():
+                lines.append(line)
+                tell(line)
+
         def has_ended() -> bool:
-            lines.extend(child.lines())
+            read()
             return child.reap() is not None
 
         try:
             self.run_until(has_ended)
-            lines.extend(child.lines())
+            read()
         finally:
             child.signal(signal.SIGKILL)
             child.close()

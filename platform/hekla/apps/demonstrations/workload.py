@@ -1,0 +1,162 @@
+"""The everyday work of simulated teams (decision 0070): creates the teams, and submits what they submit.
+
+Every arrival is an ordinary submission by an ordinary account, through the services that people use.
+"""
+
+import logging
+from datetime import datetime
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts import services as account_services
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import TenantRole
+from hekla.apps.batches import services as batches
+from hekla.apps.clusters import services as cluster_services
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.demonstrations.mix import (
+    PREPARE_SECONDS,
+    TEAM_OF,
+    TEAMS,
+    Cancellation,
+    JobBatch,
+    SimulatedTeam,
+    TeamAction,
+    steady,
+)
+from hekla.apps.demonstrations.models import SimulatedWorkload
+from hekla.apps.demonstrations.stage import GPU
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
+from hekla.apps.flows import services as flows
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
+from hekla.apps.queues import services as queues
+from hekla.apps.quotas import services as quotas
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy import services as tenancy_services
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.errors import HeklaError
+from hekla.domain.flows import FlowSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase
+from hekla.domain.policies import LifecycleAction
+
+CLUSTER = "demo"
+USERNAMES = frozenset(TEAM_OF)
+MOST_UNFINISHED = 40
+"""No more arrivals while the teams have so many unfinished jobs."""
+_STEADY_NUMBERS = 1_000_000
+"""Where the numbers of arrivals after the history begin."""
+_NODE = {"cpu": "96", "memory": "768Gi", GPU: "8", "pods": "110"}
+_HISTORY_DAYS = 1
+_POLICY = """\
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+"""
+_FINAL = [phase.value for phase in JobPhase if phase.is_final]
+log = logging.getLogger(__name__)
+
+
+def set_up(*, since: datetime) -> SimulatedWorkload:
+    """Create the teams, their queues and their cluster, as of the beginning of their history."""
+    nodes = [{"name": "gpu", "count": 4, "allocatable": _NODE, "labels": {"gpu": "a100"}}]
+    prepare = {"min": PREPARE_SECONDS, "max": PREPARE_SECONDS}
+    config = {"nodes": nodes, "seed": 1, "speed": 1, "prepare_seconds": prepare}
+    with unit_of_work():
+        cluster = cluster_services.create(name=CLUSTER, kind="simulated", config=config, actor=PLATFORM, now=since)
+        cluster_services.set_policy(cluster, _POLICY, note="", by=None, actor=PLATFORM, now=since)
+        for team in TEAMS:
+            tenant = _create_tenant(team, since)
+            values = {"weight": team.weight, "description": f"{team.name}, on simulated machines"}
+            queues.create(cluster=cluster, name=team.slug, values=values, tenants=[tenant], actor=PLATFORM, now=since)
+        return SimulatedWorkload.objects.create(cluster=cluster, since=since)
+
+
+def _create_tenant(team: SimulatedTeam, now: datetime) -> Tenant:
+    """The tenant with its people, marked as simulated in their names."""
+    tenant = quotas.create_tenant(
+        slug=team.slug,
+        name=f"{team.name} (simulated)",
+        description="Simulated people, whose jobs run on simulated machines.",
+        actor=PLATFORM,
+        now=now,
+    )
+    tenancy_services.set_retention(tenant, log_days=0, history_days=_HISTORY_DAYS, actor=PLATFORM, now=now)
+    for place, (username, name) in enumerate(team.people.items()):
+        user = account_services.create_user(
+            username=username, password=None, display_name=f"{name} (simulated)", actor=PLATFORM, now=now
+        )
+        role = TenantRole.MEMBER if place else TenantRole.ADMIN
+        tenancy_services.add_member(tenant, user, role, actor=PLATFORM, now=now)
+    return tenant
+
+
+def admit(admin: User, *, now: datetime) -> None:
+    """Make this platform admin an admin of the teams too, unless they are, so that they can try their jobs."""
+    with unit_of_work():
+        for tenant in tenancy.all_tenants().filter(slug__in=[team.slug for team in TEAMS], is_active=True):
+            if not tenancy.members(tenant).filter(user=admin).exists():
+                tenancy_services.add_member(tenant, admin, TenantRole.ADMIN, actor=PLATFORM, now=now)
+
+
+def submit(arrival: TeamAction, *, now: datetime) -> None:
+    """Do what arrives, as its person. A refusal, for example by a quota, is an answer like that to a person."""
+    user = accounts.by_username(arrival.person)
+    tenant = tenancy.all_tenants().filter(slug=TEAM_OF[arrival.person].slug).first()
+    if user is None or tenant is None:
+        return
+    try:
+        _submit(arrival.work, tenant, user, now)
+    except HeklaError as refusal:
+        log.info("the simulated person %s was refused: %s", arrival.person, refusal)
+
+
+def _submit(work: JobSpec | JobBatch | FlowSpec | Cancellation, tenant: Tenant, user: User, now: datetime) -> None:
+    match work:
+        case JobSpec():
+            jobs.submit(spec=work, tenant=tenant, user=user, now=now)
+        case JobBatch():
+            batches.submit_file(name=work.name, specs=work.jobs, tenant=tenant, user=user, now=now)
+        case FlowSpec():
+            flows.start(spec=work, tenant=tenant, user=user, now=now)
+        case Cancellation():
+            newest = Job.objects.filter(owner=user, tenant=tenant).exclude(phase__in=_FINAL).order_by("-pk").first()
+            if newest is not None:
+                jobs.command(newest, LifecycleAction.ABORT_JOB, user=user, now=now)
+
+
+def end_history(workload: SimulatedWorkload, *, now: datetime) -> None:
+    """The history is made until now; the steady work begins."""
+    workload.history_until = workload.next_at = now
+    workload.save(update_fields=["history_until", "next_at"])
+
+
+def advance(*, now: datetime) -> datetime | None:
+    """Submit what is due now: at most one arrival, however long nobody looked. Returns when the next is due."""
+    with unit_of_work():
+        workload = SimulatedWorkload.objects.select_for_update(skip_locked=True).filter(removed_at=None).first()
+        if workload is None or workload.next_at is None:
+            return None
+        if workload.next_at > now:
+            return workload.next_at
+        arrival, gap = steady(_STEADY_NUMBERS + workload.count)
+        workload.count, workload.next_at = workload.count + 1, now + gap
+        workload.save(update_fields=["count", "next_at"])
+        next_at, is_full = workload.next_at, _unfinished(workload.cluster) >= MOST_UNFINISHED
+    if not is_full and not workload.cluster.is_paused:
+        submit(arrival, now=now)
+    return next_at
+
+
+def _unfinished(cluster: Cluster) -> int:
+    return Job.objects.filter(cluster=cluster, deleted_at=None).exclude(phase__in=_FINAL).count()
