@@ -163,12 +163,17 @@ class NodeInfo:
 
 @dataclass(frozen=True, slots=True)
 class LogChunk:
-    """Bytes `offset .. next_offset` of a pod's log. `complete`: the pod has ended, and no more bytes follow."""
+    """Bytes `offset .. next_offset` of a pod's log. `complete`: the pod has ended, and no more bytes follow.
+
+    `times`: when they arrived, if the backend knows it: from each offset on, up to the next one, the time in
+    milliseconds; 0: unknown.
+    """
 
     data: bytes
     offset: int
     next_offset: int
     complete: bool
+    times: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True, slots=True)
