@@ -4,7 +4,8 @@ import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hekla.backends.base import Backend, BackendError, LogChunk, PodKey, UnknownPod
+from hekla.backends.base import Backend, BackendError, PodKey, UnknownPod
+from hekla.backends.log_chunk import LogChunk
 
 _Utf8 = codecs.getincrementaldecoder("utf-8")
 _BEHIND = 2**62

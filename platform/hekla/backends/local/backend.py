@@ -29,7 +29,6 @@ from hekla.backends.base import (
     Backend,
     BackendError,
     Inventory,
-    LogChunk,
     NodeInfo,
     NodeMetrics,
     Observation,
@@ -78,6 +77,7 @@ from hekla.backends.local.pod_folder import (
     open_regular,
     signal_holder,
 )
+from hekla.backends.log_chunk import LogChunk
 from hekla.backends.streams import Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cpu_sets import parse_cpus
