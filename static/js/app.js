@@ -27,7 +27,7 @@ import { startTime } from "./time.js";
 import { startToasts } from "./toast.js";
 import { startWhatIf } from "./what_if.js";
 
-startHeights(); // first, before the parts load
+startHeights();
 startCopy();
 startDialogs();
 startCsrf(); // after the dialogs, whose confirmation stops unconfirmed forms
