@@ -28,7 +28,7 @@ import { startToasts } from "./toast.js";
 import { startWhatIf } from "./what_if.js";
 import { startYamlEditors } from "./yaml_editor.js";
 
-startHeights(); // first, before the parts load
+startHeights();
 startCopy();
 startDialogs();
 startCsrf(); // after the dialogs, whose confirmation stops unconfirmed forms

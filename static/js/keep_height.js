@@ -1,34 +1,15 @@
-// Parts that load after their page (data-keep-height) begin with the height that they had last time in this browser, so
-// that what is below them does not jump. Without storage they begin empty.
+// Notes the height of parts that load after their page (data-keep-height). Next time js/early.js gives them this height
+// until they are loaded, so that what is below them does not jump.
 
 const STEP = 100; // px of the window's width that share a height
 
-function key(element) {
-  return `hekla.height.${element.id}.${Math.round(innerWidth / STEP)}`;
-}
-
-function lastHeight(element) {
-  try {
-    return localStorage.getItem(key(element));
-  } catch {
-    return null;
-  }
-}
-
-function onSettle({ target }) {
-  if (!target.matches?.("[data-keep-height]")) return;
-  target.style.minHeight = "";
-  try {
-    localStorage.setItem(key(target), target.offsetHeight);
-  } catch {
-    // storage is blocked
-  }
-}
-
 export function startHeights() {
-  for (const element of document.querySelectorAll("[data-keep-height]:not(:has(*))")) {
-    const height = lastHeight(element);
-    if (height) element.style.minHeight = `${height}px`;
-  }
-  document.addEventListener("htmx:afterSettle", onSettle);
+  document.addEventListener("htmx:afterSettle", ({ target }) => {
+    if (!target.matches?.("[data-keep-height]")) return;
+    try {
+      localStorage.setItem(`hekla.height.${target.id}.${Math.round(innerWidth / STEP)}`, target.offsetHeight);
+    } catch {
+      // Storage may be blocked.
+    }
+  });
 }

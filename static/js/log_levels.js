@@ -1,6 +1,6 @@
 // The level and the time that a line of a log says of itself.
 
-const POD = /^[\w.-]+ +\| /; // the name of the pod, in merged logs
+const POD = /^([\w.-]+) +(?:\d\d:\d\d:\d\d )?\| /; // the name of the pod and a time, in merged logs
 const LEVEL = /\b(FATAL|CRITICAL|ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE)\b|^([EWI])\d{4} /i;
 const ERROR = /^(Traceback \(most recent call last\)|(?:\w+\.)*\w*(?:Error|Exception)\b)|\bpanic:|\bFATAL\b/;
 const NAMES = { fatal: "error", critical: "error", error: "error", e: "error", warn: "warning", warning: "warning", w: "warning" };
@@ -15,8 +15,8 @@ export class Levels {
 
   /** "error", "warning", or "" for everything else. */
   of(line) {
-    const pod = POD.exec(line)?.[0] ?? "";
-    const text = line.slice(pod.length, pod.length + HEAD);
+    const [head, pod] = POD.exec(line) ?? ["", ""];
+    const text = line.slice(head.length, head.length + HEAD);
     const word = LEVEL.exec(text);
     const own = ERROR.test(text) ? "error" : NAMES[(word?.[1] ?? word?.[2] ?? "").toLowerCase()];
     const level = own ?? (/^\s+\S/.test(text) ? this.before.get(pod) : "") ?? "";

@@ -1,14 +1,23 @@
 // The merged logs of several pods, line by line. Each line begins with the name of its pod, in a colour per pod. Lines are
-// ordered by the times with which they begin; a line without one stays behind the line before it in its pod. What arrives
-// later is ordered within what arrived together: nothing moves once it is visible.
+// ordered by the times with which they begin. A line without one has the time at which it arrived, if that is known, and
+// shows it; else it stays behind the line before it in its pod. What arrives later is ordered within what arrived together:
+// nothing moves once it is visible.
 
 import { timeOf } from "./log_levels.js";
 import { followLog } from "./log_stream.js";
+import { wallTime } from "./time.js";
 
 const COLOURS = [36, 35, 32, 34, 33, 31]; // ANSI colours, which the log view maps to the theme
 const RANK = ["refused", "lost", "live", "complete"]; // the first of these that any pod is in is reported
 const FIRST_MS = 1500; // how long the first lines wait for pods that have not answered
 const TOGETHER_MS = 200;
+
+/** For each of `count` lines the time at which it arrived; NaN: unknown. times: as in log_stream.js. */
+function arrivals(count, times) {
+  const found = new Array(count).fill(NaN);
+  times.forEach(([line, at], place) => found.fill(at || NaN, line, times[place + 1]?.[0]));
+  return found;
+}
 
 /** pods: [{pod, name}]. Handlers and return value as for followLog. */
 export function followLogs(pods, { onText, onSkipped, onState }) {
@@ -34,26 +43,30 @@ export function followLogs(pods, { onText, onSkipped, onState }) {
   }
 
   const streams = pods.map(({ pod, name }, place) => {
-    const head = `\x1b[0;${COLOURS[place % COLOURS.length]}m${name.padEnd(width)} |\x1b[0m `;
     let unfinished = "";
+    let unfinishedAt = NaN;
     let latest = -1;
-    const put = (lines) => {
-      for (const line of lines) {
-        const time = timeOf(line);
-        if (time >= latest) latest = time;
-        waiting.push({ time: latest, text: `${head}${line}\n` });
-      }
+    let clock = ""; // or its room, once a time of this pod is known
+    const put = (line, arrived) => {
+      const own = timeOf(line);
+      const time = Number.isNaN(own) ? arrived : own;
+      if (time >= latest) latest = time;
+      if (clock || !Number.isNaN(arrived)) clock = time === own || Number.isNaN(time) ? " ".repeat(9) : ` ${wallTime(time).slice(-8)}`;
+      waiting.push({ time: latest, text: `\x1b[0;${COLOURS[place % COLOURS.length]}m${name.padEnd(width)}${clock} |\x1b[0m ${line}\n` });
     };
     return followLog(pod, {
       onSkipped,
-      onText(text) {
+      onText(text, times) {
         const lines = (unfinished + text).split("\n");
+        const arrived = arrivals(lines.length, times);
+        if (unfinished) arrived[0] = unfinishedAt;
         unfinished = lines.pop();
-        put(lines);
+        unfinishedAt = arrived[lines.length];
+        lines.forEach((line, number) => put(line, arrived[number]));
         answered(place);
       },
       onState(state) {
-        if (state === "complete" && unfinished) put([unfinished]);
+        if (state === "complete" && unfinished) put(unfinished, unfinishedAt);
         if (state === "complete") unfinished = "";
         if (state !== "live") answered(place);
         states[place] = state;

@@ -1,6 +1,7 @@
 // The bytes of one pod's log, in order, each once: it requests them from its current offset, cuts overlaps, and
 // reconnects after a gap.
-// Messages: {"type": "log", "offset": first byte, "next": byte after the last, "text": …, "complete": it will not grow}.
+// Messages: {"type": "log", "offset": first byte, "next": byte after the last, "text": …, "complete": it will not grow,
+// "times": [[line, ms], …], when its lines began to arrive: from that line on, counted from 0; 0 ms: unknown}.
 
 import { keepOpen } from "./reconnect.js";
 
@@ -14,18 +15,18 @@ export function without(text, bytes) {
 }
 
 /**
- * Follows a pod's log. onText(text), onSkipped(bytes): the server started after the requested offset, onState("live" |
+ * Follows a pod's log. onText(text, times), onSkipped(bytes): the server started after the requested offset, onState("live" |
  * "lost" | "refused" | "complete"). Returns { close() }.
  */
 export function followLog(pod, { onText, onSkipped, onState }) {
   let offset = 0;
   let begun = false;
 
-  function take({ offset: from, next, text, complete }) {
+  function take({ offset: from, next, text, complete, times = [] }) {
     if (from > offset && begun) return socket.restart();
     if (from > offset) onSkipped(from - offset);
     if (next > offset || !begun) {
-      onText(from < offset ? without(text, offset - from) : text);
+      onText(from < offset ? without(text, offset - from) : text, from < offset ? [] : times);
       offset = Math.max(offset, next);
       begun = true;
     }

@@ -1,4 +1,4 @@
-// The theme: light, dark or system, saved in this browser (theme_early.js applies it before the first paint).
+// The theme: light, dark or system, saved in this browser (early.js applies it before the first paint).
 
 const KEY = "hekla.theme";
 

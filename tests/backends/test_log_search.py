@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.backends import log_search
-from hekla.backends.base import LogChunk, PodKey
+from hekla.backends.base import PodKey
+from hekla.backends.log_chunk import LogChunk
 from hekla.backends.log_search import LogQuery, search_log
 
 KEY = PodKey("job", "main", 0, 1)

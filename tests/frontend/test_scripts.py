@@ -498,6 +498,19 @@ def test_search_suggests_names_while_one_types(page, tmp_path):
         )
 
 
+def test_part_that_loads_later_has_the_height_of_last_time(page):
+    page.site.parts["/part"] = lambda _request: (200, '<p style="height: 90px">late</p>')
+    body = """<script src="/js/early.js"></script>
+      <div id="late" data-keep-height hx-get="/part" hx-trigger="load"></div><p id="below">below</p>"""
+    show(page, body)
+    page.wait_for_selector("#late p")
+    until(page, "Object.keys(localStorage).some((key) => key.startsWith('hekla.height.late.'))")
+    height = page.evaluate("document.getElementById('late').offsetHeight")
+    page.site.parts["/part"] = lambda _request: (204, "")
+    show(page, body)
+    assert page.evaluate("document.getElementById('late').offsetHeight") == height > 0
+
+
 def test_page_without_a_plot_does_not_load_plotly(page):
     show(page, "<p>x</p>")
     assert page.evaluate("window.Plotly === undefined && !document.querySelector('script[src*=plotly]')")

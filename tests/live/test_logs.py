@@ -74,6 +74,8 @@ def test_log_is_followed_from_an_offset(world: World) -> None:
     assert (whole, size) == (TEXT * 2, len(TEXT.encode()) * 2)
     rest, _ = async_to_sync(_follow)(pod, world.alice, len(TEXT.encode()))
     assert rest == TEXT
+    (line, arrived), *_later = logs.read(pod.pk, world.alice, 0).times
+    assert (line, pod.created_at.timestamp() - 1 < arrived / 1000 < clock.now().timestamp()) == (0, True)
 
 
 @only_local

@@ -10,7 +10,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SECRET = "the-secret-key-of-the-console"
-NAMES = ("log", "status.json", "order.json", "stop.json", "lock", "hosts", "work", "tmp", "volumes", "root", "shim.log")
+NAMES = (
+    "log",
+    "log.times",
+    "status.json",
+    "order.json",
+    "stop.json",
+    "lock",
+    "hosts",
+    "work",
+    "tmp",
+    "volumes",
+    "root",
+    "shim.log",
+)
 KINDS = ("link", "folder link", "loop", "pipe", "device link", "device", "sparse", "folder", "text", "bytes", "socket")
 TEXTS = (
     "", "{", "[]", "7", '"text"', "null", "NaN", "{}", '{"phase": "running"}', '{"phase": ["running"], "at": 1}',

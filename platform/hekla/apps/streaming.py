@@ -21,6 +21,11 @@ class FileResponse(StreamingHttpResponse):
         self.headers["Content-Disposition"] = content_disposition_header(True, safe_name)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        chunks = iter(self.streaming_content)
-        while chunk := await sync_to_async(next)(chunks, b""):
+        chunks = iter(self)
+        while chunk := await sync_to_async(_next)(chunks):
             yield chunk
+
+
+def _next(chunks: Iterator[bytes]) -> bytes:
+    """The next chunk; empty at the end."""
+    return next(chunks, b"")

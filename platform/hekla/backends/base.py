@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from hekla.backends.log_chunk import LogChunk
 from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cards import HeldCard, NodeCard
@@ -159,16 +160,6 @@ class NodeInfo:
     cards: Sequence[NodeCard] = ()
     hypernodes: Sequence[HyperNodeLevel] = ()
     numa: NumaTopology | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LogChunk:
-    """Bytes `offset .. next_offset` of a pod's log. `complete`: the pod has ended, and no more bytes follow."""
-
-    data: bytes
-    offset: int
-    next_offset: int
-    complete: bool
 
 
 @dataclass(frozen=True, slots=True)

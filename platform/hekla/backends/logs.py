@@ -1,9 +1,11 @@
 """Logs of pods as text."""
 
 import codecs
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hekla.backends.base import Backend, BackendError, LogChunk, PodKey, UnknownPod
+from hekla.backends.base import Backend, BackendError, PodKey, UnknownPod
+from hekla.backends.log_chunk import LogChunk
 
 _Utf8 = codecs.getincrementaldecoder("utf-8")
 _BEHIND = 2**62
@@ -12,13 +14,18 @@ _BEHIND = 2**62
 
 @dataclass(frozen=True, slots=True)
 class LogText:
-    """Bytes `offset .. next_offset` of a log, as text. `is_full`: more may already be available."""
+    """Bytes `offset .. next_offset` of a log, as text. `is_full`: more may already be available.
+
+    `times`: when its lines began to arrive, if that is known: from the line of this number on, counted from 0, up to
+    the next entry, the time in milliseconds; 0: unknown.
+    """
 
     text: str
     offset: int
     next_offset: int
     complete: bool
     is_full: bool
+    times: Sequence[tuple[int, int]] = ()
 
 
 def read_text(backend: Backend, key: PodKey, *, offset: int, limit: int, ended: bool) -> LogText:
@@ -31,6 +38,7 @@ def read_text(backend: Backend, key: PodKey, *, offset: int, limit: int, ended: 
         next_offset=chunk.offset + len(data),
         complete=chunk.complete and len(chunk.data) < limit,
         is_full=len(chunk.data) == limit,
+        times=line_times(data, chunk.offset, chunk.times),
     )
 
 
@@ -50,6 +58,19 @@ def tail(backend: Backend, key: PodKey, *, limit: int, ended: bool) -> str:
     begin = max(0, size - limit) if size < _BEHIND else 0
     text = read_bytes(backend, key, offset=begin, limit=limit, ended=ended).data.decode(errors="replace")
     return text.partition("\n")[2] or text if begin else text
+
+
+def line_times(data: bytes, offset: int, times: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The times of lines, from those of bytes. `data` begins at `offset` of the log."""
+    found: dict[int, int] = {}
+    lines, counted = 0, 0
+    for at, milliseconds in times:
+        here = min(max(at - offset, 0), len(data))
+        lines += data.count(b"\n", counted, here)
+        counted = max(here, counted)
+        is_within = here > 0 and data[here - 1 : here] != b"\n"
+        found[lines + is_within] = milliseconds
+    return list(found.items())
 
 
 def whole_characters(data: bytes) -> bytes:

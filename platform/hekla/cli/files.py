@@ -80,7 +80,7 @@ def download(
     chunks = client.read_bytes(f"{_where(client.job(job), task, index)}/file", **query)
     if target == "-":
         for chunk in chunks:
-            click.get_binary_stream("stdout").write(chunk)
+            click.echo(chunk, nl=False)
         return
     click.echo(f"{file}: {_human(_save(chunks, file))}")
 

@@ -242,6 +242,7 @@ class LogConsumer(GuardedConsumer):
                         "next": chunk.next_offset,
                         "text": chunk.text,
                         "complete": chunk.complete,
+                        "times": chunk.times,
                     }
                 )
             if chunk.complete:

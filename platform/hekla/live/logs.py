@@ -9,7 +9,8 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
 from hekla.backends import log_search, logs
-from hekla.backends.base import Backend, LogChunk, PodKey
+from hekla.backends.base import Backend, PodKey
+from hekla.backends.log_chunk import LogChunk
 from hekla.backends.log_search import LogMatches, LogQuery
 from hekla.backends.logs import LogText
 from hekla.backends.pool import get_backend

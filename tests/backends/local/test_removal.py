@@ -21,7 +21,7 @@ def test_log_and_status_of_a_removed_pod_remain(local):
     draft.mkdir()
     assert local.backend.inventory().present == {"job"}
     local.backend.remove("job")
-    assert sorted(os.listdir(folder.path)) == ["log", "status.json"]
+    assert sorted(os.listdir(folder.path)) == ["log", "log.times", "status.json"]
     assert not draft.exists()
     local.backend.remove_logs("job")
     assert local.backend.inventory() == NOTHING

@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
-from hekla.backends.base import Backend, BackendError, Inventory, LogChunk, NodeInfo, Observations, PodKey, UnknownPod
+from hekla.backends.base import Backend, BackendError, Inventory, NodeInfo, Observations, PodKey, UnknownPod
 from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes import names, nodes, pod_state
 from hekla.backends.kubernetes.api import BAD_REQUEST, FORBIDDEN, NOT_FOUND, ApiError, Json
@@ -20,6 +20,7 @@ from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.kubernetes.pod_streams import PodStreams
 from hekla.backends.kubernetes.resource_paths import ATTACHED, resource_path
 from hekla.backends.kubernetes.tenancy import KubernetesTenancy
+from hekla.backends.log_chunk import LogChunk
 from hekla.domain.numa import NumaTopology
 from hekla.domain.resources import Resources
 from hekla.lib.once_property import once_property

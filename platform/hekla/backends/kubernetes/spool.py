@@ -10,7 +10,8 @@ import shutil
 from collections.abc import Set
 from pathlib import Path
 
-from hekla.backends.base import BackendError, LogChunk, PodKey
+from hekla.backends.base import BackendError, PodKey
+from hekla.backends.log_chunk import LogChunk
 
 
 class Spool:

@@ -29,7 +29,6 @@ from hekla.backends.base import (
     Backend,
     BackendError,
     Inventory,
-    LogChunk,
     NodeInfo,
     NodeMetrics,
     Observation,
@@ -67,6 +66,7 @@ from hekla.backends.local.containers.order import ContainerOrder
 from hekla.backends.local.containers.runtime import Runtime, default_socket
 from hekla.backends.local.cpusets import CpuOrder
 from hekla.backends.local.exclusive_cpus import STATIC, ExclusiveCpus
+from hekla.backends.local.log_times import read_times
 from hekla.backends.local.node_metrics import MachineMeter
 from hekla.backends.local.pod_folder import (
     FINAL,
@@ -77,6 +77,7 @@ from hekla.backends.local.pod_folder import (
     open_regular,
     signal_holder,
 )
+from hekla.backends.log_chunk import LogChunk
 from hekla.backends.streams import Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cpu_sets import parse_cpus
@@ -240,8 +241,9 @@ class LocalBackend(Backend):
                 begin, data = log.tell(), log.read(limit)
         except OSError:
             size, begin, data = 0, 0, b""
-        ended = status is not None and status["phase"] in FINAL
-        return LogChunk(data, begin, begin + len(data), complete=ended and begin + len(data) >= size)
+        end = begin + len(data)
+        ended = status is not None and status["phase"] in FINAL and end >= size
+        return LogChunk(data, begin, end, complete=ended, times=read_times(folder.log_times, begin, end))
 
     def list_folder(self, key: PodKey, path: str) -> FolderListing:
         """The content of a folder below the pod's working folder."""

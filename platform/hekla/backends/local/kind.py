@@ -9,7 +9,7 @@ KIND = BackendKind(
     label="This machine",
     config=LocalConfig,
     open=deferred("hekla.backends.local.backend:LocalBackend"),
-    durable_files=("local/*/pods/*/*/log", "local/*/pods/*/*/status.json"),
+    durable_files=("local/*/pods/*/*/log", "local/*/pods/*/*/log.times", "local/*/pods/*/*/status.json"),
     supplies={
         Input.NODE_LABELS: gettext_noop("labels of this machine and of the cluster's configuration"),
         Input.NODE_USAGE: gettext_noop("the processes and cards of this machine"),

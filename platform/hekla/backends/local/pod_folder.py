@@ -5,6 +5,7 @@
     stop.json    the stop request; written before the shim is signalled, so a later shim finds it too
     status.json  the status, replaced as a whole at each change
     container.json  how far the container of the pod is
+    log.times    when the parts of the log arrived
     log, hosts, passwd, group, root/, work/, tmp/, volumes/
 
 Beside the folders of a job's pods are `.claims`, with the volumes that they share, and `.run`, where they find each
@@ -128,6 +129,7 @@ class PodFolder:
     def __init__(self, path: str) -> None:
         self.path = path
         self.log = os.path.join(path, "log")
+        self.log_times = os.path.join(path, "log.times")
         self.hosts = os.path.join(path, "hosts")
         self.passwd = os.path.join(path, "passwd")
         self.group = os.path.join(path, "group")
@@ -142,7 +144,7 @@ class PodFolder:
         self._stop = os.path.join(path, "stop.json")
         self._container = os.path.join(path, "container.json")
         self._lock = os.path.join(path, "lock")
-        self.lasting = frozenset({self.log, self._status})
+        self.lasting = frozenset({self.log, self.log_times, self._status})
         """The files that stay when the job is deleted. With its final status, the pod never runs again."""
 
     def order(self) -> ShimOrder | None:

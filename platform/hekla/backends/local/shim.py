@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from hekla.backends.local import cgroups
+from hekla.backends.local.log_times import LogClock
 from hekla.backends.local.pod_folder import FINAL, PodFolder, ShimOrder, ShimStatus, boot_id, open_regular, poke
 from hekla.backends.local.processes import descendants, kill, read_process, signal_group
 from hekla.backends.local.sandbox import init, system
@@ -60,6 +61,7 @@ class Shim:
             self._status["cpus"] = cpus["own"]
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         self._log = os.open(folder.log, flags, 0o600)
+        self._log_clock = LogClock(folder.log_times)
         self._result = self._output = -1
         self._terminated = False
         self._written = True
@@ -84,6 +86,7 @@ class Shim:
 
     def note(self, line: str) -> None:
         """Write one line of Hekla's own to the pod's log."""
+        self._log_clock.mark(self._log)
         os.write(self._log, f"[hekla] {line}\n".encode())
 
     def log_tail(self, characters: int) -> str:
@@ -242,6 +245,7 @@ class Shim:
             os.close(self._output)
             self._output = -1
             return False
+        self._log_clock.mark(self._log)
         with contextlib.suppress(OSError):
             os.write(self._log, data)
         return True

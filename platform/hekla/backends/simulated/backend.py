@@ -17,7 +17,6 @@ from hekla.backends.base import (
     Backend,
     BackendError,
     Inventory,
-    LogChunk,
     NodeInfo,
     NodeMetrics,
     Observations,
@@ -28,6 +27,7 @@ from hekla.backends.base import (
     one_by_one,
 )
 from hekla.backends.kind import BackendContext
+from hekla.backends.log_chunk import LogChunk
 from hekla.backends.simulated.config import SimulatedConfig, device_facts
 from hekla.backends.simulated.journal import Entry, SimulationJournal
 from hekla.backends.simulated.node_usage import RequestsOfNodes, SimulatedNodeMeter
