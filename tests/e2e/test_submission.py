@@ -177,7 +177,7 @@ def test_code_is_added_from_files_and_a_folder(page: Page, tmp_path: Path) -> No
     ):
         (tmp_path / "code" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "code" / name).write_bytes(content)
-    page.locator("summary", has_text=re.compile("^Files$")).click()
+    page.locator("summary", has_text="Code and files").click()
     page.get_by_label("Add a folder").set_input_files(tmp_path / "code")
     expect(page.locator("#toasts")).to_contain_text("Not added, because they are not text: data.bin")
     expect(page.locator("#toasts")).to_contain_text("Added to the files: 2")
