@@ -1,6 +1,7 @@
 // Starts the scripts of every page. Most listen on the document, so they also cover parts that load later. Those that
 // must process each part run again for parts from htmx or the live connection.
 
+import { startCodeFiles } from "./code_files.js";
 import { startCopy } from "./copy.js";
 import { startCsrf } from "./csrf.js";
 import { startDialogs } from "./dialog.js";
@@ -29,6 +30,7 @@ import { startWhatIf } from "./what_if.js";
 import { startYamlEditors } from "./yaml_editor.js";
 
 startHeights();
+startCodeFiles();
 startCopy();
 startDialogs();
 startCsrf(); // after the dialogs, whose confirmation stops unconfirmed forms

@@ -167,6 +167,27 @@ def test_job_becomes_a_sweep_with_the_keyboard_and_keeps_its_fields(page: Page) 
     expect(page.locator("main")).to_contain_text("by-keyboard-3")
 
 
+def test_code_is_added_from_files_and_a_folder(page: Page, tmp_path: Path) -> None:
+    page.goto("/jobs/submit/?preset=single")
+    for name, content in (
+        ("train.py", b"print('mine')\n"),
+        ("src/model.py", b"x = 1\n"),
+        (".git/config", b"no"),
+        ("data.bin", b"\xff\0"),
+    ):
+        (tmp_path / "code" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "code" / name).write_bytes(content)
+    page.locator("summary", has_text="Code and files").click()
+    page.get_by_label("Add a folder").set_input_files(tmp_path / "code")
+    expect(page.locator("#toasts")).to_contain_text("Not added, because they are not text: data.bin")
+    expect(page.locator("#toasts")).to_contain_text("Added to the files: 2")
+    page.get_by_label("Command").fill("cat src/model.py train.py")
+    page.get_by_label("Name", exact=True).first.fill("with-code")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+    expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
+
+
 def test_editor_offers_fields_and_shows_every_problem_at_its_line(page: Page) -> None:
     page.goto("/jobs/submit/yaml/")
     editor = page.get_by_role("textbox", name="Manifest")

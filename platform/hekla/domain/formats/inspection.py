@@ -63,7 +63,8 @@ def _inspect(text: str, read: _Read[Loaded], usual: _Usual) -> Inspection[Loaded
     except Invalid as error:
         fields = _fields_beside(text, lines.line_of(""), read, usual)
         return Inspection(None, error.problems, fields, findings, lines)
-    loaded, problems = None, ()
+    loaded: Loaded | None = None
+    problems: tuple[Problem, ...] = ()
     try:
         loaded = read(documents, findings)
     except Invalid as error:
@@ -131,4 +132,5 @@ def _resolved(schema: Mapping[str, Any], models: Mapping[str, Any]) -> Mapping[s
     choices = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
     schema = choices[0] if len(choices) == 1 else schema
     name = str(schema.get("$ref", "")).rpartition("/")[2]
-    return models.get(name, schema)
+    model: Mapping[str, Any] = models.get(name, schema)
+    return model

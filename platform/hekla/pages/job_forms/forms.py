@@ -14,6 +14,7 @@ from hekla.domain.task_spec import MAX_REPLICAS, Iteration
 from hekla.pages.frame.durations import DurationField
 from hekla.pages.job_forms import (
     drafts,
+    git_code,
     network_closeness,
     passthrough_fields,
     placement_lines,
@@ -127,6 +128,8 @@ class JobForm(forms.Form):
         widget=forms.Textarea({"rows": 2}),
     )
     secrets = SecretsField()
+    git_address = git_code.address_field()
+    git_revision = git_code.revision_field()
     shape = forms.ChoiceField(choices=_FIRST_SHAPES, required=False, widget=forms.HiddenInput)
     rest = passthrough_fields.job_field()
 
@@ -158,6 +161,11 @@ class JobForm(forms.Form):
         shape = self["shape"].value()
         visible = {"debugging": {"kind"}, "distributed": {"framework"}, "sweep": {"framework"}}.get(shape, set())
         return _says(self, [name for name in _WORDS if name not in visible])
+
+    @property
+    def code_matters(self) -> bool:
+        """Whether a field about code from elsewhere has a value or an error."""
+        return _says(self, ("git_address", "git_revision"))
 
     def document(self) -> dict[str, Any]:
         """The job-level fields of a JobSpec document."""

@@ -14,7 +14,7 @@ from hekla.domain import frameworks, sweeps
 from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.pages.frame import durations
-from hekla.pages.job_forms import passthrough_fields, volume_forms
+from hekla.pages.job_forms import git_code, passthrough_fields, volume_forms
 from hekla.pages.job_forms.forms import Choices, FileFormSet, JobForm, TaskFormSet
 from hekla.pages.job_forms.volume_forms import VolumeFormSet, VolumeRows
 
@@ -95,11 +95,18 @@ class SubmissionForm:
     def _document(self) -> Values:
         job, typed = self.job.document(), [form.cleaned_data for form in self.files]
         files = {file["name"]: file.get("text", "") for file in typed if file.get("name")}
-        tasks = [task.document() for task in self.tasks]
+        tasks = [self._with_code(task.document()) for task in self.tasks]
         job = passthrough_fields.with_its_volumes(job, tasks)
         volumes, tasks = self._mounted(job.get("volumes", []), tasks)
         document = {**job, "tasks": tasks, "files": job.get("files", {}) | files, "volumes": volumes}
         return document | self._without_judgement(tasks)
+
+    def _with_code(self, task: Values) -> Values:
+        """The task with a clone of the code before its command, if the job has an address for that."""
+        address, revision = (self.job.cleaned_data.get(name, "") for name in ("git_address", "git_revision"))
+        if not address or not task.get("command"):
+            return task
+        return task | {"command": git_code.with_code(task["command"], address, revision)}
 
     def _mounted(self, carried: Sequence[Any], tasks: Sequence[Values]) -> tuple[list[Any], list[Values]]:
         """The volumes of the job and the tasks with their mounts: the passthrough ones, then those of the rows."""

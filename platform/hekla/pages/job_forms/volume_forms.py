@@ -97,7 +97,7 @@ VolumeFormSet = forms.formset_factory(
 )
 
 
-def refuse_unknown_tasks(formset: forms.BaseFormSet, names: Sequence[str]) -> None:
+def refuse_unknown_tasks(formset: "forms.BaseFormSet[VolumeForm]", names: Sequence[str]) -> None:
     """Report tasks that the job does not have, at their rows."""
     for form in formset:
         if form.errors or form.is_absent:
@@ -110,7 +110,9 @@ def refuse_unknown_tasks(formset: forms.BaseFormSet, names: Sequence[str]) -> No
 class VolumeRows:
     """The rows without errors, as volumes and mounts of a JobSpec document. `besides`: names that are in use."""
 
-    def __init__(self, formset: forms.BaseFormSet, names: Collection[str], besides: Collection[str]) -> None:
+    def __init__(
+        self, formset: "forms.BaseFormSet[VolumeForm]", names: Collection[str], besides: Collection[str]
+    ) -> None:
         self._forms = [form for form in formset if not form.errors and not form.is_absent]
         self._names = [*names]
         self._volumes = _named([form.cleaned_data["name"] for form in self._forms], besides)

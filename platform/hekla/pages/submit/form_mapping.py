@@ -5,7 +5,7 @@ from typing import Any
 
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.task_spec import Iteration, TaskSpec
-from hekla.pages.job_forms import network_closeness, passthrough_fields, policy_fields, volume_forms
+from hekla.pages.job_forms import git_code, network_closeness, passthrough_fields, policy_fields, volume_forms
 from hekla.pages.job_forms.submission_form import InitialValues
 
 DEBUGGING = "debugging"
@@ -14,6 +14,7 @@ _NUMBERS = ("min_available", "priority", "max_retry", "active_deadline_seconds",
 
 def filled(spec: JobSpec) -> InitialValues:
     """Initial values with which the form describes this job."""
+    spec, address, revision = git_code.split(spec)
     rest = passthrough_fields.of_job(spec)
     job = {
         "name": spec.name,
@@ -26,6 +27,8 @@ def filled(spec: JobSpec) -> InitialValues:
         "description": "" if "description" in rest else spec.description,
         "shape": shape_of(spec),
         "rest": rest,
+        "git_address": address,
+        "git_revision": revision,
         **{name: getattr(spec, name) for name in _NUMBERS},
     }
     files = [{"name": name, "text": text} for name, text in spec.files.items() if name not in rest.get("files", {})]

@@ -23,7 +23,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats, spec_changes
 from hekla.domain.errors import HeklaError, Invalid, NotFound, Problem, Refused
-from hekla.domain.jobspec import JobSpec
+from hekla.domain.jobspec import MAX_FILE_BYTES, JobSpec
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
@@ -433,6 +433,7 @@ def _form_page(
         "frameworks": beginnings.FRAMEWORKS,
         "upload": UploadForm(),
         "most_bytes": MAX_MANIFEST_BYTES,
+        "most_file_bytes": MAX_FILE_BYTES,
         "amounts": OFFERED,
         "filling": undo.carried(request.POST),
     }
