@@ -70,6 +70,31 @@ def test_working_cluster_is_added(people: People, as_: As) -> None:
     assert Cluster.objects.get(name="fleet").config == NODES
 
 
+def test_cluster_is_added_with_fields_and_without_a_script(people: People, as_: As) -> None:
+    client, address = as_(people.ada), reverse("clusters:create")
+    first = client.get(address)
+    assert "settings-" not in first.content.decode()
+    chosen = client.post(address, {"name": "fleet", "kind": "simulated", "more": "kind"})
+    assert not Cluster.objects.filter(name="fleet").exists()
+    page = chosen.content.decode()
+    assert 'value="fleet"' in page
+    entered = {"name": "fleet", "kind": "simulated", "config": "{}", "config_base": "{}", "config_kind": "simulated"}
+    assert chosen.context["form"]["config"].value() == chosen.context["settings"].base == "{}"
+    entered |= {"settings-nodes-0-name": "gpu", "settings-nodes-0-cards-0-count": "8", "settings-internet": ""}
+    refused = client.post(address, entered)
+    assert list(refused.context["settings"].form.errors) == ["nodes-0-allocatable"]
+    assert not refused.context["form"].errors
+    more = client.post(address, {**entered, "more": "nodes"})
+    assert "settings-nodes-1-name" in more.content.decode()
+    assert not more.context["settings"].form.errors
+    assert client.post(address, {**entered, "settings-nodes-0-allocatable": "cpu=64"}).status_code == 302
+    node = {"name": "gpu", "allocatable": {"cpu": "64"}, "cards": [{"count": 8}]}
+    assert Cluster.objects.get(name="fleet").config == {"nodes": [node]}
+    other = client.post(address, {**entered, "name": "far", "kind": "kubernetes"})
+    assert "settings-namespaces" in other.content.decode(), "the fields of the new kind come first"
+    assert not Cluster.objects.filter(name="far").exists()
+
+
 def test_unreachable_cluster_can_be_paused(people: People, as_: As) -> None:
     cluster = Cluster.objects.create(
         name="away", kind="kubernetes", config={"kubeconfig": "token"}, created_at=people.cluster.created_at

@@ -79,5 +79,5 @@ def label(kind: str, path: str) -> str:
     if not part:
         return words
     if field == "config":
-        return _("setting {part}").format(part=part)
+        return _("{part} setting").format(part=part)
     return _("{field} of {part}").format(field=words, part=_RESOURCES.get(part, part))

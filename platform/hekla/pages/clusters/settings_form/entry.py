@@ -50,7 +50,11 @@ def read(kind: str, data: QueryDict, stored: Mapping[str, Any]) -> SettingsEntry
     """The settings that a person sent."""
     data = data.copy()
     if BASE not in data:
-        return SettingsEntry(_form(kind, _parsed(_sent(data, "config")) or stored), data, _sent(data, "config"))
+        config = _parsed(_sent(data, "config"))
+        if "config" not in data:
+            data["config"] = document({})
+        form = _form(kind, stored if config is None else config)
+        return SettingsEntry(form, data, _sent(data, "config"), is_unfinished="more" in data)
     if data.get(OF_KIND, kind) != kind:
         data["config"] = document({})
         return SettingsEntry(_form(kind, {}), data, _sent(data, "config"), is_unfinished=True)
