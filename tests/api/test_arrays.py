@@ -23,7 +23,7 @@ def _lists() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     """The address, the parameters and the schema of each list: an array, or an object with `results`."""
     for path, operations in DOCUMENT["paths"].items():
         if "get" in operations:
-            schema = operations["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+            schema = operations["get"]["responses"]["200"]["content"].get("application/json", {}).get("schema", {})
             schema = DOCUMENT["components"]["schemas"].get(schema.get("$ref", "").rsplit("/")[-1], schema)
             if schema.get("type") == "array" or "results" in schema.get("properties", {}):
                 parameters = {one["name"]: one["schema"] for one in operations["get"]["parameters"]}
