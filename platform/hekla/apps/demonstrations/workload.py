@@ -39,6 +39,7 @@ from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
+from hekla.engine.policy import DEFAULT_POLICY_TEXT
 
 CLUSTER = "demo"
 USERNAMES = frozenset(TEAM_OF)
@@ -50,21 +51,7 @@ _NODE = {"cpu": "96", "memory": "768Gi", GPU: "8", "pods": "110"}
 _HISTORY_DAYS = 1
 _MOST_CLEARED = 50
 """How many jobs one look removes."""
-_POLICY = """\
-actions: "enqueue, allocate, preempt, reclaim, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-  - name: binpack
-"""
+_POLICY = DEFAULT_POLICY_TEXT.replace("allocate, backfill", "allocate, preempt, reclaim, backfill")
 _FINAL = [phase.value for phase in JobPhase if phase.is_final]
 log = logging.getLogger(__name__)
 
