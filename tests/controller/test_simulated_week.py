@@ -29,7 +29,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.controller.controllers import controllers
 from hekla.domain.resources import Resources
 from hekla.launcher import first_data, simulated_week
-from hekla.launcher.simulated_week import SimulatedHistory
+from hekla.launcher.simulated_week import POLICY, SimulatedHistory
 from hekla.lib import clock
 
 NOW, SPAN = datetime(2026, 6, 3, 15, tzinfo=UTC), timedelta(hours=5)
@@ -44,14 +44,14 @@ def home(transactional_db: None, settings: Any, tmp_path: Path) -> None:
 @pytest.fixture
 def row() -> SimulatedWorkload:
     """A workload without a history."""
-    return workload.set_up(since=clock.now() - SPAN)
+    return workload.set_up(policy=POLICY, since=clock.now() - SPAN)
 
 
 def test_history_is_what_the_platform_would_have_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated_week, "MOST_SECONDS", 600.0)
     monkeypatch.setattr(simulated_week, "MOST_CPU_SECONDS", 600.0)
     with clock.simulated(lambda: NOW):
-        _check_history(workload.set_up(since=NOW - SPAN))
+        _check_history(workload.set_up(policy=POLICY, since=NOW - SPAN))
 
 
 def _check_history(row: SimulatedWorkload) -> None:

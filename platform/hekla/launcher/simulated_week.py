@@ -23,8 +23,11 @@ from hekla.controller.backends import backend_of
 from hekla.controller.cluster_controller import ClusterController
 from hekla.controller.lease_context import identity
 from hekla.domain.errors import Refused
+from hekla.engine.policy import DEFAULT_POLICY_TEXT
 from hekla.lib import clock
 
+POLICY = DEFAULT_POLICY_TEXT.replace("allocate, backfill", "allocate, preempt, reclaim, backfill")
+"""Of the cluster: the default one, with evictions."""
 WEEK = timedelta(days=7)
 MOST_CPU_SECONDS, MOST_SECONDS = 14.0, 40.0
 """How long the making of a history takes at most: on a slow machine fewer things happen in it."""

@@ -39,7 +39,6 @@ from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
-from hekla.engine.policy import DEFAULT_POLICY_TEXT
 
 CLUSTER = "demo"
 USERNAMES = frozenset(TEAM_OF)
@@ -51,19 +50,21 @@ _NODE = {"cpu": "96", "memory": "768Gi", GPU: "8", "pods": "110"}
 _HISTORY_DAYS = 1
 _MOST_CLEARED = 50
 """How many jobs one look removes."""
-_POLICY = DEFAULT_POLICY_TEXT.replace("allocate, backfill", "allocate, preempt, reclaim, backfill")
 _FINAL = [phase.value for phase in JobPhase if phase.is_final]
 log = logging.getLogger(__name__)
 
 
-def set_up(*, since: datetime) -> SimulatedWorkload:
-    """Create the teams, their queues and their cluster, as of the beginning of their history."""
+def set_up(*, policy: str, since: datetime) -> SimulatedWorkload:
+    """Create the teams, their queues and their cluster, as of the beginning of their history.
+
+    `policy`: the text of the cluster's scheduling policy.
+    """
     nodes = [{"name": "gpu", "count": 4, "allocatable": _NODE, "labels": {"gpu": "a100"}}]
     prepare = {"min": PREPARE_SECONDS, "max": PREPARE_SECONDS}
     config = {"nodes": nodes, "seed": 1, "speed": 1, "prepare_seconds": prepare}
     with unit_of_work():
         cluster = cluster_services.create(name=CLUSTER, kind="simulated", config=config, actor=PLATFORM, now=since)
-        cluster_services.set_policy(cluster, _POLICY, note="", by=None, actor=PLATFORM, now=since)
+        cluster_services.set_policy(cluster, policy, note="", by=None, actor=PLATFORM, now=since)
         for team in TEAMS:
             tenant = _create_tenant(team, since)
             values = {"weight": team.weight, "description": f"{team.name}, on simulated machines"}
