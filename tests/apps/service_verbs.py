@@ -15,6 +15,7 @@ from hekla.apps.batches.models import Batch
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, Environment, Node
 from hekla.apps.demonstrations import services as demonstrations
+from hekla.apps.demonstrations import workload
 from hekla.apps.demonstrations.stages import GANGS
 from hekla.apps.flows import services as flows
 from hekla.apps.flows.models import Flow, JobTemplate
@@ -208,6 +209,7 @@ MACHINES: dict[str, Call] = {
     "clusters.change_environment": lambda w, by: clusters.change_environment(
         Environment.objects.get(), {"description": "new"}, **_acts(by)
     ),
+    "demonstrations.workload.remove": lambda w, by: workload.remove(**_acts(by)),
     "demonstrations.set_up": lambda w, by: demonstrations.set_up(GANGS, **_acts(by)),
     "queues.create": lambda w, by: queues.create(cluster=w.people.cluster, name="new", **_acts(by)),
     "queues.change": lambda w, by: queues.change(_queue(), {"weight": 2}, by=by, **_acts(by)),

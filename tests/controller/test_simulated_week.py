@@ -4,41 +4,57 @@ Then the steady work goes on, within its bounds.
 """
 
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from tests.support import auditor
 
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.demonstrations import mix, workload
 from hekla.apps.demonstrations.models import SimulatedWorkload
 from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.tenancy.models import Tenant
 from hekla.controller.controllers import controllers
 from hekla.domain.resources import Resources
 from hekla.launcher import first_data, simulated_week
-from hekla.launcher.simulated_week import SimulatedHistory
+from hekla.launcher.simulated_week import POLICY, SimulatedHistory
 from hekla.lib import clock
 
-SPAN = timedelta(hours=3)
+NOW, SPAN = datetime(2026, 6, 3, 15, tzinfo=UTC), timedelta(hours=5)
+
+
+@pytest.fixture(autouse=True)
+def home(transactional_db: None, settings: Any, tmp_path: Path) -> None:
+    settings.HEKLA_HOME = tmp_path
+    controllers.reset()
 
 
 @pytest.fixture
-def row(transactional_db: None, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimulatedWorkload:
+def row() -> SimulatedWorkload:
     """A workload without a history."""
-    settings.HEKLA_HOME = tmp_path
-    controllers.reset()
+    return workload.set_up(policy=POLICY, since=clock.now() - SPAN)
+
+
+def test_history_is_what_the_platform_would_have_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated_week, "MOST_SECONDS", 600.0)
-    return workload.set_up(since=clock.now() - SPAN)
+    monkeypatch.setattr(simulated_week, "MOST_CPU_SECONDS", 600.0)
+    with clock.simulated(lambda: NOW):
+        _check_history(workload.set_up(policy=POLICY, since=NOW - SPAN))
 
 
-def test_history_is_what_the_platform_would_have_done(row: SimulatedWorkload) -> None:
+def _check_history(row: SimulatedWorkload) -> None:
     parts: list[float] = []
     SimulatedHistory(row, parts.append).make()
     row.refresh_from_db()
@@ -92,11 +108,7 @@ def _check_usage(row: SimulatedWorkload) -> None:
     assert max(curve.values()) > 0
 
 
-def test_platform_with_a_history_begins_once(
-    transactional_db: None, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.HEKLA_HOME = tmp_path
-    controllers.reset()
+def test_platform_with_a_history_begins_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_data, "WEEK", timedelta(minutes=1))
     for _ in range(2):
         assert first_data.prepare(demo=True)["username"] == first_data.ADMIN
@@ -132,3 +144,22 @@ def test_steady_work_is_bounded(row: SimulatedWorkload, monkeypatch: pytest.Monk
     count = Job.objects.count()
     workload.advance(now=later + timedelta(days=1))
     assert Job.objects.count() == count, "a paused cluster gets no work"
+
+
+def test_removed_workload_ends_its_jobs(row: SimulatedWorkload, client: Client) -> None:
+    now = clock.now()
+    workload.end_history(row, now=now)
+    workload.advance(now=now)
+    assert Job.objects.count() > 0
+    ada = accounts.create_user(username="ada", password=None, platform_role="admin", actor=PLATFORM, now=now)
+    client.force_login(ada)
+    assert "Remove the simulated teams" in client.get(reverse("demonstrations:list")).content.decode()
+    client.post(reverse("demonstrations:remove_workload"))
+    at = clock.now()
+    while workload.advance(now=at) is not None:
+        assert at < now + timedelta(seconds=30)
+        at += timedelta(seconds=1)
+    assert not Job.objects.filter(deleted_at=None).exists()
+    assert not Tenant.objects.filter(is_active=True).exists()
+    assert list(User.objects.filter(is_active=True)) == [ada]
+    assert "Remove the simulated teams" not in client.get(reverse("demonstrations:list")).content.decode()

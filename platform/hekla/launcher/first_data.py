@@ -21,7 +21,7 @@ from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queue_services
 from hekla.apps.quotas import services as quota_services
 from hekla.apps.tenancy import services as tenancy_services
-from hekla.launcher.simulated_week import WEEK, SimulatedHistory
+from hekla.launcher.simulated_week import POLICY, WEEK, SimulatedHistory
 from hekla.lib import clock
 from hekla.lib.checkout import CHECKOUT
 
@@ -102,7 +102,7 @@ def _make_history(now: datetime, tell: Callable[[float], None]) -> None:
     """Create the simulated teams, and their history; continue it if a former start was interrupted."""
     made = demo_selectors.workload()
     if made is None and not clusters.all_clusters().filter(name=workload.CLUSTER).exists():
-        made = workload.set_up(since=now - WEEK)
+        made = workload.set_up(policy=POLICY, since=now - WEEK)
     if made is not None and made.history_until is None and made.removed_at is None:
         SimulatedHistory(made, tell).make()
 

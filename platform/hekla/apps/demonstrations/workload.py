@@ -9,7 +9,7 @@ from datetime import datetime
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts import services as account_services
 from hekla.apps.accounts.models import User
-from hekla.apps.accounts.roles import TenantRole
+from hekla.apps.accounts.roles import Permission, TenantRole
 from hekla.apps.batches import services as batches
 from hekla.apps.clusters import services as cluster_services
 from hekla.apps.clusters.models import Cluster
@@ -25,7 +25,7 @@ from hekla.apps.demonstrations.mix import (
 )
 from hekla.apps.demonstrations.models import SimulatedWorkload
 from hekla.apps.demonstrations.stage import GPU
-from hekla.apps.event_log.services import PLATFORM, unit_of_work
+from hekla.apps.event_log.services import PLATFORM, Actor, unit_of_work
 from hekla.apps.flows import services as flows
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
@@ -44,37 +44,27 @@ CLUSTER = "demo"
 USERNAMES = frozenset(TEAM_OF)
 MOST_UNFINISHED = 40
 """No more arrivals while the teams have so many unfinished jobs."""
-_STEADY_NUMBERS = 1_000_000
+_STEADY_NUMBERS = 1000
 """Where the numbers of arrivals after the history begin."""
 _NODE = {"cpu": "96", "memory": "768Gi", GPU: "8", "pods": "110"}
 _HISTORY_DAYS = 1
-_POLICY = """\
-actions: "enqueue, allocate, preempt, reclaim, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-  - name: binpack
-"""
+_MOST_CLEARED = 50
+"""How many jobs one look removes."""
 _FINAL = [phase.value for phase in JobPhase if phase.is_final]
 log = logging.getLogger(__name__)
 
 
-def set_up(*, since: datetime) -> SimulatedWorkload:
-    """Create the teams, their queues and their cluster, as of the beginning of their history."""
+def set_up(*, policy: str, since: datetime) -> SimulatedWorkload:
+    """Create the teams, their queues and their cluster, as of the beginning of their history.
+
+    `policy`: the text of the cluster's scheduling policy.
+    """
     nodes = [{"name": "gpu", "count": 4, "allocatable": _NODE, "labels": {"gpu": "a100"}}]
     prepare = {"min": PREPARE_SECONDS, "max": PREPARE_SECONDS}
     config = {"nodes": nodes, "seed": 1, "speed": 1, "prepare_seconds": prepare}
     with unit_of_work():
         cluster = cluster_services.create(name=CLUSTER, kind="simulated", config=config, actor=PLATFORM, now=since)
-        cluster_services.set_policy(cluster, _POLICY, note="", by=None, actor=PLATFORM, now=since)
+        cluster_services.set_policy(cluster, policy, note="", by=None, actor=PLATFORM, now=since)
         for team in TEAMS:
             tenant = _create_tenant(team, since)
             values = {"weight": team.weight, "description": f"{team.name}, on simulated machines"}
@@ -144,9 +134,11 @@ def end_history(workload: SimulatedWorkload, *, now: datetime) -> None:
 def advance(*, now: datetime) -> datetime | None:
     """Submit what is due now: at most one arrival, however long nobody looked. Returns when the next is due."""
     with unit_of_work():
-        workload = SimulatedWorkload.objects.select_for_update(skip_locked=True).filter(removed_at=None).first()
+        workload = SimulatedWorkload.objects.select_for_update(skip_locked=True).first()
         if workload is None or workload.next_at is None:
             return None
+        if workload.removed_at is not None:
+            return now if _clear(workload.cluster, now) else None
         if workload.next_at > now:
             return workload.next_at
         arrival, gap = steady(_STEADY_NUMBERS + workload.count)
@@ -156,6 +148,33 @@ def advance(*, now: datetime) -> datetime | None:
     if not is_full and not workload.cluster.is_paused:
         submit(arrival, now=now)
     return next_at
+
+
+def remove(*, actor: Actor, now: datetime) -> None:
+    """End the workload: nobody submits any more, and all its jobs are ended and deleted soon. Raises Forbidden.
+
+    Its people and tenants are deactivated. The retention of the tenants purges their history a day later.
+    """
+    account_services.require_actor(actor, Permission.MANAGE_CLUSTERS)
+    with unit_of_work():
+        workload = SimulatedWorkload.objects.select_for_update().filter(removed_at=None).first()
+        if workload is None:
+            return
+        workload.removed_at = workload.next_at = now
+        workload.save(update_fields=["removed_at", "next_at"])
+        for user in accounts.everybody().filter(username__in=USERNAMES, is_active=True):
+            account_services.change_user(user, {"is_active": False}, password=None, actor=PLATFORM, now=now)
+        for tenant in tenancy.all_tenants().filter(slug__in=[team.slug for team in TEAMS], is_active=True):
+            tenancy_services.change(tenant, {"is_active": False}, actor=PLATFORM, now=now)
+
+
+def _clear(cluster: Cluster, now: datetime) -> bool:
+    """End and delete some of the jobs. Returns whether there are more."""
+    found = list(Job.objects.filter(cluster=cluster, deleted_at=None).order_by("pk")[:_MOST_CLEARED])
+    for job in found:
+        if not jobs.end(job.pk, now=now):
+            jobs.delete_finished(job.pk, now=now)
+    return bool(found)
 
 
 def _unfinished(cluster: Cluster) -> int:

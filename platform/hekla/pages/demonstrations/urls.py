@@ -6,6 +6,7 @@ prefix = "demonstrations/"
 app_name = "demonstrations"
 urlpatterns = [
     path("", views.demonstrations, name="list"),
+    path("simulated-teams/remove/", views.remove_workload, name="remove_workload"),
     path("<slug:name>/", views.detail, name="detail"),
     path("<slug:name>/start/", views.start, name="start"),
 ]

@@ -1,11 +1,16 @@
 """Pages of demonstrations."""
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from hekla.apps.demonstrations import catalogue, selectors, services
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.selectors import may
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.demonstrations import catalogue, selectors, services, workload
+from hekla.apps.demonstrations.wake import advancing
 from hekla.apps.event_log import selectors as event_log
 from hekla.domain.errors import Refused
 from hekla.lib import clock
@@ -18,7 +23,9 @@ from hekla.pages.frame.people import person
 def demonstrations(request: HttpRequest) -> HttpResponse:
     """List all demonstrations."""
     runs = selectors.visible_to(person(request))
+    row = selectors.workload()
     context = {
+        "may_remove": row is not None and row.removed_at is None and may(person(request), Permission.MANAGE_CLUSTERS),
         "demonstrations": catalogue.DEMONSTRATIONS,
         "played": set(runs.values_list("demonstration", flat=True)),
         "playing": set(runs.filter(ended_at=None).values_list("demonstration", flat=True)),
@@ -42,3 +49,12 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
     without = request.POST.get("without", "")
     run = services.start(name, without=without, tenant=tenant, user=person(request), now=clock.now())
     return redirect("demonstrations:detail", run.demonstration)
+
+
+@require_POST
+def remove_workload(request: HttpRequest) -> HttpResponse:
+    """Remove the simulated teams and their jobs."""
+    workload.remove(actor=actor_of(person(request)), now=clock.now())
+    advancing.soon()
+    messages.success(request, _("The simulated teams submit nothing more. Their jobs are being deleted."))
+    return redirect("demonstrations:list")

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import selectors as jobs
 from hekla.lib import clock
 from hekla.pages.queues import figures
@@ -26,13 +27,26 @@ def show(request: HttpRequest) -> HttpResponse:
     counts: list[int] = cache.get(_CACHE) or _counts(clock.now())
     cache.add(_CACHE, counts, _CACHE_SECONDS)
     most = max(counts)
-    facts = {"most": most, "now": counts[-1], "path": _path(counts, most), "width": _WIDTH, "height": _HEIGHT}
+    has_simulated = any(cluster.is_simulated for cluster in _clusters())
+    facts = {
+        "has_simulated": has_simulated,
+        "most": most,
+        "now": counts[-1],
+        "path": _path(counts, most),
+        "width": _WIDTH,
+        "height": _HEIGHT,
+    }
     return render(request, "_home_day.html", facts)
+
+
+def _clusters() -> list[Cluster]:
+    """Those whose pods count."""
+    return [cluster for cluster in clusters.all_clusters() if not figures.is_of_demonstration(cluster)]
 
 
 def _counts(now: datetime) -> list[int]:
     """The number of pods on nodes at the end of each quarter of an hour."""
-    here = [cluster.pk for cluster in clusters.all_clusters() if not figures.is_of_demonstration(cluster)]
+    here = [cluster.pk for cluster in _clusters()]
     since = now - _STEPS * _STEP
     changes = dict(jobs.placed_pods_over_time(here, since=since, step=_STEP))
     counts, last = [], 0
