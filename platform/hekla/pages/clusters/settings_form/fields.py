@@ -16,7 +16,7 @@ from hekla.backends.config import BackendConfig
 _SCALARS = (str, int, float)
 
 
-class Shape(StrEnum):
+class FieldKind(StrEnum):
     """How a value is entered. `pairs`: names with values, one `name=value` per line. `json`: whatever has no field."""
 
     FLAG = "flag"
@@ -42,7 +42,7 @@ class SettingField:
     name: str
     label: str
     help: str
-    shape: Shape
+    shape: FieldKind
     default: Any
     is_required: bool
     is_optional: bool
@@ -55,7 +55,11 @@ class SettingField:
     def empty(self) -> Any:  # noqa: ANN401  (any JSON)
         """The value without an entry."""
         return (
-            [] if self.shape in (Shape.LINES, Shape.CHOICES, Shape.ROWS) else {} if self.shape is Shape.PAIRS else None
+            []
+            if self.shape in (FieldKind.LINES, FieldKind.CHOICES, FieldKind.ROWS)
+            else {}
+            if self.shape is FieldKind.PAIRS
+            else None
         )
 
 
@@ -77,9 +81,9 @@ def _field(model: type[BaseModel], name: str, info: FieldInfo) -> SettingField:
         is_required=info.is_required(),
         is_optional=is_optional,
         is_main=not main or name in main,
-        choices=_choices(inner) if shape in (Shape.CHOICE, Shape.CHOICES) else (),
+        choices=_choices(inner) if shape in (FieldKind.CHOICE, FieldKind.CHOICES) else (),
         bounds=_bounds(info),
-        parts=_parts(inner, default) if shape in (Shape.GROUP, Shape.ROWS) else (),
+        parts=_parts(inner, default) if shape in (FieldKind.GROUP, FieldKind.ROWS) else (),
     )
 
 
@@ -110,7 +114,7 @@ def _bounds(info: FieldInfo) -> dict[str, float]:
     return found
 
 
-def _shape(annotation: Any) -> tuple[Shape, Any, bool]:  # noqa: ANN401  (a type)
+def _shape(annotation: Any) -> tuple[FieldKind, Any, bool]:  # noqa: ANN401  (a type)
     """The shape; the model, the choices or the type inside; and whether None is a value."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -118,44 +122,44 @@ def _shape(annotation: Any) -> tuple[Shape, Any, bool]:  # noqa: ANN401  (a type
     if origin in (Union, types.UnionType):
         return _of_union([one for one in inner if one is not type(None)], is_optional=type(None) in inner)
     if origin is Literal:
-        return Shape.CHOICE, annotation, False
+        return FieldKind.CHOICE, annotation, False
     if origin in (tuple, list):
         return _of_list(inner[0]), _model_or_type(inner[0]), False
     if origin is dict:
-        return (Shape.PAIRS if _is_scalar(inner[1]) else Shape.JSON), annotation, False
+        return (FieldKind.PAIRS if _is_scalar(inner[1]) else FieldKind.JSON), annotation, False
     return _of_class(annotation), annotation, False
 
 
-def _of_union(inner: list[Any], *, is_optional: bool) -> tuple[Shape, Any, bool]:
+def _of_union(inner: list[Any], *, is_optional: bool) -> tuple[FieldKind, Any, bool]:
     if len(inner) == 1:
         shape, of, _is_optional = _shape(inner[0])
         return shape, of, is_optional
-    return (Shape.TEXT if all(map(_is_scalar, inner)) else Shape.JSON), str, is_optional
+    return (FieldKind.TEXT if all(map(_is_scalar, inner)) else FieldKind.JSON), str, is_optional
 
 
-def _of_list(item: Any) -> Shape:  # noqa: ANN401  (a type)
+def _of_list(item: Any) -> FieldKind:  # noqa: ANN401  (a type)
     return {
-        Shape.GROUP: Shape.ROWS,
-        Shape.CHOICE: Shape.CHOICES,
-        Shape.TEXT: Shape.LINES,
-        Shape.WHOLE: Shape.LINES,
-    }.get(_shape(item)[0], Shape.JSON)
+        FieldKind.GROUP: FieldKind.ROWS,
+        FieldKind.CHOICE: FieldKind.CHOICES,
+        FieldKind.TEXT: FieldKind.LINES,
+        FieldKind.WHOLE: FieldKind.LINES,
+    }.get(_shape(item)[0], FieldKind.JSON)
 
 
-def _of_class(annotation: Any) -> Shape:  # noqa: ANN401  (a type)
+def _of_class(annotation: Any) -> FieldKind:  # noqa: ANN401  (a type)
     if not isinstance(annotation, type):
-        return Shape.JSON
+        return FieldKind.JSON
     for base, shape in (
-        (bool, Shape.FLAG),
-        (Enum, Shape.CHOICE),
-        (int, Shape.WHOLE),
-        (float, Shape.NUMBER),
-        (str, Shape.TEXT),
-        (BackendConfig, Shape.GROUP),
+        (bool, FieldKind.FLAG),
+        (Enum, FieldKind.CHOICE),
+        (int, FieldKind.WHOLE),
+        (float, FieldKind.NUMBER),
+        (str, FieldKind.TEXT),
+        (BackendConfig, FieldKind.GROUP),
     ):
         if issubclass(annotation, base):
             return shape
-    return Shape.JSON
+    return FieldKind.JSON
 
 
 def _is_scalar(annotation: Any) -> bool:  # noqa: ANN401  (a type)

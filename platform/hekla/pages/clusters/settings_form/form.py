@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from hekla.backends.config import BackendConfig, parse_config
 from hekla.domain.errors import Invalid, Problem
 from hekla.pages.clusters.settings_form import texts
-from hekla.pages.clusters.settings_form.fields import SettingField, Shape, fields_of
+from hekla.pages.clusters.settings_form.fields import SettingField, FieldKind, fields_of
 
 PREFIX = "settings"
 MOST_ROWS = 40
@@ -112,9 +112,9 @@ class SettingsForm(forms.Form):
         values = config if isinstance(config, Mapping) else {}
         for one in self._sized(settings):
             here = f"{path}{one.name}"
-            if one.shape is Shape.GROUP:
+            if one.shape is FieldKind.GROUP:
                 self._add_all(one.parts, f"{here}-", values.get(one.name))
-            elif one.shape is Shape.ROWS:
+            elif one.shape is FieldKind.ROWS:
                 self._add_rows(one, here, values.get(one.name))
             else:
                 self._shape_of[here] = one
@@ -123,13 +123,15 @@ class SettingsForm(forms.Form):
     def _shows_rows(self, config: Config) -> bool:
         """Whether lists have rows of fields: as on the page that was sent, else if they are short enough."""
         if self.is_bound:
-            return not any(one.shape is Shape.ROWS and self.add_prefix(one.name) in self.data for one in self._settings)
+            return not any(
+                one.shape is FieldKind.ROWS and self.add_prefix(one.name) in self.data for one in self._settings
+            )
         return _rows_in(config) <= MOST_ROWS
 
     def _sized(self, settings: Sequence[SettingField]) -> Iterator[SettingField]:
         """The fields; lists as JSON if there are too many rows."""
         for one in settings:
-            yield one if self._has_rows or one.shape is not Shape.ROWS else replace(one, shape=Shape.JSON)
+            yield one if self._has_rows or one.shape is not FieldKind.ROWS else replace(one, shape=FieldKind.JSON)
 
     def _add_rows(self, one: SettingField, here: str, stored: Any) -> None:  # noqa: ANN401  (any JSON)
         rows = stored if isinstance(stored, list) else []
@@ -151,7 +153,7 @@ class SettingsForm(forms.Form):
     def _initial(self, one: SettingField, values: Config) -> Any:  # noqa: ANN401  (what the widget takes)
         if one.name in values:
             return texts.text_of(one, values[one.name])
-        shows_default = one.shape not in (Shape.WHOLE, Shape.NUMBER, Shape.TEXT, Shape.JSON)
+        shows_default = one.shape not in (FieldKind.WHOLE, FieldKind.NUMBER, FieldKind.TEXT, FieldKind.JSON)
         return texts.text_of(one, one.default if shows_default else None)
 
     # what the page shows
@@ -164,10 +166,10 @@ class SettingsForm(forms.Form):
         for one in self._sized(settings):
             here = f"{path}{one.name}"
             part = SettingPart(one.label, one.help, here, is_main=one.is_main, is_filled=bool(values.get(one.name)))
-            if one.shape is Shape.GROUP:
+            if one.shape is FieldKind.GROUP:
                 inside = values.get(one.name)
                 part.parts = list(self._parts(one.parts, f"{here}-", inside if isinstance(inside, Mapping) else {}))
-            elif one.shape is Shape.ROWS:
+            elif one.shape is FieldKind.ROWS:
                 part.rows = list(self._rows(one, here, values.get(one.name)))
                 part.is_filled = part.is_filled or self._more.startswith(here)
             else:
@@ -190,9 +192,9 @@ class SettingsForm(forms.Form):
         found: dict[str, Any] = {}
         for one in self._sized(settings):
             here = f"{path}{one.name}"
-            if one.shape is Shape.GROUP:
+            if one.shape is FieldKind.GROUP:
                 value = self._group(one, here, stored)
-            elif one.shape is Shape.ROWS:
+            elif one.shape is FieldKind.ROWS:
                 value = self._list(one, here, stored)
             else:
                 value = self._value(one, here, stored)
@@ -229,7 +231,7 @@ class SettingsForm(forms.Form):
             value = texts.value_of(one, entry)
         except forms.ValidationError:
             return _LEFT_OUT
-        shows_default = one.shape in (Shape.LINES, Shape.PAIRS, Shape.CHOICES, Shape.FLAG)
+        shows_default = one.shape in (FieldKind.LINES, FieldKind.PAIRS, FieldKind.CHOICES, FieldKind.FLAG)
         is_default = value == one.default or (value == one.empty and not (shows_default and one.default))
         return _LEFT_OUT if is_default else value
 
@@ -246,7 +248,7 @@ class SettingsForm(forms.Form):
         settings, path, steps = self._settings, "", problem.path.removeprefix("config.").split(".")
         while steps and (one := next((one for one in settings if one.name == steps[0]), None)):
             path, steps = f"{path}{one.name}", steps[1:]
-            if one.shape is Shape.ROWS and path not in self.fields and steps and steps[0].isdecimal():
+            if one.shape is FieldKind.ROWS and path not in self.fields and steps and steps[0].isdecimal():
                 numbers = self._rows_built.get(path, [])
                 path = f"{path}-{numbers[int(steps[0])] if int(steps[0]) < len(numbers) else 0}"
                 steps = steps[1:]
@@ -297,23 +299,23 @@ def _empty(widget: forms.Widget) -> Any:  # noqa: ANN401  (what the widget takes
 
 def _form_field(one: SettingField, initial: Any) -> forms.Field:  # noqa: ANN401  (what the widget takes)
     common: dict[str, Any] = {"label": one.label, "help_text": one.help, "required": False, "initial": initial}
-    if one.shape is Shape.FLAG:
+    if one.shape is FieldKind.FLAG:
         return forms.BooleanField(**common)
-    if one.shape is Shape.CHOICE:
+    if one.shape is FieldKind.CHOICE:
         none = [("", _("default"))] if one.is_optional else []
         return forms.ChoiceField(choices=[*none, *((word, word) for word in one.choices)], **common)
-    if one.shape is Shape.CHOICES:
+    if one.shape is FieldKind.CHOICES:
         words = [(word, word) for word in one.choices]
         return forms.MultipleChoiceField(choices=words, widget=forms.CheckboxSelectMultiple, **common)
     return forms.CharField(widget=_widget(one), strip=False, **common)
 
 
 def _widget(one: SettingField) -> forms.Widget:
-    if one.shape in (Shape.LINES, Shape.PAIRS, Shape.JSON):
-        rows = 5 if one.shape is Shape.JSON else 3
+    if one.shape in (FieldKind.LINES, FieldKind.PAIRS, FieldKind.JSON):
+        rows = 5 if one.shape is FieldKind.JSON else 3
         return forms.Textarea(attrs={"rows": rows, "class": "code-input", "spellcheck": "false"})
     hint = {"placeholder": str(one.default)} if one.default not in (None, "") else {}
-    if one.shape in (Shape.WHOLE, Shape.NUMBER):
-        step = {"step": "1" if one.shape is Shape.WHOLE else "any"}
+    if one.shape in (FieldKind.WHOLE, FieldKind.NUMBER):
+        step = {"step": "1" if one.shape is FieldKind.WHOLE else "any"}
         return forms.NumberInput(attrs={**hint, **step, **(one.bounds or {})})
     return forms.TextInput(attrs={**hint, "autocomplete": "off", "spellcheck": "false"})

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hekla.backends import registry
-from hekla.pages.clusters.settings_form.fields import SettingField, Shape, fields_of
+from hekla.pages.clusters.settings_form.fields import SettingField, FieldKind, fields_of
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 400
@@ -25,9 +25,9 @@ def _texts(settings: Sequence[SettingField], config: Mapping[str, Any]) -> Itera
 
 
 def _text(one: SettingField, value: Any) -> str:  # noqa: ANN401  (any JSON)
-    if one.shape is Shape.GROUP and isinstance(value, Mapping):
+    if one.shape is FieldKind.GROUP and isinstance(value, Mapping):
         return _inside(one, value)
-    if one.shape is Shape.ROWS and isinstance(value, list):
+    if one.shape is FieldKind.ROWS and isinstance(value, list):
         rows = [_inside(one, row) for row in value[:_MOST_ROWS] if isinstance(row, Mapping)]
         return _("; ").join([*rows, "…"] if len(value) > _MOST_ROWS else rows)
     if isinstance(value, bool):

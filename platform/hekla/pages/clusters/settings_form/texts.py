@@ -8,22 +8,22 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
-from hekla.pages.clusters.settings_form.fields import SettingField, Shape
+from hekla.pages.clusters.settings_form.fields import SettingField, FieldKind
 
 
 def text_of(field: SettingField, value: Any) -> Any:  # noqa: ANN401  (any JSON; what the widget takes)
     """The value as the widget of the field takes it."""
-    if field.shape is Shape.FLAG:
+    if field.shape is FieldKind.FLAG:
         return bool(value)
-    if field.shape is Shape.CHOICES:
+    if field.shape is FieldKind.CHOICES:
         return [str(one) for one in value] if isinstance(value, list) else []
     if value is None:
         return ""
-    if field.shape is Shape.LINES and isinstance(value, list):
+    if field.shape is FieldKind.LINES and isinstance(value, list):
         return "\n".join(str(one) for one in value)
-    if field.shape is Shape.PAIRS and isinstance(value, Mapping):
+    if field.shape is FieldKind.PAIRS and isinstance(value, Mapping):
         return "\n".join(f"{name}={one}" for name, one in value.items())
-    return _document(value) if field.shape is Shape.JSON or isinstance(value, dict | list) else str(value)
+    return _document(value) if field.shape is FieldKind.JSON or isinstance(value, dict | list) else str(value)
 
 
 def _document(value: Any) -> str:  # noqa: ANN401  (any JSON)
@@ -32,7 +32,7 @@ def _document(value: Any) -> str:  # noqa: ANN401  (any JSON)
 
 def value_of(field: SettingField, text: Any) -> Any:  # noqa: ANN401  (any JSON)
     """The value of an entry; that of an empty field without one. Raises ValidationError."""
-    if field.shape in (Shape.FLAG, Shape.CHOICES):
+    if field.shape in (FieldKind.FLAG, FieldKind.CHOICES):
         return text
     if not str(text).strip():
         return field.empty
@@ -83,9 +83,9 @@ def _number(text: str) -> float | int:
 
 
 _READERS = {
-    Shape.LINES: _lines,
-    Shape.PAIRS: _pairs,
-    Shape.JSON: _json,
-    Shape.WHOLE: _whole,
-    Shape.NUMBER: _number,
+    FieldKind.LINES: _lines,
+    FieldKind.PAIRS: _pairs,
+    FieldKind.JSON: _json,
+    FieldKind.WHOLE: _whole,
+    FieldKind.NUMBER: _number,
 }
