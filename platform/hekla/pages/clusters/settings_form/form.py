@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from hekla.backends.config import BackendConfig, parse_config
 from hekla.domain.errors import Invalid, Problem
 from hekla.pages.clusters.settings_form import texts
-from hekla.pages.clusters.settings_form.fields import SettingField, FieldKind, fields_of
+from hekla.pages.clusters.settings_form.fields import FieldKind, SettingField, fields_of
 
 PREFIX = "settings"
 MOST_ROWS = 40

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hekla.backends import registry
-from hekla.pages.clusters.settings_form.fields import SettingField, FieldKind, fields_of
+from hekla.pages.clusters.settings_form.fields import FieldKind, SettingField, fields_of
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 400

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
-from hekla.pages.clusters.settings_form.fields import SettingField, FieldKind
+from hekla.pages.clusters.settings_form.fields import FieldKind, SettingField
 
 
 def text_of(field: SettingField, value: Any) -> Any:  # noqa: ANN401  (any JSON; what the widget takes)
