@@ -62,13 +62,18 @@ def test_last_day_counts_pods_on_nodes(people: People, as_: As) -> None:
     page = as_(people.bob).get(reverse("home_day")).content.decode()
     assert "No pod ran in the last 24 hours" in page
     now = clock.now()
-    for name, ended in (("runs", None), ("ended", now - timedelta(hours=1)), ("long-ago", now - timedelta(days=2))):
-        hold_gpus(people.submit(name), now - timedelta(days=3), ended)
+    for name, began, ended in (
+        ("runs", timedelta(days=3), None),
+        ("ended", timedelta(days=3), timedelta(hours=1)),
+        ("short", timedelta(minutes=38), timedelta(minutes=37)),
+        ("long-ago", timedelta(days=3), timedelta(days=2)),
+    ):
+        hold_gpus(people.submit(name), now - began, now - ended if ended else None)
     cache.delete("home-day")
     page = as_(people.bob).get(reverse("home_day")).content.decode()
     assert "now 1, at most 2" in page
     assert 'd="M0 100V0H10V0H20' in page
-    assert page.count("V50H") == 5
+    assert page.count("V50H") == 3, "an hour without the quarter with a second pod"
     cache.delete("home-day")
 
 

@@ -24,14 +24,14 @@ _WIDTH, _HEIGHT = 960, 100
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """The part of the home page."""
-    counts: list[int] = cache.get(_CACHE) or _counts(clock.now())
-    cache.add(_CACHE, counts, _CACHE_SECONDS)
+    counts, present = cache.get(_CACHE) or _counts(clock.now())
+    cache.add(_CACHE, (counts, present), _CACHE_SECONDS)
     most = max(counts)
     has_simulated = any(cluster.is_simulated for cluster in _clusters())
     facts = {
         "has_simulated": has_simulated,
         "most": most,
-        "now": counts[-1],
+        "now": present,
         "path": _path(counts, most),
         "width": _WIDTH,
         "height": _HEIGHT,
@@ -44,16 +44,17 @@ def _clusters() -> list[Cluster]:
     return [cluster for cluster in clusters.all_clusters() if not figures.is_of_demonstration(cluster)]
 
 
-def _counts(now: datetime) -> list[int]:
-    """The number of pods on nodes at the end of each quarter of an hour."""
+def _counts(now: datetime) -> tuple[list[int], int]:
+    """The largest number of pods on nodes in each quarter of an hour, and the present one."""
     here = [cluster.pk for cluster in _clusters()]
     since = now - _STEPS * _STEP
-    changes = dict(jobs.placed_pods_over_time(here, since=since, step=_STEP))
+    changes = {change.at: change for change in jobs.placed_pods_over_time(here, since=since, step=_STEP)}
     counts, last = [], 0
     for number in range(_STEPS):
-        last = changes.get(since + number * _STEP, last)
-        counts.append(last)
-    return counts
+        change = changes.get(since + number * _STEP)
+        counts.append(max(last, change.most) if change else last)
+        last = change.last if change else last
+    return counts, last
 
 
 def _path(counts: list[int], most: int) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db import connection
 from django.db.models import Case, CharField, Count, Exists, F, Min, OuterRef, Subquery, Value, When
@@ -28,8 +29,16 @@ def living_pods_by_cluster() -> list[tuple[int, str, int]]:
     return list(found.annotate(count=Count("id")))
 
 
-def placed_pods_over_time(clusters: Collection[int], *, since: datetime, step: timedelta) -> list[tuple[datetime, int]]:
-    """How many pods were on nodes of these clusters (row ids) at the end of each step in which that changed.
+class PlacedPods(NamedTuple):
+    """How many pods were on nodes in a step of time: at most, counted from its first change, and at its end."""
+
+    at: datetime
+    most: int
+    last: int
+
+
+def placed_pods_over_time(clusters: Collection[int], *, since: datetime, step: timedelta) -> list[PlacedPods]:
+    """The number of pods on nodes of these clusters (row ids) in each step in which it changed.
 
     Exact: each attempt of a pod is a row with its own begin and end.
     """
@@ -38,7 +47,7 @@ def placed_pods_over_time(clusters: Collection[int], *, since: datetime, step: t
             _OVER_TIME,
             {"clusters": [*clusters], "since": since, "step": f"{step.total_seconds()} seconds", "final": _FINAL_PODS},
         )
-        return [(at, int(count)) for at, count in cursor.fetchall()]
+        return [PlacedPods(at, int(most), int(last)) for at, most, last in cursor.fetchall()]
 
 
 _OVER_TIME = """
@@ -48,10 +57,12 @@ WITH lives AS (
     WHERE pod.bound_at IS NOT NULL AND job.cluster_id = ANY(%(clusters)s::bigint[])
         AND (pod.finished_at > %(since)s OR (pod.finished_at IS NULL AND NOT pod.phase = ANY(%(final)s)))
 ), changes AS (
-    SELECT date_bin(%(step)s::interval, begins, %(since)s) AS bin, 1 AS change FROM lives
-    UNION ALL SELECT date_bin(%(step)s::interval, ends, %(since)s), -1 FROM lives WHERE ends IS NOT NULL
+    SELECT begins AS at, 1 AS change FROM lives UNION ALL SELECT ends, -1 FROM lives WHERE ends IS NOT NULL
+), counts AS (
+    SELECT at, sum(sum(change)) OVER (ORDER BY at) AS count FROM changes GROUP BY at
 )
-SELECT bin, sum(sum(change)) OVER (ORDER BY bin) FROM changes GROUP BY bin ORDER BY bin
+SELECT date_bin(%(step)s::interval, at, %(since)s) AS bin, max(count), (array_agg(count ORDER BY at DESC))[1]
+FROM counts GROUP BY bin ORDER BY bin
 """
 
 
