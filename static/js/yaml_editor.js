@@ -15,12 +15,6 @@ function ofAnyItem(path) {
   return path.replace(/\[\d+\]/g, "[]");
 }
 
-function byPlace(fields) {
-  const found = new Map();
-  for (const [path, names] of Object.entries(fields)) found.set(ofAnyItem(path), [...new Set([...(found.get(ofAnyItem(path)) ?? []), ...names])]);
-  return found;
-}
-
 function completions(known) {
   return async (context) => {
     const line = context.state.doc.lineAt(context.pos);
@@ -138,7 +132,7 @@ function checker(CM, view, area, known) {
     try {
       const found = await check(area, request.signal);
       if (!found) return;
-      if (Object.keys(found.fields).length) known.fields = byPlace(found.fields); // a half-typed text keeps the last ones
+      if (Object.keys(found.fields).length) known.fields = new Map(Object.entries(found.fields)); // a half-typed text keeps the last ones
       known.values = found.values;
       showProblems(CM, view, area, found.problems);
     } catch {

@@ -88,7 +88,7 @@ def test_draft_is_drawn_and_checked_while_it_is_typed(people: People, as_: As) -
     assert (page.count("dag-name"), page.count("dag-line")) == (4, 2)  # two drawings
     checked = alice.post(reverse("flows:start"), {"text": text, "do": "check"}).json()
     assert [one["words"] for one in checked["problems"]] == ["Line 8: metadata.labels: ignored."]
-    assert {"dependsOn", "name"} <= {*checked["fields"]["spec.flows[0]"]}
+    assert {"dependsOn", "name"} <= {*checked["fields"]["spec.flows[]"]}
     wrong = text.replace("targets: [prepare]", "targets: [prepared]")
     checked = alice.post(reverse("flows:start"), {"text": wrong, "do": "check"}).json()
     assert [one["line"] for one in checked["problems"]] == [9]

@@ -148,6 +148,16 @@ def test_editor_shows_the_mistakes_of_a_manifest_by_line(people: People, as_: As
     assert not Job.objects.exists()
 
 
+def test_check_of_a_hostile_manifest_is_bounded(people: People, as_: As) -> None:
+    text = "name: x\ntasks:\n" + "- name: main\n  command: [x]\n  nonsense: 1\n" * 5_000
+    found = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": text, "do": "check"}).json()
+    assert len(found["problems"]) == 51
+    assert found["problems"][0]["line"] == 5
+    assert found["problems"][-1]["message"].startswith("… and ")
+    assert len(found["fields"]) < 10
+    assert "replicas" in found["fields"]["tasks[]"]
+
+
 def test_only_pages_with_an_editor_allow_its_styles(people: People, as_: As) -> None:
     policies = [
         as_(people.alice).get(reverse(name)).headers["Content-Security-Policy"]

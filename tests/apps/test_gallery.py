@@ -159,6 +159,7 @@ def test_gallery_lists_the_templates_of_each_scope(people: People, as_: As) -> N
     assert titles(people.alice, q="mpirun") == ["MPI: mpirun and ranks", "Horovod: ranks over MPI"]
     page = as_(people.alice).get(reverse("gallery:list"), {"q": "mpirun"})
     assert "The environment must provide: mpirun, mpi4py." in page.content.decode()
+    assert 'href="?scope=tenant&amp;q=mpirun"' in page.content.decode()
     addresses = [card.address for card in page.context["templates"].rows] + [reverse("flows:start")]
     assert [as_(people.alice).get(address).status_code for address in addresses] == [200] * 3
 

@@ -15,7 +15,7 @@ ADDRESS = "https://git.example.org/team/code.git"
 GIT = """#!/bin/sh
 echo "$GIT_ALLOW_PROTOCOL $*" > arguments
 for last; do :; done
-mkdir "$last"; echo "echo ran in \\$PWD with \\$*" > "$last/run.sh"
+mkdir -p "$last/.git"; echo "echo ran in \\$PWD with \\$*" > "$last/run.sh"
 """
 
 
@@ -44,6 +44,18 @@ def test_pod_clones_the_code_once_and_runs_the_command_in_it(tmp_path: Path, rev
         branch = f" --branch {revision}" if revision else ""
         assert (tmp_path / "arguments").read_text() == f"https clone --quiet --depth 1{branch} -- {ADDRESS} .code\n"
         (tmp_path / "bin" / "git").write_text("#!/bin/sh\nexit 1\n")  # a restart finds the code there
+
+
+def test_other_content_of_the_folder_is_not_run_instead(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").touch(0o755)
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "run.sh").write_text("echo other\n")
+    path = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    command = spec_of(sent()).tasks[0].command
+    done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "The folder code has other content. Nothing is cloned.\n"
 
 
 def test_form_shows_the_address_and_the_command_alone() -> None:

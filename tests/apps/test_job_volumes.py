@@ -92,6 +92,11 @@ def test_volumes_that_rows_cannot_express_are_passed_on() -> None:
     without = form_of(sent, InitialValues()).spec()
     assert without is not None
     assert [volume.name for volume in without.volumes] == ["out", "tmp"]
+    row = filled(SPEC).volumes[2] | {"name": "out", "path": "/more", "tasks": ""}
+    more = form_of(post_data(form_of(None, InitialValues(first.job, first.tasks, first.files, [row]))), InitialValues())
+    both = more.spec()
+    assert both is not None, more.problems
+    assert [volume.name for volume in both.volumes] == ["data", "out", "shm", "tmp", "volume-1"]
 
 
 TYPED = {"volumes-TOTAL_FORMS": "3", "volumes-INITIAL_FORMS": "0"} | {

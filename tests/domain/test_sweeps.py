@@ -207,6 +207,7 @@ def test_table_has_a_row_for_each_job(text: str) -> None:
         ("lr\n" + "1\n" * 1001, "The limit is 1,000"),
         (",".join("abcdefghijklmnopqrstuvw") + "\n", "The limit is 20"),
         ('lr,width\n"1,2', "quotation mark"),
+        ('lr,width\n"1"x,2', "quotation mark"),
     ],
 )
 def test_wrong_table_is_refused_with_its_row(text: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Submitting jobs: from a manifest, from an earlier job, or from a preset."""
+"""Submitting jobs: from a manifest, from an earlier job, or from a saved template."""
 
 import sys
 from collections.abc import Callable, Sequence

@@ -48,5 +48,5 @@ def _rows(text: str) -> list[list[str]]:
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator, strict=True)]
     except csv.Error as error:
-        raise ValueError(translate("The table cannot be read: a quotation mark is not closed.")) from error
+        raise ValueError(translate("The table cannot be read. Check its quotation marks.")) from error
     return [row for row in rows if any(row)]

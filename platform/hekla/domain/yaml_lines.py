@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
+from hekla.domain import yaml_text
+
 _Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DOCUMENT = re.compile(r"document\s(\d{1,5})\.?")
 _INDEX = re.compile(r"\[(\d+)\]")
@@ -17,6 +19,7 @@ class YamlLines:
         self._documents: Sequence[yaml.Node] = ()
         self._mistake = 1
         try:
+            yaml_text.require_bounded(text)  # the nodes of text that is too deep overflow the stack of the process
             self._documents = [node for node in yaml.compose_all(text, Loader=_Loader) if node]
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
@@ -60,7 +63,7 @@ def _step(node: yaml.Node, path: str) -> tuple[str, yaml.Node, int] | None:
     if not isinstance(node, yaml.MappingNode):
         return None
     keys = ((str(key.value), key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode))
-    fitting = [one for one in keys if path == one[0] or path.startswith(f"{one[0]}.")]
+    fitting = [one for one in keys if path.startswith(one[0]) and path[len(one[0]) : len(one[0]) + 1] in ("", ".")]
     if not fitting:
         return None
     name, key, value = max(fitting, key=lambda one: len(one[0]))  # a key may contain dots, such as nvidia.com/gpu

@@ -132,7 +132,8 @@ def require_bounded(text: str, most: int = MAX_NODES) -> None:
 def _size_of(event: yaml.Event, sizes: dict[str, int]) -> int:
     if isinstance(event, yaml.AliasEvent):
         if event.anchor not in sizes:
-            raise ValueError(translate("the alias {alias} is undefined or refers to itself", alias=quote(event.anchor)))
+            message = translate("the alias {alias} is undefined or refers to itself", alias=quote(event.anchor))
+            raise yaml.composer.ComposerError(None, None, message, event.start_mark)  # type: ignore[arg-type]
         return sizes[event.anchor]
     if isinstance(event, yaml.ScalarEvent):
         if event.anchor:

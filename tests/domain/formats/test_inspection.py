@@ -42,7 +42,10 @@ tasks:
         (SPEC, {"tasks.0.replcas": 4, "tasks.0.resources.nvidia.com/gpu": 8, "tasks.1.name": 9}),
         ("name: x\na: [", {"": 3}),
         ("a: 1\n---\n- 1\n", {"": 1}),
-        ("[" * 500 + "]" * 500, {"": 1}),
+        ("[" * 100_000, {"": 1}),
+        ("- " * 100_000, {"": 1}),
+        ("- x\n" * 120_000, {"": 1}),
+        ("name: x\nqueue: *none", {"": 2}),
     ],
 )  # fmt: skip
 def test_each_problem_has_its_line(text: str, lines: dict[str, int]) -> None:

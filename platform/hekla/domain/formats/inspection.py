@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from hekla.domain import yaml_text
@@ -105,9 +106,14 @@ def _of_job(documents: Sequence[Any]) -> _FieldNames:
     """The fields of a JobSpec document, or of a text that is still empty."""
     if not all(isinstance(document, dict) for document in documents[:1]):
         return {}
-    schema = JobSpec.model_json_schema()
+    schema = _job_schema()
     found = dict(_of_schema(schema, schema["$defs"], documents[0] if documents else {}, ""))
     return found if documents else {"": [*found[""], "apiVersion", "kind"]}
+
+
+@cache
+def _job_schema() -> Mapping[str, Any]:
+    return JobSpec.model_json_schema()
 
 
 def _of_schema(

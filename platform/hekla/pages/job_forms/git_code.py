@@ -15,7 +15,9 @@ from hekla.domain.jobspec import JobSpec
 _SCRIPT = (
     "set -e; command -v git >/dev/null || "
     '{ echo "git is not in the environment or image of this job." >&2; exit 127; }; '
-    "[ -d code ] || { rm -rf .code; (ulimit -f 2097152; GIT_ALLOW_PROTOCOL=https GIT_TERMINAL_PROMPT=0 "
+    "[ -d code/.git ] || { "
+    '[ ! -e code ] || { echo "The folder code has other content. Nothing is cloned." >&2; exit 1; }; '
+    "rm -rf .code; (ulimit -f 2097152; GIT_ALLOW_PROTOCOL=https GIT_TERMINAL_PROMPT=0 "
     'timeout 600 git clone --quiet --depth 1 ${2:+--branch "$2"} -- "$1" .code); mv .code code; }; '
     'cd code; shift 2; exec "$@"'
 )

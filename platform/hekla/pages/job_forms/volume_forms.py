@@ -148,12 +148,12 @@ class VolumeRows:
 
 
 def _named(typed: Sequence[str], besides: Collection[str]) -> list[str]:
-    """A distinct name for each row: the one that it has, else `volume-1` and so on."""
+    """A distinct name for each row: the one that it has, else `volume-1` and so on. `besides`: not for rows."""
     used, found = {*besides, *typed}, []
     for name in typed:
         free = name
         number = 0
-        while not free or free in found:
+        while not free or free in found or free in besides:
             number += 1
             free = f"volume-{number}" if f"volume-{number}" not in used else ""
         found.append(free)
