@@ -185,6 +185,25 @@ def test_best_run(words: dict[str, str], best: int, goal: str) -> None:
     assert chosen.member.number == best
 
 
+@pytest.mark.parametrize(
+    ("name", "goal"),
+    [
+        ("val_loss", "min"), ("train.error", "min"), ("FID", "min"), ("wer_clean", "min"), ("val_ppl", "min"),
+        ("confidence", "max"), ("supply", "max"), ("accuracy", "max"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_metric_says_which_value_is_best(name: str, goal: str) -> None:
+    found = ranking.ranking([run(1, {name: 1.0})])
+    assert found
+    assert found.goal == goal
+
+
+def test_the_number_of_compared_metrics_is_bounded() -> None:
+    runs = [run(n, {"loss": 1.0} | {f"m{n}_{place}": 1.0 for place in range(50)}) for n in range(10)]
+    names = ranking.metric_names(runs)
+    assert (names[0], len(names)) == ("loss", ranking.MOST_NAMES)
+
+
 def test_only_parameters_that_differ_vary() -> None:
     runs = [run(1, {}, lr="1", seed="7"), run(2, {}, lr="2", seed="7"), run(3, {}, lr="1", seed="7", extra="x")]
     assert ranking.varying_parameters(runs) == ["lr", "extra"]
@@ -383,7 +402,7 @@ def test_a_choice_for_one_job_is_respected(people: People, batch: Batch) -> None
     assert (sentences_for(people.bob), sentences_for(people.alice)) == (["lr-1 failed."], [])
 
 
-def test_other_moments_notify_once_per_batch(people: People, batch: Batch) -> None:
+def test_other_moments_notify_once_per_batch(people: People, batch: Batch, django_assert_max_num_queries: Any) -> None:
     notifications.follow(now=clock.now())
     choose(people)
     Job.objects.update(submitted_at=clock.now() - timedelta(hours=1))
@@ -398,6 +417,8 @@ def test_other_moments_notify_once_per_batch(people: People, batch: Batch) -> No
     Job.objects.update(phase="completed", expires_at=clock.now())
     notifications.look(now=clock.now())
     assert sentences_for(people.alice)[2:] == ["Jobs of batch lr are about to be deleted with their logs."]
+    with django_assert_max_num_queries(13):  # none for each job
+        assert notifications.look(now=clock.now()) == 0
 
 
 def test_a_retried_batch_ends_again(people: People, batch: Batch) -> None:
