@@ -25,6 +25,9 @@ from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
+from hekla.backends.base import BackendError, PodKey
+from hekla.backends.log_chunk import LogChunk
+from hekla.controller import batch_metrics
 from hekla.lib import clock
 from hekla.pages.batches import live as live_views
 from hekla.pages.batches.parallel import MOST_LINES, parallel
@@ -149,6 +152,29 @@ def test_a_silent_cluster_is_read_less_often(people: People) -> None:
     Job.objects.filter(pk=job.pk).update(phase="completed")
     printed(job, "")
     assert MetricLog.objects.get().due_at - clock.now() > metric_logs.READ_EVERY
+
+
+def test_a_silent_cluster_is_tried_once_in_a_run(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit(people)
+    for name in LOSSES:
+        printed(Job.objects.get(name=name), "")
+    tried: list[str] = []
+    broken = Job.objects.get(name="lr-1").uid.hex
+
+    class Cluster:
+        def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
+            tried.append(key.job)
+            if key.job == broken:
+                raise BackendError("the node does not answer")
+            return LogChunk(b"::metric loss=1\n", offset, offset + 16, complete=True)
+
+    monkeypatch.setattr(batch_metrics, "backend_of", lambda _cluster: Cluster())
+    now = clock.now()
+    MetricLog.objects.update(due_at=now)
+    MetricLog.objects.filter(pod__job__name="lr-1").update(due_at=now - timedelta(minutes=1))
+    assert (batch_metrics.read_metrics(now=now), tried) == (0, [broken])
+    assert batch_metrics.read_metrics(now=now + metric_logs.READ_EVERY) == 2
+    assert tried[-1] == broken
 
 
 # The ranking.

@@ -46,9 +46,9 @@ def claim(*, now: datetime, limit: int) -> list[MetricLog]:
     return logs
 
 
-def release(logs: Sequence[MetricLog], *, now: datetime) -> None:
-    """Give claimed logs back that were not read."""
-    MetricLog.objects.filter(pk__in=[log.pk for log in logs]).update(due_at=now)
+def release(logs: Sequence[MetricLog], *, due_at: datetime) -> None:
+    """Give claimed logs back that were not read. They are due at this time."""
+    MetricLog.objects.filter(pk__in=[log.pk for log in logs]).update(due_at=due_at)
 
 
 def store(log: MetricLog, part: LogPart, *, now: datetime) -> bool:
