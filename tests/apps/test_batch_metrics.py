@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,8 +13,9 @@ from django.urls import reverse
 from tests.apps.conftest import People
 from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_batches import order, submit
-from tests.apps.test_notifications import choose, record_phase, sentences_for
+from tests.apps.test_notifications import choose, hook, record_phase, sentences_for
 from tests.support.markup import tidy
+from tests.support.receivers import Hook
 
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import metric_logs, ranking, selectors, services
@@ -32,7 +34,7 @@ from hekla.lib import clock
 from hekla.pages.batches import live as live_views
 from hekla.pages.batches.parallel import MOST_LINES, parallel
 
-__all__ = ["db", "people", "shared_people"]
+__all__ = ["db", "hook", "people", "shared_people"]
 As = Callable[[User], Client]
 LOSSES = {"lr-1": (0.9, 0.5), "lr-2": (0.8, 0.1), "lr-3": (0.2, 0.7)}
 
@@ -445,6 +447,18 @@ def test_other_moments_notify_once_per_batch(people: People, batch: Batch, djang
     assert sentences_for(people.alice)[2:] == ["Jobs of batch lr are about to be deleted with their logs."]
     with django_assert_max_num_queries(13):  # none for each job
         assert notifications.look(now=clock.now()) == 0
+
+
+def test_a_webhook_has_the_addresses_of_job_and_batch(people: People, batch: Batch, hook: Hook) -> None:
+    notifications.follow(now=clock.now())
+    choose(people, channels=["webhook"], webhook_url=hook.url)
+    job = Job.objects.get(name="lr-1")
+    record_phase(job, "running")
+    notifications.follow(now=clock.now())
+    assert notifications.send_due(now=clock.now()) == 1
+    payload = json.loads(hook.requests[0].body)
+    assert payload["job"]["url"].endswith(reverse("jobs:detail", args=[job.uid]))
+    assert payload["batch"]["url"].endswith(reverse("batches:detail", args=[batch.uid]))
 
 
 def test_a_retried_batch_ends_again(people: People, batch: Batch) -> None:

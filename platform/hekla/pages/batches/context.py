@@ -22,7 +22,7 @@ from hekla.pages.batches.parallel import parallel
 
 PAGE = 100
 MOST_METRICS = 8
-"""The columns of metrics; files and REST have all."""
+"""The columns of metrics; files and REST have up to `ranking.MOST_NAMES`."""
 MOST_IN_PREVIEW = 5
 _ORDER = [phase.value for phase in JobPhase]
 
