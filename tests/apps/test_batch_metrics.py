@@ -146,7 +146,7 @@ def test_replicas_behind_the_first_are_not_read(people: People) -> None:
     assert not MetricLog.objects.exists()
 
 
-def test_a_silent_cluster_is_read_less_often(people: People) -> None:
+def test_a_silent_cluster_is_read_less_often_and_given_up_after_a_week(people: People) -> None:
     submit(people)
     job = Job.objects.get(name="lr-1")
     printed(job, "")
@@ -154,6 +154,10 @@ def test_a_silent_cluster_is_read_less_often(people: People) -> None:
     Job.objects.filter(pk=job.pk).update(phase="completed")
     printed(job, "")
     assert MetricLog.objects.get().due_at - clock.now() > metric_logs.READ_EVERY
+    assert metric_logs.is_busy()
+    Job.objects.filter(pk=job.pk).update(finished_at=clock.now() - timedelta(days=8))
+    printed(job, "")
+    assert (metric_logs.is_busy(), BatchJob.objects.get(job=job).is_read) == (False, True)
 
 
 def test_a_silent_cluster_is_tried_once_in_a_run(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
