@@ -5,11 +5,20 @@ import { language } from "./messages.js";
 
 const STEPS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30], ["month", 12], ["year", Infinity]];
 /** The zone that the person chose; undefined: that of the browser, which a cookie tells the server. */
-const timeZone = document.body.dataset.timeZone || undefined;
+const timeZone = supported(document.body.dataset.timeZone);
 const relative = new Intl.RelativeTimeFormat(language, { style: "short", numeric: "auto" });
 const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long", timeZone });
 const brief = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", timeZone });
 const noTime = new Intl.NumberFormat(language, { style: "unit", unit: "second", unitDisplay: "narrow" }).format(0);
+/** The zone; undefined if there is none, or this browser does not know it: the server may have newer ones. */
+function supported(zone) {
+  try {
+    return zone ? new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Adds a space between digits and Chinese, as in the console's texts; the browser's texts have none. */
 function spaced(text) {
   return text.replace(/(?<=\d)(?=\p{Script=Han})|(?<=\p{Script=Han})(?=\d)/gu, " ");

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,8 +13,9 @@ from django.urls import reverse
 from tests.apps.conftest import People
 from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_batches import order, submit
-from tests.apps.test_notifications import choose, record_phase, sentences_for
+from tests.apps.test_notifications import choose, hook, record_phase, sentences_for
 from tests.support.markup import tidy
+from tests.support.receivers import Hook
 
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import metric_logs, ranking, selectors, services
@@ -25,11 +27,14 @@ from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
+from hekla.backends.base import BackendError, PodKey
+from hekla.backends.log_chunk import LogChunk
+from hekla.controller import batch_metrics
 from hekla.lib import clock
 from hekla.pages.batches import live as live_views
 from hekla.pages.batches.parallel import MOST_LINES, parallel
 
-__all__ = ["db", "people", "shared_people"]
+__all__ = ["db", "hook", "people", "shared_people"]
 As = Callable[[User], Client]
 LOSSES = {"lr-1": (0.9, 0.5), "lr-2": (0.8, 0.1), "lr-3": (0.2, 0.7)}
 
@@ -141,7 +146,7 @@ def test_replicas_behind_the_first_are_not_read(people: People) -> None:
     assert not MetricLog.objects.exists()
 
 
-def test_a_silent_cluster_is_read_less_often(people: People) -> None:
+def test_a_silent_cluster_is_read_less_often_and_given_up_after_a_week(people: People) -> None:
     submit(people)
     job = Job.objects.get(name="lr-1")
     printed(job, "")
@@ -149,6 +154,33 @@ def test_a_silent_cluster_is_read_less_often(people: People) -> None:
     Job.objects.filter(pk=job.pk).update(phase="completed")
     printed(job, "")
     assert MetricLog.objects.get().due_at - clock.now() > metric_logs.READ_EVERY
+    assert metric_logs.is_busy()
+    Job.objects.filter(pk=job.pk).update(finished_at=clock.now() - timedelta(days=8))
+    printed(job, "")
+    assert (metric_logs.is_busy(), BatchJob.objects.get(job=job).is_read) == (False, True)
+
+
+def test_a_silent_cluster_is_tried_once_in_a_run(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit(people)
+    for name in LOSSES:
+        printed(Job.objects.get(name=name), "")
+    tried: list[str] = []
+    broken = Job.objects.get(name="lr-1").uid.hex
+
+    class Cluster:
+        def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
+            tried.append(key.job)
+            if key.job == broken:
+                raise BackendError("the node does not answer")
+            return LogChunk(b"::metric loss=1\n", offset, offset + 16, complete=True)
+
+    monkeypatch.setattr(batch_metrics, "backend_of", lambda _cluster: Cluster())
+    now = clock.now()
+    MetricLog.objects.update(due_at=now)
+    MetricLog.objects.filter(pod__job__name="lr-1").update(due_at=now - timedelta(minutes=1))
+    assert (batch_metrics.read_metrics(now=now), tried) == (0, [broken])
+    assert batch_metrics.read_metrics(now=now + metric_logs.READ_EVERY) == 2
+    assert tried[-1] == broken
 
 
 # The ranking.
@@ -183,6 +215,25 @@ def test_best_run(words: dict[str, str], best: int, goal: str) -> None:
     chosen = ranking.best_run(runs, found)
     assert chosen
     assert chosen.member.number == best
+
+
+@pytest.mark.parametrize(
+    ("name", "goal"),
+    [
+        ("val_loss", "min"), ("train.error", "min"), ("FID", "min"), ("wer_clean", "min"), ("val_ppl", "min"),
+        ("confidence", "max"), ("supply", "max"), ("accuracy", "max"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_metric_says_which_value_is_best(name: str, goal: str) -> None:
+    found = ranking.ranking([run(1, {name: 1.0})])
+    assert found
+    assert found.goal == goal
+
+
+def test_the_number_of_compared_metrics_is_bounded() -> None:
+    runs = [run(n, {"loss": 1.0} | {f"m{n}_{place}": 1.0 for place in range(50)}) for n in range(10)]
+    names = ranking.metric_names(runs)
+    assert (names[0], len(names)) == ("loss", ranking.MOST_NAMES)
 
 
 def test_only_parameters_that_differ_vary() -> None:
@@ -383,7 +434,7 @@ def test_a_choice_for_one_job_is_respected(people: People, batch: Batch) -> None
     assert (sentences_for(people.bob), sentences_for(people.alice)) == (["lr-1 failed."], [])
 
 
-def test_other_moments_notify_once_per_batch(people: People, batch: Batch) -> None:
+def test_other_moments_notify_once_per_batch(people: People, batch: Batch, django_assert_max_num_queries: Any) -> None:
     notifications.follow(now=clock.now())
     choose(people)
     Job.objects.update(submitted_at=clock.now() - timedelta(hours=1))
@@ -398,6 +449,20 @@ def test_other_moments_notify_once_per_batch(people: People, batch: Batch) -> No
     Job.objects.update(phase="completed", expires_at=clock.now())
     notifications.look(now=clock.now())
     assert sentences_for(people.alice)[2:] == ["Jobs of batch lr are about to be deleted with their logs."]
+    with django_assert_max_num_queries(13):  # none for each job
+        assert notifications.look(now=clock.now()) == 0
+
+
+def test_a_webhook_has_the_addresses_of_job_and_batch(people: People, batch: Batch, hook: Hook) -> None:
+    notifications.follow(now=clock.now())
+    choose(people, channels=["webhook"], webhook_url=hook.url)
+    job = Job.objects.get(name="lr-1")
+    record_phase(job, "running")
+    notifications.follow(now=clock.now())
+    assert notifications.send_due(now=clock.now()) == 1
+    payload = json.loads(hook.requests[0].body)
+    assert payload["job"]["url"].endswith(reverse("jobs:detail", args=[job.uid]))
+    assert payload["batch"]["url"].endswith(reverse("batches:detail", args=[batch.uid]))
 
 
 def test_a_retried_batch_ends_again(people: People, batch: Batch) -> None:

@@ -48,6 +48,16 @@ def test_full_file_says_that_the_rest_is_unknown(
     assert read_times(f"{path}.times", 0, 99) == [(0, 1000), (2, 2000), (4, 0)]
 
 
+def test_times_behind_the_most_marks_of_a_read_are_unknown(
+    tmp_path: Path, clock: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_times, "MAX_MARKS", 3)
+    path = tmp_path / "log"
+    write(path, clock, *((n * 1000, "x\n") for n in range(1, 6)))
+    assert read_times(f"{path}.times", 0, 99) == [(0, 1000), (2, 2000), (4, 0)]
+    assert read_times(f"{path}.times", 4, 99) == [(4, 3000), (6, 4000), (8, 5000)]
+
+
 @given(st.binary(max_size=200), st.integers(0, 2**40))
 def test_any_file_can_be_read(tmp_path_factory: pytest.TempPathFactory, content: bytes, begin: int) -> None:
     path = tmp_path_factory.getbasetemp() / "any.times"

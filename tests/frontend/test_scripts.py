@@ -538,3 +538,5 @@ def test_times_are_in_the_zone_of_the_person(page, tmp_path):
     assert "7:00:00" in page.text_content("#at")
     zone = page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
     assert f"hekla_time_zone={zone}" in page.evaluate("document.cookie")
+    show(page, body, attributes='data-time-zone="Newer/City"', extra={"/stub.js": script})
+    until(page, "document.getElementById('at').title")  # the scripts run in the zone of the browser

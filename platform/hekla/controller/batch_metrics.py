@@ -1,7 +1,8 @@
 """Reads the metrics that the jobs of batches print from the logs of their pods.
 
 Each run reads the next parts of the logs that are due, for a few seconds at most. It needs no lease: what it stores
-depends on the log alone, and a part that two runs read is stored once.
+depends on the log alone, and a part that two runs read is stored once. A cluster that does not answer is tried once in
+a run: each try may take seconds, in which the logs of other clusters wait.
 """
 
 import time
@@ -9,41 +10,54 @@ from datetime import datetime
 from uuid import UUID
 
 from hekla.apps.batches import metric_logs
-from hekla.apps.batches.metric_logs import READ_BYTES, LogPart
+from hekla.apps.batches.metric_logs import READ_BYTES, READ_EVERY, LogPart
 from hekla.apps.batches.models import MetricLog
 from hekla.apps.batches.signals import metrics_changed
-from hekla.backends import logs as backend_logs
+from hekla.backends.base import BackendError, UnknownPod
 from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
 from hekla.domain.errors import HeklaError
 
 _AT_ONCE = 50
 _MOST_SECONDS = 8.0
+_SKIP = READ_EVERY / 2
+"""Logs that were skipped come before the one that was tried, in the next run."""
 
 
 def read_metrics(*, now: datetime) -> int:
     """Store the metrics in the next parts of the logs that are due. Returns the number of logs with new metrics."""
     deadline, count, changed = time.monotonic() + _MOST_SECONDS, 0, set[UUID]()
+    silent = set[int]()
     while time.monotonic() < deadline and (claimed := metric_logs.claim(now=now, limit=_AT_ONCE)):
+        skipped = []
         for place, log in enumerate(claimed):
             if time.monotonic() > deadline:
-                metric_logs.release(claimed[place:], now=now)
+                metric_logs.release(claimed[place:], due_at=now)
                 break
-            if metric_logs.store(log, _part(log), now=now):
+            cluster = log.pod.job.cluster_id
+            if cluster in silent:
+                skipped.append(log)
+                continue
+            part = _part(log)
+            if part is None:
+                silent.add(cluster)
+            if metric_logs.store(log, part or LogPart(b"", log.offset, is_last=False), now=now):
                 changed.add(log.member.batch.uid)
                 count += 1
+        metric_logs.release(skipped, due_at=now + _SKIP)
     metric_logs.mark_read()
     if changed:
         metrics_changed.send(sender=MetricLog, batches=changed)
     return count
 
 
-def _part(log: MetricLog) -> LogPart:
-    """The next bytes of the log; none while its backend does not answer."""
+def _part(log: MetricLog) -> LogPart | None:
+    """The next bytes of the log; None while its backend does not answer."""
     pod = log.pod
     try:
-        backend = backend_of(pod.job.cluster)
-        found = backend_logs.read_bytes(backend, key_of(pod), offset=log.offset, limit=READ_BYTES, ended=pod.is_final)
-    except HeklaError:  # the configuration of the cluster is wrong
-        return LogPart(b"", log.offset, is_last=False)
+        found = backend_of(pod.job.cluster).logs(key_of(pod), offset=log.offset, limit=READ_BYTES)
+    except UnknownPod:  # it has not started, or nothing of it is left
+        return LogPart(b"", log.offset, is_last=pod.is_final)
+    except (BackendError, HeklaError):  # HeklaError: the configuration of the cluster is wrong
+        return None
     return LogPart(found.data, found.next_offset, is_last=found.complete)

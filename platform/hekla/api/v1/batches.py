@@ -100,7 +100,8 @@ class BatchSerializer(serializers.ModelSerializer[Batch]):
 class BatchDetailSerializer(BatchSerializer):
     """A batch with its jobs, the number of jobs in each phase, and the best job.
 
-    `varying`: the parameters that differ between the jobs; `metrics`: the names of all metrics that they print.
+    `varying`: the parameters that differ between the jobs; `metrics`: the names of the metrics that they print, at most
+    200.
     """
 
     ended_at = serializers.DateTimeField(allow_null=True)

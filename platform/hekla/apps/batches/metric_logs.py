@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from hekla.apps.batches.models import BatchJob, MetricLog
-from hekla.apps.jobs.models import Pod
+from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.metric_lines import MetricSeries, collect
 from hekla.domain.phases import FINAL_JOB_PHASES
 
@@ -22,6 +22,8 @@ MAX_LOG_BYTES = 16 * READ_BYTES
 MAX_REPLICAS = 4
 """The number of replicas of each task whose logs are read."""
 _CLAIM = _RETRY = timedelta(minutes=1)
+_GIVE_UP = timedelta(days=7)
+"""How long after the end of its job a log is requested that its cluster does not return."""
 _MOST_NEW, _MOST_UNREAD = 1_000, 5_000
 _FINAL = [phase.value for phase in FINAL_JOB_PHASES]
 
@@ -46,9 +48,9 @@ def claim(*, now: datetime, limit: int) -> list[MetricLog]:
     return logs
 
 
-def release(logs: Sequence[MetricLog], *, now: datetime) -> None:
-    """Give claimed logs back that were not read."""
-    MetricLog.objects.filter(pk__in=[log.pk for log in logs]).update(due_at=now)
+def release(logs: Sequence[MetricLog], *, due_at: datetime) -> None:
+    """Give claimed logs back that were not read. They are due at this time."""
+    MetricLog.objects.filter(pk__in=[log.pk for log in logs]).update(due_at=due_at)
 
 
 def store(log: MetricLog, part: LogPart, *, now: datetime) -> bool:
@@ -60,13 +62,15 @@ def store(log: MetricLog, part: LogPart, *, now: datetime) -> bool:
     series = {name: MetricSeries.restored(figures, log.points[name]) for name, figures in log.summary.items()}
     has_metrics = collect(series, data.decode(errors="replace"))
     pause = READ_EVERY * (1 + offset // READ_BYTES)  # the longer a log, the more some clusters read of it again
-    if log.pod.job.is_final and not (part.is_last or part.data):  # its cluster does not answer
+    job = log.pod.job
+    is_silent = job.is_final and not (part.is_last or part.data)  # its cluster does not answer
+    if is_silent:
         pause = max(pause, _RETRY)
     if len(part.data) >= READ_BYTES:  # more is waiting
         pause = timedelta()
     changes = {
         "offset": offset,
-        "is_complete": part.is_last or offset >= MAX_LOG_BYTES,
+        "is_complete": part.is_last or offset >= MAX_LOG_BYTES or (is_silent and _is_old(job, now)),
         "due_at": now + pause,
     }
     if has_metrics:
@@ -74,6 +78,10 @@ def store(log: MetricLog, part: LogPart, *, now: datetime) -> bool:
         changes["points"] = {name: one.points() for name, one in series.items()}
     stored = MetricLog.objects.filter(pk=log.pk, offset=log.offset, is_complete=False).update(**changes)
     return bool(stored and has_metrics)
+
+
+def _is_old(job: Job, now: datetime) -> bool:
+    return job.finished_at is not None and job.finished_at < now - _GIVE_UP
 
 
 def mark_read() -> None:

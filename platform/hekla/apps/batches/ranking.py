@@ -9,8 +9,11 @@ from hekla.apps.batches.models import BatchJob
 
 GOALS = ("min", "max")
 VALUES = ("last", "min", "max")
+MOST_NAMES = 200
+"""The metrics of a batch that are compared: each job may print others."""
 _LOWER_IS_BETTER = re.compile(
-    r"loss|err|mae|mse|rmse|perplexity|ppl|latency|time|seconds|duration|distance|\bwer\b|\bcer\b|fid", re.IGNORECASE
+    r"loss|err|mae|mse|perplexity|latency|time|seconds|duration|distance|(?<![a-z])(ppl|wer|cer|fid)(?![a-z])",
+    re.IGNORECASE,
 )
 
 
@@ -44,9 +47,9 @@ class Ranking:
 
 
 def metric_names(runs: Sequence[Run]) -> list[str]:
-    """The metrics of all runs: first those that most of them have."""
+    """The metrics of all runs, at most 200: first those that most of them have."""
     counts = Counter(name for run in runs for name in run.metrics)
-    return sorted(counts, key=lambda name: (-counts[name], name))
+    return sorted(counts, key=lambda name: (-counts[name], name))[:MOST_NAMES]
 
 
 def varying_parameters(runs: Sequence[Run]) -> list[str]:

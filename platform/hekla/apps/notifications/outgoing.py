@@ -46,7 +46,7 @@ def _texts(notices: Sequence[Notification]) -> tuple[str, str]:
     """The subject and the text of a mail."""
     sentences = [labels.sentence(one) for one in notices]
     lines = [f"{sentence}\n{address(one)}" for sentence, one in zip(sentences, notices, strict=True)]
-    choose = settings.PUBLIC_URL.rstrip("/") + reverse("notifications:settings")
+    choose = _url(reverse("notifications:settings"))
     lines.append(_("You get this email because of your notification settings. Change them at %s") % choose)
     subject = (
         sentences[0]
@@ -58,7 +58,11 @@ def _texts(notices: Sequence[Notification]) -> tuple[str, str]:
 
 def address(notification: Notification) -> str:
     """The URL of the page of the batch or job, or of the person's notifications."""
-    return settings.PUBLIC_URL.rstrip("/") + notification.page
+    return _url(notification.page)
+
+
+def _url(path: str) -> str:
+    return settings.PUBLIC_URL.rstrip("/") + path
 
 
 def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
@@ -96,7 +100,7 @@ def signature(secret: str, body: bytes, now: datetime) -> str:
 
 def _body(reach: Preference, delivery: Delivery) -> bytes:
     notification = delivery.notification
-    batch = notification.facts.get("batch")
+    job, batch = notification.job_uid, notification.facts.get("batch")
     with translation.override(reach.language or settings.LANGUAGE_CODE):
         sentence = labels.sentence(notification)
     document = {
@@ -104,8 +108,8 @@ def _body(reach: Preference, delivery: Delivery) -> bytes:
         "notification": notification.pk,
         "moment": notification.moment,
         "at": notification.at.isoformat(),
-        "job": {"uid": str(notification.job_uid), "name": notification.job_name, "url": address(notification)}
-        if notification.job_uid
+        "job": {"uid": str(job), "name": notification.job_name, "url": _url(reverse("jobs:detail", args=[job]))}
+        if job
         else None,
         "batch": {"uid": batch, "name": notification.facts["batch_name"], "url": address(notification)}
         if batch

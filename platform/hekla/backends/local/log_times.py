@@ -16,7 +16,7 @@ from hekla.backends.local.pod_folder import open_regular
 MARK = struct.Struct("<QQ")
 MAX_BYTES = 8 * 2**20
 MAX_MARKS = 5000
-"""Marks that one read returns."""
+"""Marks that one read returns. If there are more, the last one has the time 0."""
 _FINE_BYTES, _FINE_MS, _COARSE_MS = 2**20, 100, 1000
 _LATEST_MS = 2**43
 """The year 2248. A later time was not written by a shim."""
@@ -69,7 +69,8 @@ def _marks_from(file: BinaryIO, begin: int) -> list[tuple[int, int]]:
             low = middle + 1
         else:
             high = middle
-    return _read(file, max(low - 1, 0), MAX_MARKS) if count else []
+    marks = _read(file, max(low - 1, 0), MAX_MARKS + 1) if count else []
+    return marks if len(marks) <= MAX_MARKS else [*marks[: MAX_MARKS - 1], (marks[MAX_MARKS - 1][0], 0)]
 
 
 def _read(file: BinaryIO, first: int, count: int) -> list[tuple[int, int]]:

@@ -1,5 +1,6 @@
 """The template context of batch pages, shared by the full page and its live parts."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from hekla.pages.batches.parallel import parallel
 
 PAGE = 100
 MOST_METRICS = 8
-"""The columns of metrics; files and REST have all."""
+"""The columns of metrics; files and REST have up to `ranking.MOST_NAMES`."""
 MOST_IN_PREVIEW = 5
 _ORDER = [phase.value for phase in JobPhase]
 
@@ -203,9 +204,10 @@ def run_seconds(run: Run, now: datetime) -> float | None:
 
 def _size(value: str) -> tuple[int, float, str]:
     try:
-        return 0, float(value), ""
+        number = float(value)
     except ValueError:
-        return 1, 0.0, value
+        number = math.nan
+    return (1, 0.0, value) if math.isnan(number) else (0, number, "")
 
 
 def _row(run: Run, jobs: RunTable, metrics: Sequence[str]) -> dict[str, Any]:

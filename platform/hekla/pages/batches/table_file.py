@@ -11,7 +11,7 @@ _HEAD = ("number", "job", "uid", "attempt", "phase", "reason", "submitted_at", "
 
 
 def table_text(table: RunTable) -> str:
-    """A line for each job: its state, all parameters, and the last, lowest and highest value of all metrics.
+    """A line for each job: its state, all parameters, and the last, lowest and highest value of the compared metrics.
 
     Times are in UTC. Columns of parameters begin with `parameter.`, those of metrics with `metric.`.
     """

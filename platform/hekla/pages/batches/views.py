@@ -52,7 +52,7 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_safe
 def table(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Download the table of a batch as CSV, with all parameters and metrics, in the order and filters of the page."""
+    """Download the table of a batch as CSV, with all parameters, in the order and filters of the page."""
     batch = selectors.get(uid, person(request))
     found = shown.table(batch, _with_ranking(request, batch))
     answer = HttpResponse(table_text(found), content_type="text/csv; charset=utf-8")

@@ -17,7 +17,7 @@ from hekla.lib import clock
 from hekla.pages.queues import figures
 
 _STEP, _STEPS = timedelta(minutes=15), 96
-_CACHE, _CACHE_SECONDS = "home-day", 60
+_CACHE, _CACHE_SECONDS = "home-day-with-most", 60
 _WIDTH, _HEIGHT = 960, 100
 
 

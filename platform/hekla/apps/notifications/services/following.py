@@ -58,7 +58,8 @@ def _tell_all(events: Sequence[LoggedEvent], now: datetime) -> int:
     listeners = selectors.listeners([notice.job for notice in moments])
     people = User.objects.in_bulk({pk for choices in listeners.values() for pk in choices})
     batches = groups.groups_of([notice.job.uid for notice in moments])
-    return sum(tell(notice, listeners[notice.job.uid], people, batches, now=now) for notice in moments)
+    written = set[tuple[int, str]]()
+    return sum(tell(notice, listeners[notice.job.uid], people, batches, written, now=now) for notice in moments)
 
 
 def _notify_of_impersonation(event: LoggedEvent) -> bool:

@@ -1,7 +1,8 @@
 """Creates notifications that depend on time alone and have no event: long waits and coming deletions."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import unit_of_work
@@ -9,8 +10,9 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import groups, selectors
 from hekla.apps.notifications.choices import Moment
+from hekla.apps.notifications.groups import JobGroup
 from hekla.apps.notifications.models import JobChoice, Notification
-from hekla.apps.notifications.services.telling import JobNotice, tell
+from hekla.apps.notifications.services.telling import JobNotice, group_key, tell
 
 BEFORE_DELETION = timedelta(hours=1)
 RETENTION = timedelta(days=90)
@@ -20,7 +22,7 @@ _MOST = 2_000
 def look(*, now: datetime) -> int:
     """Notify of long waits and coming deletions. Returns the number of notifications."""
     with unit_of_work():
-        return _tell_all(list(_deletions(now)), now) + _tell_waits(now)
+        return _tell_of_deletions(now) + _tell_waits(now)
 
 
 def tidy(*, now: datetime) -> int:
@@ -48,28 +50,30 @@ def _tell_waits(now: datetime) -> int:
     listeners = selectors.listeners(found)
     people = _people(found)
     batches = groups.groups_of([job.uid for job in found])
+    keys = {job.uid: f"waits:{job.uid}:{since[job.pk].isoformat()}" for job in found}
+    known = _known(keys.values(), Moment.WAITS, batches)
     count = 0
     for job in found:
         for pk, choice in listeners[job.uid].items():
             if now - since[job.pk] >= timedelta(minutes=choice.long_wait_minutes):
-                key = f"waits:{job.uid}:{since[job.pk].isoformat()}"
-                notice = JobNotice(job, Moment.WAITS, key, now, {"minutes": choice.long_wait_minutes})
-                count += tell(notice, {pk: choice}, people, batches, now=now)
+                notice = JobNotice(job, Moment.WAITS, keys[job.uid], now, {"minutes": choice.long_wait_minutes})
+                count += tell(notice, {pk: choice}, people, batches, known, now=now)
     return count
 
 
-def _tell_all(moments: Sequence[JobNotice], now: datetime) -> int:
-    new = _new_notices(moments)
-    listeners = selectors.listeners([notice.job for notice in new])
-    people = _people([notice.job for notice in new])
-    batches = groups.groups_of([notice.job.uid for notice in new])
-    return sum(tell(notice, listeners[notice.job.uid], people, batches, now=now) for notice in new)
+def _tell_of_deletions(now: datetime) -> int:
+    notices = list(_deletions(now))
+    listeners = selectors.listeners([notice.job for notice in notices])
+    people = _people([notice.job for notice in notices])
+    batches = groups.groups_of([notice.job.uid for notice in notices])
+    known = _known([notice.key for notice in notices], Moment.DELETING, batches)
+    return sum(tell(notice, listeners[notice.job.uid], people, batches, known, now=now) for notice in notices)
 
 
-def _new_notices(moments: Sequence[JobNotice]) -> list[JobNotice]:
-    """The notices that nobody has received yet: the conditions last, and are checked again and again."""
-    keys = set(Notification.objects.filter(key__in=[notice.key for notice in moments]).values_list("key", flat=True))
-    return [notice for notice in moments if notice.key not in keys]
+def _known(keys: Iterable[str], moment: Moment, batches: Mapping[UUID, JobGroup]) -> set[tuple[int, str]]:
+    """Who (row id) has which of these notifications: the conditions last, and are checked again and again."""
+    of_groups = (group_key(moment, uid) for uid, _name in batches.values())
+    return set(Notification.objects.filter(key__in={*keys, *of_groups}).values_list("user_id", "key"))
 
 
 def _people(found: Iterable[Job]) -> dict[int, User]:

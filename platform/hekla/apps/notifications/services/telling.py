@@ -40,20 +40,25 @@ def tell(
     listeners: dict[int, Choice],
     people: dict[int, User],
     groups: Mapping[UUID, JobGroup],
+    known: set[tuple[int, str]],
     *,
     now: datetime,
 ) -> int:
     """Notify the listeners who chose this moment and may see the job. Call in a unit of work.
 
     `groups`: the group of the job, if it is in one. Who chose nothing for this job itself gets one notification of
-    each moment for the whole group; `tell_of_batch` tells of its end. Returns the number of new notifications.
+    each moment for the whole group; `tell_of_batch` tells of its end. `known`: person (row id) and key of what needs no
+    query; those of this call are added. Returns the number of new notifications.
     """
     grouped = _for_group(notice, groups.get(notice.job.uid))
     count = 0
     for pk, choice in listeners.items():
         found = grouped if isinstance(choice, Preference) else notice
-        if found and found.moment in choice.moments and pk in people and _may_see(people[pk], found.job):
+        if not found or found.moment not in choice.moments or pk not in people or (pk, found.key) in known:
+            continue
+        if _may_see(people[pk], found.job):
             count += _tell_one(found, people[pk], choice, now)
+            known.add((pk, found.key))
     return count
 
 
@@ -65,7 +70,12 @@ def _for_group(notice: JobNotice, group: JobGroup | None) -> JobNotice | None:
         return None
     uid, name = group
     facts = {**notice.facts, "batch": str(uid), "batch_name": name}
-    return replace(notice, key=f"{notice.moment}:batch:{uid}", facts=facts)
+    return replace(notice, key=group_key(notice.moment, uid), facts=facts)
+
+
+def group_key(moment: Moment, group: UUID) -> str:
+    """The key of the notification of this moment for a whole group of jobs."""
+    return f"{moment}:batch:{group}"
 
 
 def tell_of_batch(
