@@ -132,8 +132,9 @@ def _submit(work: JobSpec | JobBatch | FlowSpec | Cancellation, tenant: Tenant, 
 def made_until(workload: SimulatedWorkload) -> datetime:
     """How far its history is made: the latest event of a team, or its beginning."""
     teams = tenancy.all_tenants().filter(slug__in=[team.slug for team in TEAMS])
-    found = LoggedEvent.objects.filter(tenant_id__in=teams.values("pk")).aggregate(latest=Max("at"))["latest"]
-    return max(found or workload.since, workload.since)
+    made = LoggedEvent.objects.filter(tenant_id__in=teams.order_by().values("pk"))
+    latest: datetime | None = made.aggregate(latest=Max("at"))["latest"]
+    return max(latest or workload.since, workload.since)
 
 
 def end_history(workload: SimulatedWorkload, *, now: datetime) -> None:
