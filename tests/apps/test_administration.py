@@ -100,6 +100,12 @@ def test_only_people_that_one_can_see_are_suggested(people: People, as_: As) -> 
     assert suggestions(refused.content.decode()) == {"charlie"}
 
 
+def test_last_sign_in_of_members_is_for_those_who_manage_them(people: People, as_: As) -> None:
+    address = reverse("tenancy:detail", args=["lab"])
+    assert "Last sign-in" in as_(people.alice).get(address).text
+    assert "Last sign-in" not in as_(people.bob).get(address).text
+
+
 def test_head_of_a_department_is_added_by_choosing(people: People, as_: As) -> None:
     who = {"actor": actor_of(people.ada), "now": clock.now()}
     departments.create(slug="science", name="Science", heads=[people.alice], **who)

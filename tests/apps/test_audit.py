@@ -2,7 +2,7 @@
 
 import csv
 import io
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from string import Formatter
 
 import pytest
@@ -31,6 +31,7 @@ from hekla.domain.errors import Forbidden
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.pages.audit import views
+from hekla.pages.frame.time_zone import COOKIE
 
 
 @pytest.fixture
@@ -128,9 +129,34 @@ def test_days_bound_the_list(people, audited_actions):
     assert len(actions(people.ada, since="x", until="0000-99-99")) == len(ALL)
 
 
+def test_days_of_page_and_file_are_those_of_the_reader(people, as_):
+    priorities.create(
+        name="late", values={"value": 5}, actor=actor_of(people.ada), now=datetime(2026, 3, 1, 20, tzinfo=UTC)
+    )
+    client = as_(people.ada)
+    client.cookies[COOKIE] = "Asia/Tokyo"
+    for day, expected in (("2026-03-01", 0), ("2026-03-02", 1)):
+        query = {"since": day, "until": day}
+        assert len(client.get(reverse("audit"), query).context["rows"]) == expected
+        assert _sent(client.get(reverse("audit_file"), query)).count(b"PriorityClassCreated") == expected
+
+
+def _sent(answer):
+    async def read():
+        return b"".join([part async for part in answer.streaming_content])
+
+    return async_to_sync(read)()
+
+
+def test_link_of_a_person_finds_names_with_signs(people, as_):
+    priorities.create(name="p", values={"value": 5}, actor=Actor(people.ada.pk, "a+b"), now=clock.now())
+    page = as_(people.ada).get(reverse("audit")).content.decode()
+    assert 'href="?person=a%2Bb"' in page
+
+
 def _file(user, **filters):
     async def read():
-        return "".join([text async for text in views.lines(user, audit.parse_query(filters), "en")])
+        return "".join([text async for text in views.lines(user, audit.parse_query(filters), "en", UTC)])
 
     return list(csv.DictReader(io.StringIO(async_to_sync(read)())))
 

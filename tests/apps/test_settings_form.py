@@ -9,7 +9,8 @@ from pydantic import Field
 from hekla.backends import registry
 from hekla.backends.config import BackendConfig
 from hekla.domain.errors import Invalid
-from hekla.pages.clusters.settings_form import entry
+from hekla.pages.clusters.settings_form import entry, texts
+from hekla.pages.clusters.settings_form.fields import fields_of
 from hekla.pages.clusters.settings_form.form import SettingsForm
 from hekla.pages.clusters.settings_form.summary import settings_of
 
@@ -204,3 +205,16 @@ def test_settings_are_readable_on_the_page_of_the_cluster() -> None:
     assert found["Speed"] == "60.0"
     assert "Number of equal nodes: 4" in found["Nodes"]
     assert "Model: H100" in found["Nodes"]
+
+
+@pytest.mark.parametrize(
+    ("line", "pairs"),
+    [
+        ("cpu=16, memory=64Gi,", {"cpu": "16", "memory": "64Gi"}),
+        ("options=a=1,b=2", {"options": "a=1,b=2"}),
+        ("list=a,b", {"list": "a,b"}),
+    ],
+)
+def test_values_of_pairs_may_have_the_same_signs(line: str, pairs: dict[str, str]) -> None:
+    (field,) = [one for one in fields_of(registry.kinds()["local"].config) if one.name == "annotations"]
+    assert texts.value_of(field, line) == pairs

@@ -120,6 +120,36 @@ def test_platform_with_a_history_begins_once(monkeypatch: pytest.MonkeyPatch) ->
     assert there == {stage.name for stage in STAGES} | {workload.CLUSTER, "local"}
 
 
+def test_interrupted_history_goes_on_where_it_ended(row: SimulatedWorkload) -> None:
+    def interrupt(part: float) -> None:
+        if part >= 0.5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        SimulatedHistory(row, interrupt).make()
+    before, number = Job.objects.count(), LoggedEvent.objects.latest("id").pk
+    reached = workload.made_until(row)
+    assert before > 0
+    assert row.since < reached < clock.now()
+    SimulatedHistory(row, lambda _part: None).make()
+    row.refresh_from_db()
+    assert row.history_until is not None
+    names = list(Job.objects.values_list("name", flat=True))
+    assert len(names) == len({*names}) > before
+    assert not LoggedEvent.objects.filter(pk__gt=number, at__lt=reached).exists()
+
+
+def test_ending_jobs_are_ended_once(row: SimulatedWorkload) -> None:
+    now = clock.now()
+    workload.end_history(row, now=now)
+    workload.advance(now=now)
+    workload.remove(actor=PLATFORM, now=now)
+    Job.objects.update(phase="terminating")
+    number = LoggedEvent.objects.latest("id").pk
+    assert workload.advance(now=now) == now + timedelta(seconds=1)
+    assert not LoggedEvent.objects.filter(pk__gt=number).exists()
+
+
 def test_steady_work_is_bounded(row: SimulatedWorkload, monkeypatch: pytest.MonkeyPatch) -> None:
     now = clock.now()
     assert workload.advance(now=now) is None, "not before there is a history"
@@ -160,6 +190,7 @@ def test_removed_workload_ends_its_jobs(row: SimulatedWorkload, client: Client) 
     while workload.advance(now=at) is not None:
         assert at < now + timedelta(seconds=30)
         at += timedelta(seconds=1)
+    assert LoggedEvent.objects.filter(kind="SimulatedTeamsRemoved").get().actor_name == "ada"
     assert not Job.objects.filter(deleted_at=None).exists()
     assert not Tenant.objects.filter(is_active=True).exists()
     assert list(User.objects.filter(is_active=True)) == [ada]

@@ -81,6 +81,7 @@ EXAMPLES = {
     "ClusterKeyRemoved": {"name": "far", "fingerprint": "00ff:11ee"},
     "ClusterRemoved": _NAMED,
     "DemonstrationEnded": _NAMED,
+    "SimulatedTeamsRemoved": _NAMED,
     "DemonstrationStarted": _NAMED,
     "EnvironmentChanged": _CHANGED,
     "EnvironmentCreated": _NAMED,

@@ -45,7 +45,7 @@ class SimulatedHistory:
 
     def __init__(self, of: SimulatedWorkload, tell: Callable[[float], None]) -> None:
         self._of, self._tell = of, tell
-        self._now = self._acted_at = of.since
+        self._now = self._acted_at = workload.made_until(of)
         self._cpu, self._began = time.process_time(), time.monotonic()
         self._cluster = clusters.by_id(of.cluster_id)
         backend = backend_of(self._cluster)
@@ -62,12 +62,13 @@ class SimulatedHistory:
         with connection.cursor() as cursor:
             cursor.execute("SET synchronous_commit TO off")  # an interrupted history is continued
         known = mix.moments(self._of.since, until)
+        begin = self._now + mix.BEFORE
         count = sum(moment.at < until for moment in known)
         parts = [number / count for number in range(count)]
         with clock.simulated(lambda: self._now), unannounced():
             for number, part in enumerate(parts):
                 self._tell(part)
-                if self._spent() <= max(part, _HEAD_START):
+                if known[number].at > begin and self._spent() <= max(part, _HEAD_START):
                     self._submit(number, known)
             self._pass(until)
             self._act()

@@ -30,7 +30,7 @@ _AT_ONCE = 500
 class AuditQuery:
     """The filters; empty: everything. `object`: a part of its name, or its whole subject, for example `queue:7`.
 
-    `since` and `until`: days in the time zone of the installation, both included. `before`: only smaller numbers.
+    `since` and `until`: days in the current time zone, both included. `before`: only smaller numbers.
     """
 
     person: str = ""

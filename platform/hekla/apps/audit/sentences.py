@@ -233,6 +233,7 @@ SENTENCES: Mapping[str, Any] = {
     "ScheduleMissed": gettext_lazy("{actor} missed runs of {object} from {first} to {last}. Runs: {count}."),
     "DemonstrationStarted": gettext_lazy("{actor} started {object}."),
     "DemonstrationEnded": gettext_lazy("{actor} ended {object}."),
+    "SimulatedTeamsRemoved": gettext_lazy("{actor} removed the simulated teams of {object}."),
     # queues and priority classes
     "QueueCreated": _if("cluster", gettext_lazy("{actor} created {object} in cluster {cluster}."), _CREATED),
     "QueueChanged": _changed,

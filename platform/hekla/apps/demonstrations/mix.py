@@ -150,7 +150,7 @@ def steady(number: int) -> tuple[TeamAction, timedelta]:
 
 _BY_DAY, _BY_NIGHT, _LAST = timedelta(hours=4), timedelta(hours=8), timedelta(hours=2)
 """The mean time between two moments by day, by night and on weekends, and at any time of the last day."""
-_BEFORE, _APART = timedelta(seconds=30), timedelta(seconds=2)
+BEFORE, _APART = timedelta(seconds=30), timedelta(seconds=2)
 """The submissions of a moment begin so long before it, with so much time between them."""
 _PREPARE = timedelta(seconds=PREPARE_SECONDS + 1)
 _SHORT_MINUTES = 12
@@ -177,7 +177,7 @@ def burst(number: int, known: list[BurstTime]) -> Iterator[tuple[datetime, TeamA
     for place in range(dice.choice((4, 5, 6)) if is_day else dice.choice((2, 3))):
         own = number * _NUMBERS_OF_A_MOMENT + place
         yield (
-            moment.at - _BEFORE + place * _APART,
+            moment.at - BEFORE + place * _APART,
             _arrival(dice_of(own), own, lambda minutes: _until_a_moment(number, known, minutes), _HISTORY_TTL),
         )
 

@@ -4,7 +4,9 @@ Every arrival is an ordinary submission by an ordinary account, through the serv
 """
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
+
+from django.db.models import Max
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts import services as account_services
@@ -25,7 +27,8 @@ from hekla.apps.demonstrations.mix import (
 )
 from hekla.apps.demonstrations.models import SimulatedWorkload
 from hekla.apps.demonstrations.stage import GPU
-from hekla.apps.event_log.services import PLATFORM, Actor, unit_of_work
+from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.flows import services as flows
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
@@ -34,6 +37,7 @@ from hekla.apps.quotas import services as quotas
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy import services as tenancy_services
 from hekla.apps.tenancy.models import Tenant
+from hekla.domain import events
 from hekla.domain.errors import HeklaError
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
@@ -48,8 +52,8 @@ _STEADY_NUMBERS = 1000
 """Where the numbers of arrivals after the history begin."""
 _NODE = {"cpu": "96", "memory": "768Gi", GPU: "8", "pods": "110"}
 _HISTORY_DAYS = 1
-_MOST_CLEARED = 50
-"""How many jobs one look removes."""
+_MOST_CLEARED, _CLEARING_GAP = 50, timedelta(seconds=1)
+"""How many jobs one look removes, and the time until the next look."""
 _FINAL = [phase.value for phase in JobPhase if phase.is_final]
 log = logging.getLogger(__name__)
 
@@ -125,6 +129,14 @@ def _submit(work: JobSpec | JobBatch | FlowSpec | Cancellation, tenant: Tenant, 
                 jobs.command(newest, LifecycleAction.ABORT_JOB, user=user, now=now)
 
 
+def made_until(workload: SimulatedWorkload) -> datetime:
+    """How far its history is made: the latest event of a team, or its beginning."""
+    teams = tenancy.all_tenants().filter(slug__in=[team.slug for team in TEAMS])
+    made = LoggedEvent.objects.filter(tenant_id__in=teams.order_by().values("pk"))
+    latest: datetime | None = made.aggregate(latest=Max("at"))["latest"]
+    return max(latest or workload.since, workload.since)
+
+
 def end_history(workload: SimulatedWorkload, *, now: datetime) -> None:
     """The history is made until now; the steady work begins."""
     workload.history_until = workload.next_at = now
@@ -138,7 +150,7 @@ def advance(*, now: datetime) -> datetime | None:
         if workload is None or workload.next_at is None:
             return None
         if workload.removed_at is not None:
-            return now if _clear(workload.cluster, now) else None
+            return now + _CLEARING_GAP if _clear(workload.cluster, now) else None
         if workload.next_at > now:
             return workload.next_at
         arrival, gap = steady(_STEADY_NUMBERS + workload.count)
@@ -162,6 +174,8 @@ def remove(*, actor: Actor, now: datetime) -> None:
             return
         workload.removed_at = workload.next_at = now
         workload.save(update_fields=["removed_at", "next_at"])
+        event = events.SimulatedTeamsRemoved(name=workload.cluster.name)
+        record(event, subject=f"cluster:{workload.cluster_id}", actor=actor, at=now)
         for user in accounts.everybody().filter(username__in=USERNAMES, is_active=True):
             account_services.change_user(user, {"is_active": False}, password=None, actor=PLATFORM, now=now)
         for tenant in tenancy.all_tenants().filter(slug__in=[team.slug for team in TEAMS], is_active=True):
@@ -169,10 +183,10 @@ def remove(*, actor: Actor, now: datetime) -> None:
 
 
 def _clear(cluster: Cluster, now: datetime) -> bool:
-    """End and delete some of the jobs. Returns whether there are more."""
+    """End and delete some of the jobs. Returns whether there may be more. Jobs that end already are left alone."""
     found = list(Job.objects.filter(cluster=cluster, deleted_at=None).order_by("pk")[:_MOST_CLEARED])
     for job in found:
-        if not jobs.end(job.pk, now=now):
+        if job.phase != JobPhase.TERMINATING and not jobs.end(job.pk, now=now):
             jobs.delete_finished(job.pk, now=now)
     return bool(found)
 

@@ -43,6 +43,7 @@ KINDS = {
     "ScheduleMissed": _("Schedule missed runs"),
     "DemonstrationStarted": _("Demonstration started"),
     "DemonstrationEnded": _("Demonstration ended"),
+    "SimulatedTeamsRemoved": _("Simulated teams removed"),
     "QueueCreated": _("Queue created"),
     "QueueChanged": _("Queue changed"),
     "QueueOpened": _("Queue opened"),

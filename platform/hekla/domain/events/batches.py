@@ -43,3 +43,9 @@ class DemonstrationEnded(Event):
     """All jobs of the run are over."""
 
     name: Name
+
+
+class SimulatedTeamsRemoved(Event):
+    """The simulated teams of the cluster of this name submit nothing more. Subject: the cluster."""
+
+    name: Name

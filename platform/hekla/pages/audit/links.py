@@ -1,6 +1,7 @@
 """Where the objects of the audit log have their pages."""
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import conditional_escape, format_html
@@ -41,7 +42,7 @@ _NEEDS: Mapping[str, Permission] = {
 
 def sentence(entry: AuditEntry, user: User) -> SafeString:
     """The sentence of an entry, with a link to its object where this person can open its page."""
-    actor = format_html('<a href="?person={}">{}</a>', entry.event.actor_name, entry.event.who)
+    actor = format_html('<a href="?{}">{}</a>', urlencode({"person": entry.event.actor_name}), entry.event.who)
     return entry.sentence.html(actor=actor, object=_phrase(entry, user))
 
 

@@ -1,12 +1,13 @@
 """The page of the audit log, and its file."""
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import tzinfo
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import translation
+from django.utils import timezone, translation
 from django.views.decorators.http import require_safe
 
 from hekla.apps.accounts.models import User
@@ -49,21 +50,24 @@ def table_file(request: HttpRequest) -> StreamingHttpResponse:
     """Download the matching entries of all pages as CSV."""
     user, query = person(request), audit.parse_query(request.GET.dict())
     audit.audited(user)  # refuses before the file begins
-    text = lines(user, query, translation.get_language() or "en")
+    text = lines(user, query, translation.get_language() or "en", timezone.get_current_timezone())
     response = StreamingHttpResponse(text, content_type="text/csv; charset=utf-8")
     return downloads.attach(response, f"audit-{clock.now():%Y-%m-%d}.csv")
 
 
-async def lines(user: User, query: AuditQuery, language: str) -> AsyncIterator[str]:
-    """The lines of the file in chunks. Times are in UTC."""
+async def lines(user: User, query: AuditQuery, language: str, zone: tzinfo) -> AsyncIterator[str]:
+    """The lines of the file in chunks. Times are in UTC. `zone`: that of the days in the query.
+
+    The response is sent after the request: its language and zone are no longer in force then.
+    """
     yield downloads.csv_text([HEAD])
     chunks = audit.all_acts(user, query)
-    while text := await sync_to_async(_chunk)(chunks, language):
+    while text := await sync_to_async(_chunk)(chunks, language, zone):
         yield text
 
 
-def _chunk(chunks: Iterator[list[AuditEntry]], language: str) -> str:
-    with translation.override(language):
+def _chunk(chunks: Iterator[list[AuditEntry]], language: str, zone: tzinfo) -> str:
+    with translation.override(language), timezone.override(zone):
         return downloads.csv_text([_row(entry) for entry in next(chunks, [])])
 
 

@@ -193,7 +193,7 @@ def _members(request: HttpRequest, tenant: Tenant, *, may_manage: bool) -> Listi
         MembersTable,
         selectors.members(tenant),
         MembersFilter,
-        exclude=() if may_manage else ("actions",),
+        exclude=() if may_manage else ("last_login", "actions"),
         facts={"tenant": tenant, "roles": ROLES, "may_manage": may_manage},
         address=reverse("tenancy:detail", args=[tenant.slug]),
     )

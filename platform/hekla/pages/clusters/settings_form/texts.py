@@ -47,8 +47,7 @@ def _pairs(text: str) -> dict[str, str]:
     """Names with values, one pair per line, or several with commas between them. Raises ValidationError."""
     found: dict[str, str] = {}
     for line in _lines(text):
-        pairs = line.split(",") if line.count("=") > 1 else [line]
-        for pair in filter(None, map(str.strip, pairs)):
+        for pair in _pairs_in(line):
             name, equals, value = pair.partition("=")
             if not equals or not name.strip():
                 raise forms.ValidationError(_("Write one name=value per line. This line has none: %s") % pair[:80])
@@ -56,6 +55,12 @@ def _pairs(text: str) -> dict[str, str]:
                 raise forms.ValidationError(_("The name %s occurs twice.") % name.strip()[:80])
             found[name.strip()] = value.strip()
     return found
+
+
+def _pairs_in(line: str) -> list[str]:
+    """The pairs of a line. A value may have signs of both kinds: `options=a=1,b=2` is one pair."""
+    pairs = [pair for pair in map(str.strip, line.split(",")) if pair]
+    return pairs if all(pair.count("=") == 1 for pair in pairs) else [line]
 
 
 def _json(text: str) -> Any:  # noqa: ANN401  (any JSON)
