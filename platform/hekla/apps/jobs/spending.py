@@ -3,19 +3,20 @@
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet, Sum, Value
-from django.db.models.functions import Coalesce, Greatest, Least
+from django.db.models import Count, F, Func, JSONField, Q, QuerySet, Sum, Value
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Coalesce, Greatest, JSONObject, Least
 
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.card_resources import card_counts
 from hekla.domain.jobspec import SESSION
 from hekla.domain.phases import PLACED_POD_PHASES
+from hekla.domain.resources import Resources
 
 
 def month_of(now: datetime) -> datetime:
@@ -78,23 +79,35 @@ def of_tenants(tenant_ids: Collection[int], now: datetime) -> dict[int, CardSpen
 def _by(pods: QuerySet[Pod], whose: str, now: datetime) -> dict[int, CardSpending]:
     """The use of these pods by a column of their jobs."""
     spent: dict[int, CardSpending] = defaultdict(CardSpending)
-    rows = _held(pods, now)
-    jobs = Job.objects.only("uid", "name", "revision", "spec", whose).in_bulk({row["job_id"] for row in rows})
-    for row in rows:
-        job = jobs[row["job_id"]]
-        use, hours = spent[getattr(job, whose)], row["time"].total_seconds() / 3600
-        for resource, count in card_counts(spec_of(job).task(row["task"]).request).items():
+    for key, request, time, placed in _held(pods, whose, now):
+        use, hours = spent[key], time.total_seconds() / 3600
+        for resource, count in card_counts(Resources.parse(request or {})).items():
             use.hours[resource] += count * hours
-            if row["placed"]:
-                use.held[resource] += count * row["placed"]
+            if placed:
+                use.held[resource] += count * placed
     return {key: use for key, use in spent.items() if use.hours or use.held}
 
 
-def _held(pods: QuerySet[Pod], now: datetime) -> list[dict[str, Any]]:
-    """By job and task: how long its pods held their nodes this month, and how many do so now."""
+class _Request(Func):
+    """The amounts that one replica of a pod's task requests, in the spec of its job.
+
+    A month has as many jobs as it has; the different requests of a person are few. So the database adds up.
+    """
+
+    template = "jsonb_path_query_first(%(expressions)s)"
+    output_field = JSONField()
+
+    def __init__(self) -> None:
+        path = RawSQL("'$.tasks[*] ? (@.name == $name).resources'::jsonpath", [])
+        super().__init__(F("job__spec"), path, JSONObject(name="task"))
+
+
+def _held(pods: QuerySet[Pod], whose: str, now: datetime) -> QuerySet[Pod, tuple[int, Any, timedelta, int]]:
+    """By the column of jobs and the request: how long pods held their nodes this month, and how many do so now."""
     begin = month_of(now)
     real = pods.exclude(job__cluster__kind=Cluster.Kind.SIMULATED).exclude(finished_at__lt=begin)
-    bound = real.filter(bound_at__isnull=False).order_by()
+    bound = real.filter(bound_at__isnull=False).order_by().annotate(request=_Request())
     until, since = Least(Coalesce(F("finished_at"), Value(now)), Value(now)), Greatest(F("bound_at"), Value(begin))
     placed = Count("id", filter=Q(phase__in=PLACED_POD_PHASES))
-    return [dict(row) for row in bound.values("job_id", "task").annotate(time=Sum(until - since), placed=placed)]
+    groups = bound.values_list(f"job__{whose}", "request")
+    return groups.annotate(time=Sum(until - since), placed=placed)
