@@ -229,6 +229,7 @@ def test_prometheus_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         "x:9090",
         "http://",
         "http://user@x",
+        "http://:secret@prometheus:9090",
         "http://169.254.169.254",
         "http://[fe80::1]:9090",
         "http://x?a=b",

@@ -115,7 +115,8 @@ class IngressConfig(config.BackendConfig):
 def _server(address: str) -> str:
     """The address of a server. Raises ValueError, also for metadata services."""
     parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+    is_more = "@" in parts.netloc or parts.query or parts.fragment  # a password would be visible
+    if parts.scheme not in ("http", "https") or not parts.hostname or is_more:
         raise ValueError(translate("Must be the address of a server, for example http://prometheus.monitoring:9090."))
     try:
         found = ipaddress.ip_network(parts.hostname)
