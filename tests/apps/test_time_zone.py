@@ -30,6 +30,12 @@ def test_page_shows_times_in_the_zone(people: People, as_: As, chosen: str, cook
     assert f'data-time-zone="{chosen}"' in page
 
 
+def test_rest_answers_in_utc_also_with_a_session(people: People, as_: As) -> None:
+    job, client = people.submit(), as_(people.alice)
+    User.objects.filter(pk=people.alice.pk).update(time_zone="Asia/Tokyo")
+    assert client.get(f"/api/v1/jobs/{job.uid}").json()["submitted_at"].endswith("Z")
+
+
 def test_zone_is_chosen_in_the_profile(people: People, as_: As) -> None:
     client, address = as_(people.alice), reverse("accounts:profile")
     assert '<option value="Europe/Berlin">' in client.get(address).content.decode()

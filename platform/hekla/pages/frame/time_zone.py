@@ -16,12 +16,17 @@ _LONGEST = 64
 
 
 class TimeZoneMiddleware:
-    """Renders the times of a response in the person's zone. Comes after all middleware that changes the person."""
+    """Renders the times of a page in the person's zone; REST answers in UTC, whoever asks and however they signed in.
+
+    Comes after all middleware that changes the person.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path.startswith("/api/"):
+            return self.get_response(request)
         chosen = request.user.time_zone if isinstance(request.user, User) else ""
         zone = known(chosen) or known(request.COOKIES.get(COOKIE, ""))
         if zone is None:
