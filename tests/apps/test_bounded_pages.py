@@ -15,6 +15,7 @@ from tests.apps.crowded_world import CrowdedWorld
 from tests.apps.shared_world import db, shared_world
 
 from hekla.pages import registry
+from hekla.pages.login_sessions import middleware as login_session_middleware
 
 __all__ = ["db", "shared_world"]
 pytestmark = pytest.mark.usefixtures("db")
@@ -127,12 +128,17 @@ def opened(world: World, name: str) -> Page:
 
 @pytest.fixture(scope="module")
 def compared(shared_world: World) -> Compared:
-    """Every page with few rows, and with many."""
+    """Every page with few rows, and with many.
+
+    No request records the browser again, as one does each minute: on a busy machine, those with many rows would.
+    """
     crowd = CrowdedWorld(shared_world)
-    crowd.add(FEW)
-    few = {name: opened(shared_world, name) for name in routes()}
-    crowd.add(MANY)
-    return Compared(few, {name: opened(shared_world, name) for name in routes()})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(login_session_middleware, "_EVERY_SECONDS", 86_400)
+        crowd.add(FEW)
+        few = {name: opened(shared_world, name) for name in routes()}
+        crowd.add(MANY)
+        return Compared(few, {name: opened(shared_world, name) for name in routes()})
 
 
 @pytest.mark.parametrize("name", routes())
@@ -148,7 +154,12 @@ def test_page_is_bounded(compared: Compared, name: str) -> None:
 def test_page_says_where_the_rest_is(compared: Compared, name: str) -> None:
     few, many = compared.few[name], compared.many[name]
     cut = {
-        where for where, n in many.lists.items() if 20 <= n < len(MANY) and where not in MENU and n > few.lists[where]
+        where
+        for where, n in many.lists.items()
+        if 20 <= n < len(MANY)
+        and where not in MENU
+        and n > few.lists[where]
+        and not where.startswith("datalist ")  # suggestions; other names can be typed
     }
     assert not cut or 'rel="next"' in many.text or name in CUT, cut
 
@@ -172,4 +183,5 @@ def test_many_rows_are_on_the_pages(compared: Compared) -> None:
     """The rows of the crowded world do appear: pages of lists are full."""
     for name in ("jobs:list", "accounts:list", "queues:list", "tenancy:list", "flows:list", "gallery:list"):
         assert 'rel="next"' in compared.many[name].text, name
-        assert 'rel="next"' not in compared.few[name].text, name
+        if name != "gallery:list":  # it has the templates that come with Hekla too
+            assert 'rel="next"' not in compared.few[name].text, name

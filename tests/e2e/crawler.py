@@ -18,6 +18,7 @@ START_PAGES = (
 PARTS = ("hx-get", "data-refresh")
 FILES = {
     "audit_file",
+    "batches:table",
     "jobs:list_file",
     "jobs:manifest",
     "flows:manifest",

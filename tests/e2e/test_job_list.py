@@ -19,7 +19,7 @@ def test_selected_jobs_are_aborted_on_the_list_and_undone(hekla: HeklaServer, pa
     for name in ("tidy-one", "tidy-two", "stays"):
         submit(page, name)
     page.goto("/jobs/")
-    page.get_by_role("searchbox", name="Search").fill("tidy")
+    page.get_by_role("combobox", name="Search").fill("tidy")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("q=tidy"))
     rows = page.locator("tbody tr")

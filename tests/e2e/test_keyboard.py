@@ -19,7 +19,8 @@ MAX_STOPS = 150
 # A transparent element is drawn by its next sibling.
 IS_FOCUS_VISIBLE = """() => {
     const focused = document.activeElement;
-    const drawn = getComputedStyle(focused).opacity === "0" ? focused.nextElementSibling : focused;
+    const drawn = focused.closest(".cm-editor")
+        ?? (getComputedStyle(focused).opacity === "0" ? focused.nextElementSibling : focused);
     const rect = drawn.closest("svg") ? drawn.querySelector("rect") : null;
     const { outlineStyle, outlineWidth, boxShadow, stroke } = getComputedStyle(rect ?? drawn);
     const ringed = (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none";

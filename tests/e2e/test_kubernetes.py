@@ -44,7 +44,7 @@ def test_cluster_with_a_kubeconfig_file_is_added_and_used(
     page.get_by_label("Name").fill("fleet")
     page.get_by_label("Kind").select_option("kubernetes")
     page.get_by_role("button", name="Continue").click()
-    page.get_by_label("Connection").select_option("file")
+    page.get_by_label("Connection", exact=True).select_option("file")
     page.get_by_label("Kubeconfig file").fill("fleet")
     page.get_by_label("Namespace", exact=True).fill(granted_namespace)
     page.get_by_role("button", name="Add", exact=True).click()

@@ -58,8 +58,8 @@ def test_logs_of_all_pods_are_followed_together(hekla: HeklaServer, page: Page) 
     expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
     page.get_by_role("link", name="Log", exact=True).click()
     lines = page.locator("#log-all [data-log-lines]")
-    expect(lines).to_contain_text("-0 | verse 3", timeout=20_000)
-    expect(lines).to_contain_text("-1 | verse 3", timeout=20_000)
+    expect(lines).to_contain_text(re.compile(r"-0 [\d:]{8} \| verse 3"), timeout=20_000)
+    expect(lines).to_contain_text(re.compile(r"-1 [\d:]{8} \| verse 3"), timeout=20_000)
     with page.expect_download() as download:
         page.locator("#log-all").get_by_role("link", name="Download").click()
     assert download.value.suggested_filename == "chorus-logs.zip"

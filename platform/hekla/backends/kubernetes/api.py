@@ -139,7 +139,7 @@ class Api:
         """
         self._no_more_watches.set()
         for response in list(self._watches):
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, RuntimeError):  # RuntimeError: it has just ended by itself
                 response.shutdown()
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,9 +103,24 @@ def take_files(tar: tarfile.TarFile, home: Path) -> int:
     """Extract the files of pods to their paths below `home`. Returns their number."""
     members = [member for member in tar.getmembers() if member.name.startswith(_IN_FILES)]
     for member in members:
-        member.name = member.name.removeprefix(_IN_FILES)
-        tar.extract(member, home, filter="data")
+        place = home / member.name.removeprefix(_IN_FILES)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.parent.resolve().is_relative_to(home.resolve()):
+            raise LaunchRefused(f"{place.parent} is a link out of the data folder. Remove it, and try again.")
+        _write(tar, member, place)
     return len(members)
+
+
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
+    """Write a regular file, with its time, and its permissions as far as others may only read it.
+
+    Python 3.11.2, that of Debian 12, cannot extract with tarfile's own filter for data.
+    """
+    place.unlink(missing_ok=True)  # a link would be followed
+    with _member(tar, member) as source, place.open("wb") as out:
+        shutil.copyfileobj(source, out, _CHUNK)
+    place.chmod(member.mode & 0o755 | 0o600)
+    os.utime(place, (member.mtime, member.mtime))
 
 
 def check_files(tar: tarfile.TarFile) -> None:
@@ -126,7 +142,7 @@ def _manifest(tar: tarfile.TarFile, path: Path) -> Manifest:
         raise LaunchRefused(f"{path} is no backup of Hekla.") from None
 
 
-def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+def _member(tar: tarfile.TarFile, name: str | tarfile.TarInfo) -> IO[bytes]:
     try:
         found = tar.extractfile(name)
     except KeyError:

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django_filters import ChoiceFilter
 
 from hekla.apps.accounts.models import User
@@ -17,6 +17,7 @@ from hekla.pages.frame.card_use import UsageColumns
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, ListTable, named
 
 _DAYS = 30
+_MOST_IN_CELL = 3
 _STATES = [("active", gettext_lazy("Sign-in enabled")), ("disabled", gettext_lazy("Sign-in disabled"))]
 _SIGN_INS = [
     ("recent", gettext_lazy("In the last 30 days")),
@@ -31,9 +32,14 @@ def _name(user: User) -> SafeString:
 
 
 def _tenants(user: User) -> SafeString:
-    """Links to the tenants of a person. Their memberships are prefetched."""
-    links = ((html.link("tenancy:detail", one.tenant.slug, one.tenant.name),) for one in user.memberships.all())
-    return format_html_join(_(", "), "{}", links)
+    """Links to the first tenants of a person, whose page lists all. Their memberships are prefetched."""
+    memberships = list(user.memberships.all())
+    first = memberships[:_MOST_IN_CELL]
+    links = [html.link("tenancy:detail", one.tenant.slug, one.tenant.name) for one in first]
+    if (left := len(memberships) - len(first)) > 0:
+        more = ngettext("and %(n)s more", "and %(n)s more", left) % {"n": left}
+        links.append(html.link("accounts:edit", user.pk, more))
+    return format_html_join(_(", "), "{}", ((link,) for link in links))
 
 
 class PeopleTable(UsageColumns, ListTable):
