@@ -1,9 +1,10 @@
 // The strip that shows whether the page is live.
 
 import { language, say } from "./messages.js";
+import { timeZone } from "./time.js";
 
 const PATIENCE_MS = 1000; // shorter interruptions are not shown
-const clock = new Intl.DateTimeFormat(language, { timeStyle: "medium", timeZone: document.body.dataset.timeZone || undefined });
+const clock = new Intl.DateTimeFormat(language, { timeStyle: "medium", timeZone });
 let since = null;
 let timer = null;
 

@@ -5,7 +5,7 @@ import { language } from "./messages.js";
 
 const STEPS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30], ["month", 12], ["year", Infinity]];
 /** The zone that the person chose; undefined: that of the browser, which a cookie tells the server. */
-const timeZone = supported(document.body.dataset.timeZone);
+export const timeZone = supported(document.body.dataset.timeZone);
 const relative = new Intl.RelativeTimeFormat(language, { style: "short", numeric: "auto" });
 const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long", timeZone });
 const brief = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", timeZone });
