@@ -31,6 +31,7 @@ READY_WITHIN_SECONDS = 120.0
 STOPPED_WITHIN_SECONDS = 5.0
 LOG_LINES = ("the first line", "the second line", "the last line")  # the log of every container
 _PORTS = range(20000, 32000)  # below the kernel's range for outgoing connections
+_DICE = random.SystemRandom()  # a seed that several workers share would give them the same ports
 _CONTROLLERS = (
     "namespace", "serviceaccount", "serviceaccount-token", "root-ca-certificate-publisher", "garbage-collector",
     "pod-garbage-collector", "resourcequota", "job", "cronjob", "ttl-after-finished", "endpoints", "endpointslice",
@@ -391,7 +392,7 @@ def _free_ports(count: int) -> list[int]:
     """Free ports outside the range of outgoing connections, so that they stay free while a server restarts."""
     found: list[int] = []
     while len(found) < count:
-        port = random.choice(_PORTS)
+        port = _DICE.choice(_PORTS)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):
