@@ -79,7 +79,7 @@ OF_THE_PLATFORM = {
     "clusters": {"observe_health", "observe_nodes", "observe_objects", "observe_usage", "lose_node"},
     "clusters.leases": {"take", "record_shuffle", "release", "renew", "report_fault", "revoke"},
     "demonstrations": {"advance_all"},
-    "demonstrations.workload": {"admit", "advance", "end_history", "set_up", "submit"},
+    "demonstrations.workload": {"admit", "advance", "end_history", "made_until", "set_up", "submit"},
     "event_log": {"on_behalf", "purge", "record", "unannounced", "unit_of_work"},
     "external_pods": {"follow", "return_to_pending"},
     "flows": {"advance_all"},
