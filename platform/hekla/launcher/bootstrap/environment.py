@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hekla.launcher.bootstrap import installer
+from hekla.launcher.bootstrap.interpreter import best_interpreter
 from hekla.launcher.terminal import LaunchRefused, say, step
 from hekla.lib.checkout import CHECKOUT
 
@@ -88,8 +89,9 @@ class VirtualEnvironment:
         if os.access(self.python, os.X_OK) and next(self.folder.glob("lib/python3*/site-packages"), None):
             return
         shutil.rmtree(self.folder, ignore_errors=True)
-        with step(f"making a Python environment in {self.folder}"):
-            installer.make_environment(self.folder)
+        python = best_interpreter()
+        with step(f"making an environment of {python} in {self.folder}"):
+            installer.make_environment(self.folder, python)
 
     def _link_code(self) -> None:
         """Add the code to the import path, and the command `hekla`, without building a package."""
