@@ -30,3 +30,18 @@ def test_queue_limit_applies_to_the_limited_resources_only(
     spec = JobSpec.parse({"name": "big", "queue": queue, "tasks": [task]})
     found = [problem.message for problem in too_large(spec, limited, [NODE])]
     assert [sentence[sentence.index("The capacity") :] for sentence in found] == expected
+
+
+@pytest.mark.parametrize(("kind", "is_refused"), [(Cluster.Kind.LOCAL, True), (Cluster.Kind.KUBERNETES, False)])
+@pytest.mark.parametrize("more", [{}, {"volcano.sh/gpu-memory": "1000"}], ids=["whole GPUs", "and a part of one"])
+def test_this_machine_gives_no_whole_gpu_that_jobs_share(kind: str, is_refused: bool, more: dict[str, str]) -> None:
+    node = NODE + Resources.parse({"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "160000"})
+    queue = Queue(name="team", cluster=Cluster(name="here", kind=kind))
+    task = {"name": "main", "command": ["true"], "resources": {"cpu": "1", "volcano.sh/gpu-number": "1", **more}}
+    spec = JobSpec.parse({"name": "whole", "queue": "team", "tasks": [task]})
+    found = [(problem.path, problem.message) for problem in too_large(spec, queue, [node])]
+    sentence = (
+        "Jobs share the GPUs of cluster here, so they request memory of one. A whole one is volcano.sh/gpu-memory: "
+        "80000."
+    )
+    assert found == ([("tasks.0.resources.volcano.sh/gpu-number", sentence)] if is_refused else [])

@@ -74,6 +74,16 @@ def test_memory_is_not_combined_from_several_cards() -> None:
     ).binds
 
 
+@pytest.mark.parametrize("limits", [{"gpu-number": "1"}, {"gpu-number": "1", "gpu-memory": "1"}])
+def test_nobody_gets_a_whole_card_where_parts_are_given(limits: dict[str, str]) -> None:
+    """Volcano counts whole cards apart from the parts."""
+    state = builders.state([server("a")], [job_with_limits("j", 1, limits)])
+    ours, volcanos = (cycle(state, policy(SHARING, compatibility=c), 0.0) for c in ("hekla", "volcano"))
+    assert (len(ours.binds), len(volcanos.binds)) == (0, 1)
+    (reason,) = ours.reasons["j"]
+    assert (dict(reason.nodes), reason.ever) == ({"GPUs are shared": 1}, False)
+
+
 def test_whole_cards_are_healthy_and_unused() -> None:
     node = server("a", annotations={"volcano.sh/gpu-unhealthy-ids": "0"})
     decisions = builders.decide([node], [job_with_limits("j", 3, {"gpu-number": "2"})], policy=policy(NUMBER))

@@ -9,7 +9,7 @@ from hekla.domain.resources import Resources
 from hekla.engine import audit, cycle
 from hekla.engine.constraints import PodAffinityTerm, PodConstraints, PodSelector, Requirement
 from hekla.engine.job_info import JobInfo
-from hekla.engine.job_twins import are_twins_of_one_pod, shape_of
+from hekla.engine.job_twins import shape_of, twins_of_one_pod
 from hekla.engine.model import NetworkTopology, PodGroupSpec, PodStatus
 from hekla.engine.scheduler_cache import SchedulerCache
 
@@ -55,7 +55,7 @@ def test_twin_equals_a_job_examined_alone(build) -> None:
 )
 def test_shape_differs_with_everything_that_a_job_info_contains(changes: dict) -> None:
     assert shape_of(job("b", **{"pods": 2, **changes})) != shape_of(job("a", 2))
-    assert not are_twins_of_one_pod(job("b", **changes), job("a"))
+    assert not twins_of_one_pod(job("a"))(job("b", **changes))
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_shape_differs_with_everything_that_a_job_info_contains(changes: dict) -
 )
 def test_shape_differs_with_each_minimum(changes: dict) -> None:
     assert shape_of(replace(job("b", 2), **changes)) != shape_of(job("a", 2))
-    assert not are_twins_of_one_pod(replace(job("b"), **changes), job("a"))
+    assert not twins_of_one_pod(job("a"))(replace(job("b"), **changes))
 
 
 def test_twins_of_one_pod_need_not_share_their_amounts() -> None:
-    assert are_twins_of_one_pod(job("b", cpu="2"), job("a", cpu="2"))
-    assert not are_twins_of_one_pod(replace(job("b"), min_resources=None), job("a"))
+    assert twins_of_one_pod(job("a", cpu="2"))(job("b", cpu="2"))
+    assert not twins_of_one_pod(job("a"))(replace(job("b"), min_resources=None))
 
 
 def test_job_with_different_pods_has_no_shape() -> None:

@@ -92,6 +92,12 @@ def amounts(cards: Iterable[NodeCard]) -> dict[str, float]:
     )
 
 
+def largest_part(allocatable: Resources) -> int:
+    """How many MiB a pod can have of one card of a node that shares the memory of its cards; 0 if it does not."""
+    count = int(allocatable.amount(NUMBER) // _UNIT)
+    return int(allocatable.amount(MEMORY) // _UNIT) // count if count else 0
+
+
 def annotations(cards: Iterable[NodeCard]) -> dict[str, str]:
     """What Volcano's device plugin writes to a node with these cards."""
     broken = [str(card.index) for card in cards if card.resource == NUMBER and not card.is_healthy]

@@ -21,6 +21,9 @@ _SUFFIXES: dict[str | None, int | Fraction] = {
 _MAIN = frozenset({"cpu", "memory"})
 _WHOLE = frozenset({"memory", "pods"})
 _BINARY_UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+_mappings: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = {}
+"""The latest amounts, each once: a million jobs request a few different ones."""
+_MAPPINGS_AT_MOST = 4096
 MAX_AMOUNT = 2**60
 MAX_LENGTH = 64
 
@@ -64,7 +67,7 @@ class Resources(Mapping[str, float]):
     __slots__ = ("amounts",)
 
     def __init__(self, amounts: Mapping[str, float] | None = None) -> None:
-        self.amounts = MappingProxyType({name: float(n) for name, n in (amounts or {}).items() if n})
+        self.amounts = _shared({name: float(n) for name, n in (amounts or {}).items() if n})
         """The same amounts as a plain mapping, which compares and reads fastest: there may be millions."""
 
     @classmethod
@@ -138,3 +141,14 @@ class Resources(Mapping[str, float]):
 
     def __repr__(self) -> str:
         return f"Resources({self.quantities()})"
+
+
+def _shared(amounts: dict[str, float]) -> Mapping[str, float]:
+    """These amounts, as the same immutable mapping for all that are equal."""
+    key = tuple(amounts.items())
+    found = _mappings.get(key)
+    if found is None:
+        if len(_mappings) >= _MAPPINGS_AT_MOST:
+            _mappings.clear()
+        found = _mappings[key] = MappingProxyType(amounts)
+    return found

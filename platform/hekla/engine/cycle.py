@@ -23,6 +23,7 @@ from hekla.engine.model import ClusterState, PodStatus
 from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.session import Call, Session
+from hekla.engine.shared_values import SharedValues
 
 
 def cycle(
@@ -112,8 +113,9 @@ def _decide(
     if not cache.refused:
         return decisions
     invalid = (PendingReason(Cause.POLICY, "", "checks", "not_valid", ever=False),)
-    reasons = {**decisions.reasons, **dict.fromkeys(cache.refused, invalid)}
-    return replace(decisions, refused=cache.refused, reasons=reasons)
+    reasons, of_refused = decisions.reasons, dict.fromkeys(cache.refused, invalid)
+    merged = reasons.with_own(of_refused) if isinstance(reasons, SharedValues) else {**reasons, **of_refused}
+    return replace(decisions, refused=cache.refused, reasons=merged)
 
 
 def _run(session: Session, on_open: Callable[[Session], None] | None) -> None:
@@ -183,9 +185,6 @@ def _close(session: Session, *, is_detailed: bool) -> Decisions:
     }
     for closed in session.on_close:
         closed()
-    if not all(session.reasons.values()):
-        for uid in [uid for uid, reasons in session.reasons.items() if not reasons]:
-            del session.reasons[uid]
     return Decisions(
         binds=tuple(session.binds),
         evictions=tuple(session.evictions),
@@ -198,5 +197,5 @@ def _close(session: Session, *, is_detailed: bool) -> Decisions:
         phases=phases,
         phases_before_close={uid: phase for uid, phase in before.items() if phase is not phases[uid]},
         counts={uid: {status: n for status, n in job.count_by_status.items() if n} for uid, job in detailed.items()},
-        reasons=dict(session.reasons),
+        reasons=session.reasons.all(),
     )

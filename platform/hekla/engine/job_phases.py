@@ -1,7 +1,7 @@
 """The phase of a job when the session closes (`volcano-spec` §3.6, last line)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 from hekla.domain.phases import GangPhase
@@ -10,6 +10,7 @@ from hekla.engine.job_info import JobInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
+from hekla.engine.shared_values import MANY, SharedValues
 
 _SCHEDULED = (PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED, PodStatus.FAILED)
 _OVER = (PodStatus.SUCCEEDED, PodStatus.FAILED)
@@ -26,7 +27,7 @@ def scheduled_count(job: JobInfo) -> int:
 
 def phases_at_close(
     cache: SchedulerCache, policy: SchedulerPolicy, is_unschedulable: Sequence[Callable[[JobInfo], bool]]
-) -> dict[str, GangPhase]:
+) -> Mapping[str, GangPhase]:
     """The phase of every job; cached until the job or the policy changes. Unchanged equal jobs share theirs."""
 
     def any_says(job: JobInfo) -> bool:
@@ -37,28 +38,31 @@ def phases_at_close(
         first = next((uid for uid in equals.uids() if uid not in changed), None)
         if first is not None and equals.queue in cache.queues:
             by_phase[phase_at_close(cache.jobs[first], any_says)].append(equals)
-    phases = _phases_of_equals(cache.jobs.uids, by_phase)
+    most, phases = _phases_of_equals(by_phase)
     changed_equals = ((uid, job) for uid, job in changed.items() if uid in cache.jobs)
     for uid, job in chain(cache.jobs_without_equals.items(), changed_equals):
         known = job.phase_at_close
         if known is None or known[1] != job.version or known[0] is not policy:
             known = job.phase_at_close = policy, job.version, phase_at_close(job, any_says)
         phases[uid] = known[2]
-    return phases
+    if most is None:
+        return phases
+    uids = cache.jobs.uids
+    return SharedValues(phases, [(uids, most)]) if len(uids) >= MANY else dict.fromkeys(uids, most) | phases
 
 
 def _phases_of_equals(
-    uids: Iterable[str], by_phase: Mapping[GangPhase, Sequence[EquivalenceClass]]
-) -> dict[str, GangPhase]:
-    """The phases of equal jobs. All other jobs get the most frequent one: to write every job once is the least work."""
+    by_phase: Mapping[GangPhase, Sequence[EquivalenceClass]],
+) -> tuple[GangPhase | None, dict[str, GangPhase]]:
+    """The most frequent phase of equal jobs, and the phases of the equal jobs with another one."""
     if not by_phase:
-        return {}
+        return None, {}
     most = max(by_phase, key=lambda phase: sum(map(len, by_phase[phase])))
-    phases = dict.fromkeys(uids, most)
+    phases: dict[str, GangPhase] = {}
     for phase in by_phase.keys() - {most}:
         for equals in by_phase[phase]:
             phases.update(dict.fromkeys(equals.uids(), phase))
-    return phases
+    return most, phases
 
 
 def phase_at_close(job: JobInfo, is_unschedulable: Callable[[JobInfo], bool]) -> GangPhase:

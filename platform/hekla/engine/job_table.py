@@ -20,13 +20,14 @@ class JobTable:
         self._pod_classes = pod_classes
         self._jobs: dict[Hashable, JobInfo] = {}
         """The jobs, or the templates that stand for them."""
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._jobs
+        self._most: JobInfo | None = None
+        """The template for all jobs that are not in `_jobs`: an entry for each of a million would cost too much."""
 
     def __getitem__(self, key: Hashable) -> JobInfo:
         """The job, which is built now if it was not yet. Raises KeyError."""
-        job = self._jobs[key]
+        job = self._jobs.get(key) or self._most
+        if job is None or key not in self.groups:
+            raise KeyError(key)
         if job.is_template:
             job = self._jobs[key] = JobInfo(self.groups[key], self._pod_classes, job)
         return job
@@ -34,24 +35,30 @@ class JobTable:
     def __setitem__(self, key: Hashable, job: JobInfo) -> None:
         self._jobs[key] = job
 
-    def add_unbuilt(self, keys: Collection[Hashable], template: JobInfo) -> None:
-        """Add jobs that the template stands for. Those of other jobs in `groups` must follow."""
-        if not self._jobs and 2 * len(keys) > len(self.groups):
-            self._jobs = dict.fromkeys(self.groups, template)  # much faster, and the others are overwritten
+    def add_unbuilt(self, keys: Iterable[Hashable], count: int, template: JobInfo) -> None:
+        """Add so many jobs that the template stands for. Those of other jobs in `groups` must follow."""
+        if self._most is None and not self._jobs and 2 * count > len(self.groups):
+            self._most = template
         else:
             self._jobs.update(zip(keys, repeat(template)))
 
     def pop(self, key: Hashable) -> JobInfo:
-        """Remove a job. Returns it, or the template that stood for it."""
-        return self._jobs.pop(key)
+        """Remove a job; `groups` without it must follow. Returns it, or the template that stood for it."""
+        job = self._jobs.pop(key, self._most)
+        if job is None:
+            raise KeyError(key)
+        return job
 
     def stand_ins(self, keys: Iterable[Hashable]) -> Iterator[JobInfo]:
         """These jobs, or the templates that stand for them."""
-        return map(self._jobs.__getitem__, keys)
+        if self._most is None:
+            return map(self._jobs.__getitem__, keys)
+        return map(self._jobs.get, keys, repeat(self._most))
 
     def all_stand_ins(self) -> Collection[JobInfo]:
         """Each job that is built, and each template that stands for some, once."""
-        return dict.fromkeys(self._jobs.values())
+        most = () if self._most is None or len(self._jobs) >= len(self.groups) else (self._most,)
+        return dict.fromkeys((*most, *self._jobs.values()))
 
     def without(self, others: Collection[JobInfo]) -> "Jobs":
         """The jobs except these of `all_stand_ins`."""

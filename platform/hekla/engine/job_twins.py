@@ -4,32 +4,40 @@ A million one-pod jobs have a few shapes. Twins share their rows and counts unti
 """
 
 from collections import defaultdict
-from collections.abc import Container, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from operator import attrgetter
 
 from hekla.engine.constraints import NO_CONSTRAINTS
 from hekla.engine.model import PodGroupSpec, PodSpec
 
 _OF_GROUP = attrgetter("queue", "namespace", "owner", "priority", "min_available", "phase")
+_UID: Callable[[PodSpec], str] = attrgetter("uid")
 _OF_POD = attrgetter("status", "role", "priority", "never_preempts", "nominated_node", "tolerations")
 
 
 class TwinGroups:
-    """Pod groups in order, and the positions of those that are twins. `alone`: uids of groups without twins."""
+    """Pod groups in order, and the positions of those that are twins. `alone`: uids of groups without twins.
+
+    `uids`: those of the groups, `pod_uids`: those of all pods; collected here, where each object is read anyway.
+    """
 
     def __init__(self, groups: Sequence[PodGroupSpec], alone: Container[str] = ()) -> None:
-        self.groups = groups
+        self.groups, self.uids, self.pod_uids = groups, list[str](), list[str]()
         positions: dict[Hashable, list[int]] = defaultdict(list)
-        last, same = None, list[int]()
-        """The first of the twins of one pod that came last, and the positions of them all."""
+        is_twin, same = _has_no_twins, list[int]()
+        """Whether a group is a twin of one pod of the last, and the positions of all those twins."""
+        add_uid, add_pod_uid = self.uids.append, self.pod_uids.append
         for at, group in enumerate(groups):
-            if last is not None and are_twins_of_one_pod(group, last) and group.uid not in alone:
+            add_uid(group.uid)
+            if is_twin(group) and group.uid not in alone:
+                add_pod_uid(group.pods[0].uid)
                 same.append(at)
                 continue
+            self.pod_uids += map(_UID, group.pods)
             shape = None if group.uid in alone else shape_of(group)
             same = positions[at if shape is None else shape]
             same.append(at)
-            last = None if shape is None or len(group.pods) > 1 else group
+            is_twin = _has_no_twins if shape is None or len(group.pods) > 1 else twins_of_one_pod(group)
         self.positions = [*positions.values()]
 
     def firsts(self) -> Iterator[PodGroupSpec]:
@@ -37,36 +45,51 @@ class TwinGroups:
         return (self.groups[equals[0]] for equals in self.positions)
 
 
-def are_twins_of_one_pod(group: PodGroupSpec, other: PodGroupSpec) -> bool:
-    """Whether a group has one pod and surely the shape of another, which has one pod too.
+def _has_no_twins(_group: PodGroupSpec) -> bool:
+    return False
 
-    Most jobs are twins of the one before, and this is cheaper than to compare shapes: nothing is built.
+
+def twins_of_one_pod(first: PodGroupSpec) -> Callable[[PodGroupSpec], bool]:
+    """A test whether a group has one pod and surely the shape of this one, which has one pod too.
+
+    Most jobs are twins of the one before, and this is cheaper than to compare shapes: nothing is built, and what is
+    compared with is at hand.
     """
-    if len(group.pods) != 1:
-        return False
-    spec, first, least, minimum = group.pods[0], other.pods[0], group.min_resources, other.min_resources
-    return (
-        group.queue == other.queue
-        and group.priority == other.priority
-        and group.owner == other.owner
-        and group.namespace == other.namespace
-        and group.phase is other.phase
-        and spec.status is first.status
-        and (spec.request is first.request or spec.request.amounts == first.request.amounts)
-        and (least is minimum or (not (least is None or minimum is None) and least.amounts == minimum.amounts))
-        and group.min_available == other.min_available
-        and group.min_task_member == other.min_task_member
-        and spec.role == first.role
-        and spec.priority == first.priority
-        and spec.never_preempts is first.never_preempts
-        and spec.nominated_node == first.nominated_node
-        and spec.constraints is first.constraints
-        and spec.nonzero_request is first.nonzero_request
-        and (spec.tolerations is first.tolerations or spec.tolerations == first.tolerations)
-        and (spec.node_selector is first.node_selector or spec.node_selector == first.node_selector)
-        and group.topology is None
-        and not group.sub_groups
-    )
+    queue, priority, owner, namespace, phase = first.queue, first.priority, first.owner, first.namespace, first.phase
+    least, roles, minimum = first.min_available, first.min_task_member, first.min_resources
+    spec, lowest = first.pods[0], None if minimum is None else minimum.amounts
+    status, role, pod_priority, amounts = spec.status, spec.role, spec.priority, spec.request.amounts
+    never_preempts, nominated, constraints = spec.never_preempts, spec.nominated_node, spec.constraints
+    nonzero, tolerations, selector = spec.nonzero_request, spec.tolerations, spec.node_selector
+
+    def is_twin(group: PodGroupSpec) -> bool:
+        if len(group.pods) != 1:
+            return False
+        pod, own = group.pods[0], group.min_resources
+        return (
+            group.queue == queue
+            and group.priority == priority
+            and group.owner == owner
+            and group.namespace == namespace
+            and group.phase is phase
+            and pod.status is status
+            and (pod.request.amounts is amounts or pod.request.amounts == amounts)
+            and (own is minimum or (own is not None and (own.amounts is lowest or own.amounts == lowest)))
+            and group.min_available == least
+            and group.min_task_member == roles
+            and pod.role == role
+            and pod.priority == pod_priority
+            and pod.never_preempts is never_preempts
+            and pod.nominated_node == nominated
+            and pod.constraints is constraints
+            and pod.nonzero_request is nonzero
+            and (pod.tolerations is tolerations or pod.tolerations == tolerations)
+            and (pod.node_selector is selector or pod.node_selector == selector)
+            and group.topology is None
+            and not group.sub_groups
+        )
+
+    return is_twin
 
 
 def shape_of(group: PodGroupSpec) -> Hashable | None:

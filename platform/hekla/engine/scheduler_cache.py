@@ -10,7 +10,6 @@ unused classes. `audit.differences` compares the cache with a fresh one.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from operator import attrgetter
 
 from hekla.engine import validation
@@ -20,7 +19,7 @@ from hekla.engine.hypernodes import HyperNodeTree
 from hekla.engine.job_info import JobInfo, PodClasses, PodInfo
 from hekla.engine.job_table import Jobs, JobTable
 from hekla.engine.job_twins import TwinGroups
-from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodStatus, QueueSpec
 from hekla.engine.node_index import NodeIndex
 from hekla.engine.queue_totals import TotalsByQueue
 from hekla.engine.selector_index import SelectorIndex
@@ -30,8 +29,7 @@ _OFF_NODE = frozenset(
     {PodStatus.PENDING, PodStatus.SUCCEEDED, PodStatus.FAILED, PodStatus.UNKNOWN, PodStatus.PIPELINED}
 )
 _EMPTY = ClusterState((), (), ())
-_PODS: Callable[[PodGroupSpec], tuple[PodSpec, ...]] = attrgetter("pods")
-_UID: Callable[[PodSpec], str] = attrgetter("uid")
+_UID: Callable[[PodGroupSpec], str] = attrgetter("uid")
 _CHANGES_AT_LEAST = 100_000
 """A rebuild happens after at least this many changed pods."""
 
@@ -209,17 +207,20 @@ class SchedulerCache:
     # Jobs.
 
     def _update_jobs(self, groups: tuple[PodGroupSpec, ...], changed: TwinGroups) -> None:
-        table, keys = self._job_table, self._keys(changed.groups)
-        known: dict[Hashable, PodGroupSpec] = dict(zip(self._keys(groups), groups, strict=True))
+        table, keys = self._job_table, self._keys(changed.groups, changed.uids)
+        all_keys = keys if changed.groups is groups else self._keys(groups, [*map(_UID, groups)])
+        known: dict[Hashable, PodGroupSpec] = dict(zip(all_keys, groups, strict=True))
         for key in table.groups.keys() - known.keys() | table.groups.keys() & keys if table.groups else ():
             self._remove(key, table.groups[key])
         self.roll_back()
-        uids, before = [*map(_UID, chain.from_iterable(map(_PODS, changed.groups)))], len(self._pod_uids)
-        self._pod_uids.update(uids)
-        if not self._duplicates and (len(known) < len(groups) or len(self._pod_uids) < before + len(uids)):
+        before = len(self._pod_uids)
+        self._pod_uids.update(changed.pod_uids)
+        if not self._duplicates and (len(known) < len(groups) or len(self._pod_uids) < before + len(changed.pod_uids)):
             raise _RebuildRequired
         self.selector_index.add_all(keys, changed)
-        concerned = [table[key] for key in self.selector_index.refresh(known) if key in table]
+        matched_anew = self.selector_index.refresh(known)
+        new = set(keys) if matched_anew else ()
+        concerned = [table[key] for key in matched_anew if key not in new]
         table.groups = known
         self._add_jobs(keys, changed)
         self._classify_again(concerned)
@@ -239,9 +240,8 @@ class SchedulerCache:
             if job.group.queue:
                 self.equivalence_classes.add(job)
 
-    def _keys(self, groups: Iterable[PodGroupSpec]) -> list[Hashable]:
+    def _keys(self, groups: Sequence[PodGroupSpec], uids: Sequence[str]) -> Sequence[Hashable]:
         """The keys of these groups: their uids, but the identity of those whose uid is not unique."""
-        uids: list[Hashable] = [group.uid for group in groups]
         if not self._duplicates:
             return uids
         return [id(group) if uid in self._duplicates else uid for uid, group in zip(uids, groups, strict=True)]
@@ -280,10 +280,11 @@ class SchedulerCache:
             return positions
         matched = self.selector_index.matched(groups, positions)
         alike = [at for at in positions if at not in matched] if matched else positions
-        template = self.equivalence_classes.add_unbuilt(first, [groups[at] for at in alike]) if alike else None
+        found = [*map(groups.__getitem__, alike)]
+        template = self.equivalence_classes.add_unbuilt(first, found) if alike else None
         if template is None:
             return positions
-        self._job_table.add_unbuilt([keys[at] for at in alike], template)
+        self._job_table.add_unbuilt(map(keys.__getitem__, alike), len(alike), template)
         return sorted(matched)
 
     def _new_job(self, group: PodGroupSpec, checked: set[int]) -> JobInfo:

@@ -5,9 +5,9 @@ in order, each only if its switch is on.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
-from itertools import chain, repeat
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -27,6 +27,7 @@ from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.node_fit import NodeFit
 from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
+from hekla.engine.shared_values import ReasonsByJob
 from hekla.engine.subjobs import SubJobInfo
 from hekla.engine.topology_counts import TopologyCounts
 from hekla.engine.victim_selection import NamedFunction, VictimSelection
@@ -67,7 +68,7 @@ class Session:
         """Pods for which an action looked for a node."""
         self._reverted_uids: set[str] = set()
         """Pods whose eviction was undone: Volcano's scorers no longer count them."""
-        self.reasons: dict[str, tuple[PendingReason, ...]] = defaultdict(tuple)
+        self.reasons = ReasonsByJob()
         self.on_change: list[Callable[[PodInfo, int, int], None]] = []
         """Called after each change with pod, row, and sign: 1 after a placement or an undone eviction, else -1."""
         self.quotas_of: Callable[[JobInfo], Hashable] = _no_quotas
@@ -329,9 +330,9 @@ class Session:
                 return False
         return True
 
-    def copy_reasons(self, job: JobInfo, uids: Iterable[str]) -> None:
+    def copy_reasons(self, job: JobInfo, uids: Collection[str]) -> None:
         """Give the jobs with these uids the reasons of another."""
-        self.reasons.update(zip(uids, repeat(self.reasons[job.group.uid])))
+        self.reasons.share(uids, self.reasons[job.group.uid])
 
     def is_starving(self, job: JobInfo) -> bool:
         """Volcano's JobStarving: whether it may evict others. The first tier with functions decides."""

@@ -46,6 +46,11 @@ class Cluster(models.Model):
         return self.kind != self.Kind.LOCAL or self.config.get("runtime") == "containers"
 
     @property
+    def gives_whole_shared_cards(self) -> bool:
+        """Whether a pod may have a whole one of the cards whose memory others share."""
+        return self.kind != self.Kind.LOCAL
+
+    @property
     def separates_tenants(self) -> bool:
         """Whether each tenant has its own namespace there."""
         return bool(self.config.get("namespaces") == "tenant")

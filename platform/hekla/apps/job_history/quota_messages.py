@@ -14,6 +14,7 @@ SENTENCES = {
     "extender does not answer": gettext_lazy("the policy’s extender does not answer"),
     "for revocable tasks only": gettext_lazy("only for reclaimable jobs"),
     "full of online work": gettext_lazy("full of online workloads"),
+    "GPUs are shared": gettext_lazy("GPUs are shared: jobs request memory of one"),
     "label does not match": gettext_lazy("labels do not match"),
     "no GPU with room": gettext_lazy("no GPU has room"),
     "no label to spread by": gettext_lazy("no label for topology spread"),

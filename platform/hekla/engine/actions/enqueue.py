@@ -70,4 +70,4 @@ def _admit(session: Session, job: JobInfo) -> None:
     for hook in session.functions(ExtensionPoint.JOB_ENQUEUED):
         hook(job)
     session.admit(job)
-    session.reasons.pop(job.group.uid, None)
+    session.reasons.discard(job.group.uid)

@@ -12,6 +12,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota, routing
@@ -24,7 +25,7 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.secrets import services as keeping
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain import events
+from hekla.domain import cards, events
 from hekla.domain import secrets as naming
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 from hekla.domain.jobspec import EXTERNAL, JobSpec
@@ -288,13 +289,16 @@ def _missing_secrets(spec: JobSpec, values: Mapping[str, str]) -> Iterable[Probl
 
 
 def never_fitting(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
-    """Problems of a job that exceeds every node, all nodes together, or the queue's limit."""
+    """Problems of a job that exceeds every node, all nodes together, or the queue's limit, or requests whole GPUs where
+    they are only shared.
+    """
     return too_large(spec, queue, clusters.sizes(queue.cluster))
 
 
 def too_large(spec: JobSpec, queue: Queue, sizes: Sequence[Resources]) -> Iterable[Problem]:
     """The same, for nodes of these sizes."""
     yield from _larger_than_any_node(spec, sizes) if sizes else ()
+    yield from _whole_shared_cards(spec, queue.cluster, sizes)
     least = spec.minimum_resources()
     cluster = _("cluster %s") % queue.cluster
     limits = [(name, sum(size.amount(name) for size in sizes), cluster) for name in least if sizes]
@@ -303,6 +307,19 @@ def too_large(spec: JobSpec, queue: Queue, sizes: Sequence[Resources]) -> Iterab
     for name, limit, owner in limits:
         if least.amount(name) > limit:
             yield Problem("tasks", _too_much(name, least.amount(name), limit, owner))
+
+
+def _whole_shared_cards(spec: JobSpec, cluster: Cluster, sizes: Sequence[Resources]) -> Iterable[Problem]:
+    """Problems of tasks that request whole GPUs of machines that give only parts of them (`hekla.backends.local`)."""
+    largest = max((cards.largest_part(size) for size in sizes), default=0)
+    for place, task in enumerate(spec.tasks if largest and not cluster.gives_whole_shared_cards else ()):
+        if task.request.amount(cards.NUMBER):
+            sentence = _(
+                "Jobs share the GPUs of cluster %(cluster)s, so they request memory of one. A whole one is "
+                "%(memory)s: %(most)d."
+            )
+            facts = {"cluster": cluster, "memory": cards.MEMORY, "most": largest}
+            yield Problem(f"tasks.{place}.resources.{cards.NUMBER}", sentence % facts)
 
 
 def _larger_than_any_node(spec: JobSpec, sizes: Sequence[Resources]) -> Iterable[Problem]:

@@ -9,7 +9,8 @@ Cards with MIG are allocated by instance (`mig`).
 Beyond Volcano: the node annotation `hekla.io/gpu-links` may give the link strength of each pair of cards, as a JSON
 matrix. Then the best linked cards are chosen (`links`), and nodes score by the links of these cards, with weight
 `deviceshare.LinkWeight` (1). For a pod on a node that requests cards and has no annotation with them, Volcano counts
-none; here it is assumed to hold the cards that it would get.
+none; here it is assumed to hold the cards that it would get. Where parts of cards are given (`GPUSharingEnable`), no
+pod gets whole ones (`gpu-number`): Volcano counts them apart, and gives a card as a whole that others share.
 """
 
 from collections.abc import Callable
@@ -170,7 +171,9 @@ class _DeviceShare:
 
     def static_refusals(self, pod: PodInfo, _table: NodeTable) -> list[Refusal]:
         """Refuse nodes whose cards could not serve the pod even if all were free."""
-        request = self.request_of(pod)
+        request, is_ours = self.request_of(pod), not self._session.policy.follows_volcano
+        if self._mode is Mode.SHARING and is_ours and card_request(pod.spec, Mode.NUMBER) is not NO_CARDS:
+            return [Refusal(np.ones(len(self._table.cards), dtype=bool), "GPUs are shared")]
         return (
             []
             if request is NO_CARDS
