@@ -59,8 +59,8 @@ def remove_workload(request: HttpRequest) -> HttpResponse:
     messages.success(
         request,
         _(
-            "The simulated teams submit nothing more. Their jobs are being deleted. The cluster demo and its queues stay; you "
-            "can remove them under Clusters and Queues after a day, when their history is deleted."
+            "The simulated teams submit nothing more. Their jobs are being deleted. The cluster demo and its queues "
+            "stay, empty."
         ),
     )
     return redirect("demonstrations:list")

@@ -66,7 +66,7 @@ def cards(user: User, scope: str = "", text: str = "") -> list[TemplateCard]:
 
 
 def _is_theirs(user: User) -> Q:
-    """Of no tenant, or of one in which the person has a role. An admin may see more, but under “Your tenants” it is noise."""
+    """Of no tenant, or of one in which the person has a role. An admin may see more, but not under “Your tenants”."""
     return Q(tenant=None) | Q(tenant__in=tenancy.own(user).order_by().values("pk"))
 
 
