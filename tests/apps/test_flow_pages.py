@@ -105,7 +105,7 @@ def test_draft_is_edited_in_its_drawing(people: People, as_: As) -> None:
         return answer
 
     added = edit(edit="add", name="report", template="saved", other="train")
-    assert "targets:\n    - train" in added["text"]
+    assert "  - name: report\n    template: saved\n    dependsOn:\n      targets:\n      - train\n" in added["text"]
     assert added["drawing"].count("dag-name") == 6
     assert 'data-flow-step="report"' in added["drawing"]
     assert '<option value="saved">' in added["drawing"]
