@@ -98,7 +98,7 @@ def _of_flows(user: User) -> Iterator[TemplateCard]:
 def _included(_user: User) -> Iterator[TemplateCard]:
     note = _("comes with Hekla")
     for each in INCLUDED:
-        address = f"{reverse('jobs:submit')}?preset={each.name}"
+        address = f"{reverse('jobs:submit')}?template={each.name}"
         yield TemplateCard(Availability.EVERYBODY, str(each.title), str(each.about), note, address, each.needs)
     about = _("Steps that start one after the other, with branches and conditions.")
     yield TemplateCard(
