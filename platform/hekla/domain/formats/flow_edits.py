@@ -56,7 +56,7 @@ def apply(text: str, edit: FlowEdit) -> str:
     if loaded.flow is None:
         raise Invalid([Problem("", translate("The text has no flow."))])
     documents = yaml_text.read(text)
-    place = next(place for place, one in enumerate(documents) if one.get("kind") == FLOW_KINDS[1])
+    place = next(place for place, one in enumerate(documents) if _is_flow(one))
     steps = documents[place]["spec"]["flows"]
     for name in _named(edit):
         _require_step(steps, name)
@@ -69,6 +69,10 @@ def apply(text: str, edit: FlowEdit) -> str:
     edited = f"{example}---\n{edited}" if example else edited
     load_flow(edited)
     return edited
+
+
+def _is_flow(document: Any) -> bool:  # noqa: ANN401
+    return isinstance(document, dict) and document.get("kind") == FLOW_KINDS[1]
 
 
 def _named(edit: FlowEdit) -> Sequence[str]:
