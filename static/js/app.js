@@ -6,6 +6,7 @@ import { startCopy } from "./copy.js";
 import { startCsrf } from "./csrf.js";
 import { startDialogs } from "./dialog.js";
 import { startDraftBack } from "./draft_back.js";
+import { startFlowDrafts } from "./flow_draft.js";
 import { startDrafts } from "./form.js";
 import { startFormChecks } from "./form_check.js";
 import { startHeights } from "./keep_height.js";
@@ -47,6 +48,7 @@ startTheme();
 startTime();
 startToasts();
 startWhatIf();
+startFlowDrafts();
 startDrafts();
 startYamlEditors(); // after the drafts, whose text it shows
 startFormChecks();

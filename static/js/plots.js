@@ -2,6 +2,7 @@
 // {figure: {data, layout}, templates: {light, dark}}. Plotly's script is loaded with the first plot of a page. A plot is
 // redrawn when the theme or its figure changes.
 
+import { joinCrosshair } from "./crosshair.js";
 import { language, say } from "./messages.js";
 import { loadScript } from "./script.js";
 import { wallTime } from "./time.js";
@@ -30,6 +31,7 @@ async function draw(element) {
     await loadScript(element.dataset.plotScript);
     const xaxis = { nticks: Math.max(2, Math.floor((area.clientWidth || 800) / LABEL_WIDTH)), ...figure.layout.xaxis };
     await window.Plotly.react(area, localised(figure.data), { ...figure.layout, xaxis, template: templates[theme()] }, CONFIG);
+    joinCrosshair(area);
   } catch {
     area.textContent = say("plot_failed");
   }

@@ -293,7 +293,7 @@ def make_world() -> World:
     preset_spec = JobSpec.parse({**SPEC, "name": "kept"})
     preset = presets.save(name="usual", spec=preset_spec, user=people.alice, tenant=people.lab, now=now)
     arguments |= {name: [preset.uid] for name in declared() if "preset" in name}
-    arguments |= {name: [] for name in ("jobs:presets", "api:v1:presets")}
+    arguments |= {name: [] for name in ("jobs:presets", "jobs:former_presets", "api:v1:presets")}
     card_fields = {"title": "Usual", "description": "", "spec": preset_spec, "fields": [], "tenant": people.lab}
     card = gallery.publish(**card_fields, user=people.alice, now=now)
     arguments |= {name: [card.uid] for name in declared() if "gallery" in name}

@@ -65,6 +65,11 @@ def batch(people: People) -> Batch:
     return found
 
 
+def complete(*names: str) -> None:
+    """These jobs complete. Their run times do not change."""
+    Job.objects.filter(name__in=names).update(phase="completed")
+
+
 def finish(**phases: str) -> None:
     """The jobs (`lr_1`) end, and nothing more is printed."""
     for name, phase in phases.items():
@@ -287,6 +292,8 @@ def test_page_without_metrics_says_how_to_print_one(people: People, as_: As) -> 
 
 
 def test_page_compares_the_runs(people: People, as_: As, batch: Batch) -> None:
+    assert "No job has completed yet, so there is no best run." in tidy(page_of(people, as_, batch))
+    complete("lr-2", "lr-3")
     page = tidy(page_of(people, as_, batch))
     best = page.split("<strong>Best run</strong>")[1].split("</p>")[0]
     assert "lr-2" in best
@@ -327,6 +334,7 @@ def test_runs_without_the_metric_are_last(people: People, as_: As) -> None:
 
 def test_the_chosen_ranking_stays(people: People, as_: As, batch: Batch) -> None:
     alice, address = as_(people.alice), reverse("batches:detail", args=[batch.uid])
+    complete(*LOSSES)
     alice.get(f"{address}?metric=loss&goal=max&value=last")
     for query in ("", "?sort=name"):
         page = tidy(alice.get(f"{address}{query}").content.decode())
@@ -337,6 +345,7 @@ def test_the_chosen_ranking_stays(people: People, as_: As, batch: Batch) -> None
 
 def test_table_as_csv(people: People, as_: As, batch: Batch) -> None:
     alice = as_(people.alice)
+    complete(*LOSSES)
     answer = alice.get(f"{reverse('batches:table', args=[batch.uid])}?sort=-m.loss&q=lr-")
     rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
     assert answer["Content-Disposition"] == 'attachment; filename="lr.csv"'
@@ -396,11 +405,11 @@ def test_the_end_of_a_batch_notifies_once(people: People, batch: Batch) -> None:
     finish(lr_3="completed")
     assert [end_batches(now=clock.now()) for _ in range(2)] == [1, 0]
     notifications.follow(now=clock.now())
-    sentence = "Batch lr has ended: 2 jobs completed, 1 failed. Best run: lr-2 (loss 0.1)."
+    sentence = "Batch lr has ended: 2 jobs completed, 1 failed. Best run: lr-1 (loss 0.5)."
     assert sentences_for(people.alice) == [sentence]
     event = LoggedEvent.objects.get(kind="BatchEnded")
     assert event.payload == {
-        "name": "lr", "completed": 2, "failed": 1, "stopped": 0, "best": "lr-2", "metric": "loss", "value": 0.1,
+        "name": "lr", "completed": 2, "failed": 1, "stopped": 0, "best": "lr-1", "metric": "loss", "value": 0.5,
     }  # fmt: skip
     notice = Notification.objects.get()
     assert notice.page == reverse("batches:detail", args=[batch.uid])

@@ -176,3 +176,11 @@ def test_wrong_departments_are_refused_by_field(people, head, as_, fields, path)
     answer = as_(people.ada).post(reverse("api:v1:departments"), document, content_type="application/json")
     assert answer.status_code == 400
     assert {error["path"].partition(".")[0] for error in answer.json()["errors"]} == {path}
+
+
+def test_list_of_tenants_is_filtered_by_department(people, head, as_):
+    page = as_(people.ada).get(reverse("tenancy:list"))
+    assert '<option value="science">Science</option>' in page.content.decode()
+    found = as_(people.ada).get(reverse("tenancy:list"), {"department": "science"}).context["tenants"].records
+    assert [tenant.slug for tenant in found] == ["lab"]
+    assert 'name="department"' not in as_(people.charlie).get(reverse("tenancy:list")).content.decode()

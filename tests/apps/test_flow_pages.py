@@ -96,6 +96,27 @@ def test_draft_is_drawn_and_checked_while_it_is_typed(people: People, as_: As) -
     assert not Flow.objects.exists()
 
 
+def test_draft_is_edited_in_its_drawing(people: People, as_: As) -> None:
+    alice, text = as_(people.alice), f"{TEMPLATE}---\n{FLOW}"
+    create_template(people, "saved")
+
+    def edit(**values: str) -> dict[str, str]:
+        answer: dict[str, str] = alice.post(reverse("flows:start"), {"text": text, "do": "edit", **values}).json()
+        return answer
+
+    added = edit(edit="add", name="report", template="saved", other="train")
+    assert "  - name: report\n    template: saved\n    dependsOn:\n      targets:\n      - train\n" in added["text"]
+    assert added["drawing"].count("dag-name") == 6
+    assert 'data-flow-step="report"' in added["drawing"]
+    assert '<option value="saved">' in added["drawing"]
+    assert added["words"] == "Added step report."
+    assert "3 steps. train waits for prepare. report waits for train." in added["drawing"]
+    refused = edit(edit="connect", step="prepare", other="train")
+    assert refused == {"problem": "Steps cannot wait for each other in a circle: prepare → train → prepare."}
+    assert edit(edit="explode") == {"problem": "Unknown change."}
+    assert not Flow.objects.exists()
+
+
 def test_viewer_cannot_start_a_flow(people: People, as_: As) -> None:
     html = as_(people.bob).post(reverse("flows:start"), {"text": f"{TEMPLATE}---\n{FLOW}"}).content.decode()
     assert "but not submit to it" in html

@@ -154,6 +154,7 @@ def test_gallery_lists_the_templates_of_each_scope(people: People, as_: As) -> N
     assert titles(people.alice)[:4] == ["mine", "ours", "Tuned", "For all"]
     assert (len(titles(people.alice)), len(titles(people.bob))) == (included + 4, included + 3)
     assert titles(people.charlie)[0] == "For all"
+    assert titles(people.ada, scope="tenant") == []  # an admin sees them elsewhere
     assert titles(people.alice, scope="personal") == ["mine"]
     assert titles(people.alice, scope="tenant") == ["ours", "Tuned"]
     assert titles(people.alice, q="mpirun") == ["MPI: mpirun and ranks", "Horovod: ranks over MPI"]

@@ -235,3 +235,12 @@ def test_table_has_the_pods_of_the_timeline_by_task(people: People, as_: As, job
     assert 'data-live-query="view=job&amp;uid=' in page
     assert "phase=failed&amp;node=n0" in page
     assert "No pods match" in as_(people.alice).get(address, {"node": "n9"}).content.decode()
+
+
+def test_the_start_of_the_timeline_keeps_the_filters_of_the_pods(people: People, as_: As, job: Job) -> None:
+    Job.objects.update(phase="running", started_at=START)
+    address = reverse("jobs:detail", args=[job.uid])
+    page = as_(people.alice).get(f"{address}?tab=pods&phase=running").content.decode()
+    assert 'href="?tab=pods&amp;phase=running&amp;since=start#job-gantt"' in page
+    page = as_(people.alice).get(f"{address}?tab=pods&phase=running&since=start").content.decode()
+    assert 'href="?tab=pods&amp;phase=running">' in page

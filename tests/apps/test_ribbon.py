@@ -163,7 +163,7 @@ def test_size_and_query_count_are_bounded(
 def test_page_shows_the_ribbon_with_a_table(job: Job, people: People, as_: As) -> None:
     record_history(job, (0, unschedulable(SHARE)))
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
-    assert "Pending so far" in page
+    assert "Pending time" in page
     assert 'class="reason-quota"' in page
     assert 'id="ribbon-table"' in page
 

@@ -25,7 +25,7 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.tenancy.models import Tenant
+from hekla.apps.tenancy.models import Membership, Tenant
 from hekla.controller.controllers import controllers
 from hekla.domain.resources import Resources
 from hekla.launcher import first_data, simulated_week
@@ -111,8 +111,11 @@ def _check_usage(row: SimulatedWorkload) -> None:
 
 def test_platform_with_a_history_begins_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_data, "WEEK", timedelta(minutes=1))
+    joined = Membership.objects.filter(user__username=first_data.ADMIN, tenant__slug__in=[t.slug for t in mix.TEAMS])
     for _ in range(2):
         assert first_data.prepare(demo=True)["username"] == first_data.ADMIN
+        left, _by_model = joined.delete()
+    assert left == 0  # an admin who left the teams is not added again
     assert list(LoggedEvent.objects.order_by("id")[:1].values_list("kind", flat=True)) == ["ClusterCreated"]
     names = Job.objects.values_list("tenant__slug", flat=True)
     assert {*names} <= {team.slug for team in mix.TEAMS}

@@ -12,7 +12,11 @@ from tests.e2e.test_every_page import LEVELS, _violations
 
 pytestmark = pytest.mark.browser
 
-SCRIPT = "mkdir out; echo weights > out/model.txt; echo 2026-01-01 10:00:00 INFO begin; echo ERROR no such data; exit 3"
+METRICS = "for n in 1 2 3; do echo ::metric step=$n loss=$n accuracy=$n; done; "
+SCRIPT = (
+    "mkdir out; echo weights > out/model.txt; echo 2026-01-01 10:00:00 INFO begin; "
+    f"{METRICS}echo ERROR no such data; exit 3"
+)
 TABS = ("overview", "log", "pods", "results", "files", "events", "settings")
 
 
@@ -59,6 +63,14 @@ def test_failed_job_shows_its_cause_its_last_error_and_its_files(hekla: HeklaSer
             page.goto(f"/jobs/{uid}/?tab={tab}")
             assert _violations(page, LEVELS) == [], (tab, scheme)
     page.emulate_media(color_scheme="light")
+
+    page.goto(f"/jobs/{uid}/?tab=results")
+    plots, labels = page.locator("[data-plot] .nsewdrag"), page.locator(".hoverlayer").locator(".legend, .hovertext")
+    expect(plots).to_have_count(2)
+    plots.first.hover()
+    expect(labels).to_have_count(2)  # a crosshair in both
+    page.locator("#job-head h1").hover()
+    expect(labels).to_have_count(0)
 
     page.get_by_role("button", name="Retry").click()
     page.wait_for_url(lambda url: "/jobs/" in url and uid not in url)

@@ -188,6 +188,30 @@ def test_code_is_added_from_files_and_a_folder(page: Page, tmp_path: Path) -> No
     expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
 
 
+def test_flow_is_edited_in_its_drawing_by_keyboard_and_pointer(page: Page) -> None:
+    page.goto("/flows/start/")
+    words, text = page.locator("#flow-draft-words"), page.locator("textarea#id_text")
+    expect(words).to_contain_text("train waits for prepare.")
+    page.locator("#flow-add-name").fill("report")
+    page.locator("#flow-add-name").press("Enter")
+    expect(words).to_have_text("Added step report.")
+    expect(page.locator("#flow-add-name")).to_be_focused()
+    expect(text).to_have_value(re.compile(r"name: report\n"))
+    page.get_by_label("Let prepare wait for").select_option("report")
+    expect(words).to_contain_text("in a circle: prepare → train → report → prepare.")
+    page.get_by_label("Name of step train").fill("fit")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Name of step fit")).to_be_focused()
+    boxes = {name: page.locator(f".dag-wide [data-step={name}]") for name in ("prepare", "report")}
+    boxes["prepare"].drag_to(boxes["report"])
+    expect(words).to_have_text("report now waits for prepare.")
+    page.get_by_label("Disconnect report from fit").first.focus()
+    page.keyboard.press("Enter")
+    expect(words).to_have_text("report no longer waits for fit.")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Disconnect report from fit")).to_be_visible()
+
+
 def test_editor_offers_fields_and_shows_every_problem_at_its_line(page: Page) -> None:
     page.goto("/jobs/submit/yaml/")
     editor = page.get_by_role("textbox", name="Manifest")

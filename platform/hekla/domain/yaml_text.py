@@ -90,6 +90,11 @@ def read(text: str | bytes) -> list[Any]:
         raise Invalid([Problem("", translate("Invalid YAML: {error}.", error=error))]) from error
 
 
+def nodes(text: str) -> list[yaml.Node]:
+    """The documents of a text that `read` accepts as nodes, which know their lines."""
+    return [node for node in yaml.compose_all(text, Loader=_Loader) if node is not None]
+
+
 def _decoded(text: str | bytes) -> str:
     if len(text) > MAX_BYTES:
         size = f"{len(text) / MAX_BYTES:.1f}"

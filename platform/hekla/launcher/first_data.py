@@ -34,8 +34,7 @@ def prepare(*, demo: bool, tell: Callable[[float], None] = lambda _part: None) -
 
     `tell`: called with the part of a demonstration's history that is made so far, from 0 to 1.
     """
-    if demo:  # first: the log then begins with the oldest events
-        _make_history(clock.now(), tell)
+    is_new = demo and _make_history(clock.now(), tell)  # first: the log then begins with the oldest events
     now = clock.now()
     if not accounts.everybody().exclude(username__in=workload.USERNAMES).exists():
         with unit_of_work():
@@ -46,7 +45,7 @@ def prepare(*, demo: bool, tell: Callable[[float], None] = lambda _part: None) -
     admin = _admin()
     if admin is None:
         return {"sign_in": reverse("accounts:sign_in"), "username": ""}
-    if demo:
+    if is_new:  # later, they may have left the teams
         workload.admit(admin, now=now)
     secret = account_services.issue_link(admin, actor=PLATFORM, now=now)
     _leave_key_for_command_line(admin, now)
@@ -98,13 +97,18 @@ def _leave_key_for_command_line(admin: User, now: datetime) -> None:
     path.write_text(secret)
 
 
-def _make_history(now: datetime, tell: Callable[[float], None]) -> None:
-    """Create the simulated teams, and their history; continue it if a former start was interrupted."""
+def _make_history(now: datetime, tell: Callable[[float], None]) -> bool:
+    """Create the simulated teams, and their history; continue it if a former start was interrupted.
+
+    Returns whether this start completed the history.
+    """
     made = demo_selectors.workload()
     if made is None and not clusters.all_clusters().filter(name=workload.CLUSTER).exists():
         made = workload.set_up(policy=POLICY, since=now - WEEK)
-    if made is not None and made.history_until is None and made.removed_at is None:
-        SimulatedHistory(made, tell).make()
+    if made is None or made.history_until is not None or made.removed_at is not None:
+        return False
+    SimulatedHistory(made, tell).make()
+    return True
 
 
 def _add_stages(now: datetime) -> None:

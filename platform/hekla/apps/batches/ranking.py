@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.apps.batches.models import BatchJob
+from hekla.domain.phases import JobPhase
 
 GOALS = ("min", "max")
 VALUES = ("last", "min", "max")
@@ -23,6 +24,11 @@ class Run:
 
     member: BatchJob
     metrics: Mapping[str, Mapping[str, float]]
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether its job completed: the value of another may come from a broken or unfinished run."""
+        return self.member.job.phase == JobPhase.COMPLETED
 
     def value(self, metric: str, which: str) -> float | None:
         """The last, lowest or highest value of a metric; None if the job has printed none."""
@@ -74,8 +80,8 @@ def ranking(runs: Sequence[Run], *, metric: str = "", goal: str = "", value: str
 
 
 def best_run(runs: Sequence[Run], order: Ranking | None) -> Run | None:
-    """The run with the best value; None if none has one."""
-    found = [run for run in runs if order and order.metric in run.metrics]
+    """The completed run with the best value; None if no completed run has one."""
+    found = [run for run in runs if order and order.metric in run.metrics and run.is_completed]
     return min(found, key=order.key) if order and found else None
 
 

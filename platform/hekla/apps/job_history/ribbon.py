@@ -22,6 +22,8 @@ MOST_CELLS = 40
 _WHOLE, _LEAST_WIDTH, _WIDTH_AT_WORK = 1000.0, 12.0, 18.0
 _QUIET = timedelta(seconds=2)
 """Shorter waits before the scheduler gives a reason get no cell."""
+_SHORT = timedelta(minutes=1)
+"""A job that waited for less, without a reason, has no ribbon."""
 UNSAID, EARLIER, STARTING, RUNNING, STOPPED = "unsaid", "earlier", "starting", "running", "stopped"
 _AT_WORK = frozenset({STARTING, RUNNING, STOPPED})
 _KIND_OF_PHASE = {
@@ -100,10 +102,10 @@ class Ribbon:
 
     @property
     def says_something(self) -> bool:
-        """Whether the job waits, or waited with a reason, or for more than two seconds."""
+        """Whether the job waits, or waited with a reason, or for more than a minute."""
         if any(cell.is_wait and (cell.is_open or cell.kind != UNSAID) for cell in self.cells):
             return True
-        return self.waited_seconds > _QUIET.total_seconds()
+        return self.waited_seconds > _SHORT.total_seconds()
 
 
 def of(job: Job, course: Sequence[LoggedEvent], *, now: datetime) -> Ribbon:

@@ -39,7 +39,9 @@ def _tenants(user: User) -> SafeString:
     if (left := len(memberships) - len(first)) > 0:
         more = ngettext("and %(n)s more", "and %(n)s more", left) % {"n": left}
         links.append(html.link("accounts:edit", user.pk, more))
-    return format_html_join(_(", "), "{}", ((link,) for link in links))
+    words = ", ".join(one.tenant.name for one in memberships)
+    shown = format_html_join(_(", "), "{}", ((link,) for link in links))
+    return format_html('<span class="one-line" title="{}">{}</span>', words, shown) if links else shown
 
 
 class PeopleTable(UsageColumns, ListTable):
@@ -48,6 +50,7 @@ class PeopleTable(UsageColumns, ListTable):
     label = gettext_lazy("People")
     suggests = "person"
     is_always_searchable = True
+    is_dense = True
 
     name = ListColumn(gettext_lazy("Person"), sort="username", cell=_name)
     role = ListColumn(

@@ -139,7 +139,7 @@ def detail(batch: Batch, user: User, query: QueryDict) -> dict[str, Any]:
 def _ranking(jobs: RunTable, query: QueryDict) -> dict[str, Any]:
     """The choice of the ranking, the best run, and the plots."""
     order, names = jobs.order, jobs.parameters
-    if order is None or jobs.best is None:
+    if order is None:
         return {"order": None}
     runs = jobs.found
     return {
@@ -147,7 +147,7 @@ def _ranking(jobs: RunTable, query: QueryDict) -> dict[str, Any]:
         "goal": query.get("goal", ""),
         "metrics": jobs.metrics,
         "unlisted_metrics": max(0, len(jobs.metrics) - MOST_METRICS),
-        "best": _row(jobs.best, jobs, [order.metric]),
+        "best": _row(jobs.best, jobs, [order.metric]) if jobs.best else None,
         "curves": curves(runs, order, names),
         "parallel": parallel(runs, names, order),
     }

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hekla.apps.batches.ranking import Ranking, Run, describe
+from hekla.apps.batches.ranking import Ranking, Run, best_run, describe
 from hekla.lib.text import show_bidi_controls, truncate
 
 MOST_AXES = 8
@@ -60,6 +60,7 @@ def parallel(runs: Sequence[Run], names: Sequence[str], order: Ranking) -> Paral
     """The picture of the best 300 runs; None if fewer than two have the metric, or no parameter differs."""
     ranked = sorted((run for run in runs if order.metric in run.metrics), key=order.key)
     drawn, varying = ranked[:MOST_LINES], names[: MOST_AXES - 1]
+    best = best_run(ranked, order)
     if len(drawn) < 2 or not varying:  # noqa: PLR2004
         return None
     columns = [[run.member.parameters.get(name, "") for run in drawn] for name in varying]
@@ -74,7 +75,7 @@ def parallel(runs: Sequence[Run], names: Sequence[str], order: Ranking) -> Paral
             " ".join(f"{x},{heights[place]:g}" for x, (heights, _) in zip(xs, scales, strict=True)),
             place * LEVELS // len(drawn),
             _title(run, names, order),
-            place == 0,
+            run is best,
         )
         for place, run in enumerate(drawn)
     ]

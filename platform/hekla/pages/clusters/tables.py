@@ -68,6 +68,7 @@ class ClustersTable(ListTable):
     """All clusters. `facts.now`: the time that decides which leases have expired."""
 
     label = gettext_lazy("Clusters")
+    is_dense = True
 
     name = ListColumn(
         gettext_lazy("Name"),

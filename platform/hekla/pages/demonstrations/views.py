@@ -56,5 +56,11 @@ def remove_workload(request: HttpRequest) -> HttpResponse:
     """Remove the simulated teams and their jobs."""
     workload.remove(actor=actor_of(person(request)), now=clock.now())
     advancing.soon()
-    messages.success(request, _("The simulated teams submit nothing more. Their jobs are being deleted."))
+    messages.success(
+        request,
+        _(
+            "The simulated teams submit nothing more. Their jobs are being deleted. The cluster demo and its queues "
+            "stay, empty."
+        ),
+    )
     return redirect("demonstrations:list")

@@ -1,5 +1,6 @@
 """Pages of flows: the list, the start, and one flow with its actions."""
 
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from django.contrib import messages
@@ -17,7 +18,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.lib import clock
-from hekla.pages.flows import starters
+from hekla.pages.flows import drafts, starters
 from hekla.pages.flows.forms import FlowForm
 from hekla.pages.flows.tables import flows_on
 from hekla.pages.frame import current_tenant, downloads
@@ -48,8 +49,8 @@ def start(request: HttpRequest) -> HttpResponse:
     tenant = current_tenant.tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
-    if request.POST.get("do") in ("check", "draw"):
-        return _checked(request, tenant) if request.POST["do"] == "check" else _drawn(request)
+    if (answer := _BESIDE.get(request.POST.get("do", ""))) is not None:
+        return answer(request, tenant)
     form = FlowForm(request.POST or None, request.FILES or None, initial={"text": _first(request, tenant)})
     if request.method == "POST" and form.is_valid():
         try:
@@ -72,12 +73,12 @@ def _checked(request: HttpRequest, tenant: Tenant) -> JsonResponse:
     return JsonResponse(manifest_checks.check(text, formats.inspect_flow(text), lambda _loaded: [], offered))
 
 
-def _drawn(request: HttpRequest) -> HttpResponse:
-    """The graph of the manifest as it is typed, or why there is none."""
-    found = formats.inspect_flow(request.POST.get("text", "")[:MAX_MANIFEST_BYTES])
-    flow = found.loaded.flow if found.loaded else None
-    context = {"drawings": overview.draft(flow) if flow else (), "is_valid": found.loaded is not None}
-    return render(request, "flows/_draft_drawing.html", context)
+_BESIDE: Mapping[str, Callable[[HttpRequest, Tenant], HttpResponse]] = {
+    "check": _checked,
+    "draw": drafts.drawn,
+    "edit": drafts.edited,
+}
+"""What the form's scripts request while a person types and draws."""
 
 
 def _first(request: HttpRequest, tenant: Tenant) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -18,6 +19,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.flows import selectors as flows
 from hekla.apps.gallery import selectors
 from hekla.apps.presets import selectors as saved
+from hekla.apps.tenancy import selectors as tenancy
 from hekla.pages.submit.presets import INCLUDED
 
 _MOST = 500
@@ -63,19 +65,24 @@ def cards(user: User, scope: str = "", text: str = "") -> list[TemplateCard]:
     return sorted(fitting, key=lambda card: [*Availability].index(card.scope))
 
 
+def _is_theirs(user: User) -> Q:
+    """Of no tenant, or of one in which the person has a role. An admin may see more, but not under “Your tenants”."""
+    return Q(tenant=None) | Q(tenant__in=tenancy.own(user).order_by().values("pk"))
+
+
 def _holds(card: TemplateCard, text: str) -> bool:
     return text.lower() in f"{card.title} {card.about} {card.note}".lower()
 
 
 def _saved(user: User) -> Iterator[TemplateCard]:
-    for each in saved.visible_to(user).defer("spec")[:_MOST]:
+    for each in saved.visible_to(user).filter(_is_theirs(user)).defer("spec")[:_MOST]:
         address = f"{reverse('jobs:submit')}?saved={each.uid}"
         about = _("Default for new jobs") if each.is_default else ""
         yield TemplateCard(_scope(each.tenant), each.name, about, _fills(each.tenant), address)
 
 
 def _published(user: User) -> Iterator[TemplateCard]:
-    for each in selectors.visible_to(user)[:_MOST]:
+    for each in selectors.visible_to(user).filter(_is_theirs(user))[:_MOST]:
         scope = Availability.TENANT if each.tenant else Availability.EVERYBODY
         locked = _("some fields, version %d") % each.version
         note = f"{each.tenant} · {locked}" if each.tenant else locked
@@ -83,7 +90,7 @@ def _published(user: User) -> Iterator[TemplateCard]:
 
 
 def _of_flows(user: User) -> Iterator[TemplateCard]:
-    for each in flows.templates(user).defer("spec")[:_MOST]:
+    for each in flows.templates(user).filter(_is_theirs(user)).defer("spec")[:_MOST]:
         note = f"{each.tenant} · {_('also for steps of flows')}"
         yield TemplateCard(Availability.TENANT, each.name, "", note, reverse("flows:template", args=[each.uid]))
 
@@ -91,7 +98,7 @@ def _of_flows(user: User) -> Iterator[TemplateCard]:
 def _included(_user: User) -> Iterator[TemplateCard]:
     note = _("comes with Hekla")
     for each in INCLUDED:
-        address = f"{reverse('jobs:submit')}?preset={each.name}"
+        address = f"{reverse('jobs:submit')}?template={each.name}"
         yield TemplateCard(Availability.EVERYBODY, str(each.title), str(each.about), note, address, each.needs)
     about = _("Steps that start one after the other, with branches and conditions.")
     yield TemplateCard(

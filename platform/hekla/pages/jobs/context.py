@@ -271,7 +271,7 @@ def strips(job: Job, current: Sequence[Pod]) -> list[TaskStrip]:
         pods = [_square(name, index, phases.get((name, index)), place) for index in range(replicas)]
         running = sum(pod["phase"] == PodPhase.RUNNING for pod in pods)
         done = sum(pod["phase"] == PodPhase.SUCCEEDED for pod in pods)
-        found.append(TaskStrip(name, f"{done or running} / {replicas}", pods, notes.get(name, "")))
+        found.append(TaskStrip(name, f"{running + done} / {replicas}", pods, notes.get(name, "")))
     return found
 
 

@@ -50,7 +50,7 @@ def _detail(
     if tab == tabs.PODS:
         context |= gantt.chart(
             job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"]
-        ) | {"query": urlencode(pod_pages.query_of(request.GET))}
+        ) | _pods_query(request)
     if tab == tabs.SETTINGS:
         context |= settings_tab.context(job, context["attempts"], may_act=may.act, size=size, priority=priority)
     return render(request, "jobs/detail.html", context)
@@ -61,9 +61,14 @@ def timeline(request: HttpRequest, uid: UUID) -> HttpResponse:
     """The current timeline of the job's pods. The page polls it."""
     job = selectors.get(uid, person(request))
     context = gantt.chart(job, request.GET, now=clock.now())
-    return render(
-        request, "jobs/_gantt.html", context | {"job": job, "query": urlencode(pod_pages.query_of(request.GET))}
-    )
+    return render(request, "jobs/_gantt.html", context | {"job": job} | _pods_query(request))
+
+
+def _pods_query(request: HttpRequest) -> dict[str, str]:
+    """The parameters that select the page of pods: `query`, and without the start of the timeline `pod_query`."""
+    chosen = pod_pages.query_of(request.GET)
+    without = {name: value for name, value in chosen.items() if name != "since"}
+    return {"query": urlencode(chosen), "pod_query": urlencode(without)}
 
 
 @require_safe

@@ -4,6 +4,7 @@ from hekla.apps.accounts.access import MANAGES_MEMBERS, OPEN, SIGNED_IN, RouteAc
 
 ROUTES = {
     "jobs:presets": RouteAccess(SIGNED_IN, impersonation=OPEN),
+    "jobs:former_presets": RouteAccess(SIGNED_IN, impersonation=OPEN),
     "jobs:rename_preset": RouteAccess(post=MANAGES_MEMBERS, impersonation=OPEN),
     "jobs:choose_preset": RouteAccess(post=MANAGES_MEMBERS, impersonation=OPEN),
     "jobs:delete_preset": RouteAccess(post=MANAGES_MEMBERS, impersonation=OPEN),

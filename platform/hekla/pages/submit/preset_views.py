@@ -29,6 +29,12 @@ def presets(request: HttpRequest) -> HttpResponse:
     return render(request, "jobs/presets.html", {"presets": found})
 
 
+@require_safe
+def former_address(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
+    """Redirect from the former address of the page."""
+    return redirect("jobs:presets", permanent=True)
+
+
 @require_POST
 def rename(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Rename a preset. A refusal is shown above the list."""

@@ -40,6 +40,8 @@ from hekla.pages.submit.options import SWEEP, Draft, SubmissionOptions
 Secrets = Mapping[str, str]
 _SAVED = "saved:"
 _KINDS = (*beginnings.KINDS, beginnings.SWEEP)
+_NAMES_INCLUDED = frozenset({"template", "preset"})
+"""The parameter of the address, and its former name."""
 
 
 @require_http_methods(["GET", "POST"])
@@ -58,7 +60,7 @@ def submit(request: HttpRequest) -> HttpResponse:
     if request.GET.get("kind") == SWEEP:
         first.job["shape"] = SWEEP
     beside = SubmissionOptions(None, first.job.get("shape", ""), person(request), first=beginnings.swept_by(first))
-    base_preset = str(preset.uid) if preset else request.GET.get("preset", "")
+    base_preset = str(preset.uid) if preset else _included(request)
     return _form_page(
         request,
         tenant,
@@ -378,7 +380,12 @@ def _beginning(request: HttpRequest, tenant: Tenant, preset: Preset | None) -> I
     """The preset if there is one; else the initial job that the address names; else a single process."""
     if preset:
         return _first_of(preset, tenant)
-    return _named(beginnings.beginning(request.GET.get("preset", "")).first, tenant)
+    return _named(beginnings.beginning(_included(request)).first, tenant)
+
+
+def _included(request: HttpRequest) -> str:
+    """The name of the template that comes with Hekla and that the address names; empty if none."""
+    return next((request.GET[name] for name in sorted(_NAMES_INCLUDED) if name in request.GET), "")
 
 
 def _named(first: InitialValues, tenant: Tenant) -> InitialValues:
@@ -394,7 +401,7 @@ def _first_of(preset: Preset, tenant: Tenant) -> InitialValues:
 def _saved(request: HttpRequest, tenant: Tenant) -> Preset | None:
     """The preset that the address names; the default preset if it names no beginning at all."""
     if "saved" not in request.GET:
-        return None if "preset" in request.GET else presets.default(person(request), tenant)
+        return None if _NAMES_INCLUDED & request.GET.keys() else presets.default(person(request), tenant)
     return _preset(request.GET["saved"], request)
 
 
@@ -414,7 +421,9 @@ def _form_page(
     secrets: Sequence[str] = (),
     **more: Any,  # noqa: ANN401
 ) -> HttpResponse:
-    draft = next((request.GET[name] for name in ("clone", "saved", "preset") if name in request.GET), "usual")
+    draft = next(
+        (request.GET[name] for name in ("clone", "saved", *sorted(_NAMES_INCLUDED)) if name in request.GET), "usual"
+    )
     context = {
         "tenant": tenant,
         "form": form.job,

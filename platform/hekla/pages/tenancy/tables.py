@@ -1,5 +1,7 @@
 """The tables of tenants and members."""
 
+from typing import Any
+
 from django.db.models import QuerySet
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -7,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_filters import ChoiceFilter
 
+from hekla.apps.tenancy import selectors
 from hekla.apps.tenancy.models import Tenant
 from hekla.pages.frame import html
 from hekla.pages.frame.card_use import UsageColumns
@@ -47,7 +50,14 @@ class NamedFilter(ListFilter):
 
 
 class TenantsFilter(NamedFilter):
-    """Filters tenants by name, description and state."""
+    """Filters tenants by name, description, department and state."""
+
+    department = ChoiceFilter(
+        field_name="department__slug",
+        label=gettext_lazy("Department"),
+        empty_label=gettext_lazy("All departments"),
+        choices=(),
+    )
 
     state = ChoiceFilter(
         method="in_state",
@@ -55,6 +65,14 @@ class TenantsFilter(NamedFilter):
         empty_label=gettext_lazy("All states"),
         choices=[("active", gettext_lazy("Active")), ("inactive", gettext_lazy("Inactive"))],
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        departments = [(one.slug, one.name) for one in selectors.departments_with(self.queryset)]
+        if departments:
+            self.filters["department"].extra["choices"] = departments
+        else:
+            del self.filters["department"]
 
     def in_state(self, rows: QuerySet[Tenant], _name: str, value: str) -> QuerySet[Tenant]:
         """The tenants that are active, or not."""
