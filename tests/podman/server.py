@@ -43,7 +43,9 @@ _AS_ROOT = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
 _MOUNT = """
 mount -t overlay overlay -o lowerdir={programs}/usr:/usr /usr &&
 mkdir -p {home}/system && mount --bind {home}/system /run && mount -t tmpfs tmpfs /dev/shm &&
+{{ test ! -e /usr/bin/dpkg-query || mount --bind /usr/bin/false /usr/bin/dpkg-query; }} &&
 """
+"""Podman asks dpkg-query for the packages of its programs, several times for each request of its information."""
 _START = "exec podman system service -t 0 unix://{home}/podman.sock"
 
 
