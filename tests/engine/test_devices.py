@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from tests.engine.kubernetes import Object, document, node, pod
 
-from hekla.engine import scenario
+from hekla.engine import device_objects, scenario
+from hekla.engine.device_allocator import DeviceAllocator, DevicesUnavailable
 from hekla.engine.device_selectors import SelectorError, selects
 from hekla.engine.devices import Device
 
@@ -71,6 +72,7 @@ ONLY_B = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "opera
         ([slice_of("", device("g0"), nodeName="", allNodes=True)], {"p": "a"}),
         ([slice_of("", device("g0"), nodeName="", nodeSelector=ONLY_B)], {"p": "b"}),
         ([slice_of("", device("g0", nodeName="b"), nodeName="", perDeviceNodeSelection=True)], {"p": "b"}),
+        ([slice_of("", device("g0", nodeSelector=ONLY_B), nodeName="", perDeviceNodeSelection=True)], {"p": "b"}),
         ([slice_of("b", device("g0"), pool={"resourceSliceCount": 2})], {}),
         ([slice_of("b", device("g0")), slice_of("b", pool={"generation": 2})], {}),
     ],
@@ -177,6 +179,160 @@ def test_match_attribute_constraint(requests: list[str], expected: dict[str, str
     assert binds(device_scenario(slices, [three], [pod_with_claims("p", "c")])) == expected
 
 
+# Alternatives, admin access, taints and shared counters.
+
+MODELS = [{f"{GPU}/model": {"string": word}} for word in "xyy"]
+CARDS = [device(f"g{at}", attributes=one) for at, one in enumerate(MODELS)]
+
+
+def exactly(**more: Any) -> Object:
+    return {"name": "r", "exactly": {"deviceClassName": "gpu", "count": 1, **more}}
+
+
+def of_model(word: str) -> list[Object]:
+    return [{"cel": {"expression": f"device.attributes['{GPU}'].model == '{word}'"}}]
+
+
+OF_X, OF_Y = of_model("x"), of_model("y")
+
+
+def first(*alternatives: Object) -> Object:
+    each = [{"name": f"way{at}", "deviceClassName": "gpu", **one} for at, one in enumerate(alternatives)]
+    return {"name": "r", "firstAvailable": each}
+
+
+def allocated_to(claims: list[Object], *devices_: Object, **of_slice: Any) -> dict[str, list[str]]:
+    """The device names of each claim, each preceded by its request."""
+    objects = {
+        "resourceSlices": [slice_of("a", *devices_, **of_slice)],
+        "resourceClaims": claims,
+        "deviceClasses": [{"metadata": {"name": "gpu"}, "spec": {}}],
+    }
+    known = device_objects.devices(objects)
+    in_use = {key for one in known.claims.values() for key in one.allocated or ()}
+    wanted = {name: one for name, one in known.claims.items() if one.allocated is None}
+    found = DeviceAllocator(known.devices, in_use, known.free_counters(in_use)).find(wanted)
+    return {
+        name.removeprefix("ns/"): [f"{one.request.name} {one.device.name}" for one in devices]
+        for name, devices in found.items()
+    }
+
+
+def in_use(name: str, *devices_: str, **more: Any) -> Object:
+    results = [{"request": "r", "driver": GPU, "pool": "a", "device": one, **more} for one in devices_]
+    return claim(name, allocation={"devices": {"results": results}})
+
+
+@pytest.mark.parametrize(
+    ("alternatives", "expected"),
+    [
+        ([{"selectors": OF_X}, {"selectors": OF_Y}], ["r/way0 g0"]),
+        ([{"selectors": OF_X, "count": 2}, {"selectors": OF_Y, "count": 2}], ["r/way1 g1", "r/way1 g2"]),
+        ([{"selectors": of_model("z")}, {"allocationMode": "All"}], ["r/way1 g0", "r/way1 g1", "r/way1 g2"]),
+        ([{"count": 33}, {}], ["r/way1 g0"]),
+    ],
+    ids=["the first", "the first that is there", "all", "not more than a claim may have"],
+)  # fmt: skip
+def test_first_alternative_that_can_be_met(alternatives: list[Object], expected: list[str]) -> None:
+    assert allocated_to([claim("c", first(*alternatives))], *CARDS) == {"c": expected}
+
+
+def test_alternative_is_given_up_for_another_request() -> None:
+    """The one card of its first choice is what the other request needs."""
+    picky = {**exactly(selectors=of_model("x")), "name": "s"}
+    ways = first({"selectors": of_model("x")}, {"selectors": of_model("y")})
+    assert allocated_to([claim("c", ways, picky)], *CARDS) == {"c": ["r/way1 g1", "s g0"]}
+
+
+@pytest.mark.parametrize(("named", "expected"), [("r", "s g1"), ("r/way0", "s g1"), ("r/way1", "s g0")])
+def test_constraint_names_a_request_or_one_alternative(named: str, expected: str) -> None:
+    alike = {"matchAttribute": f"{GPU}/model", "requests": [named, "s"]}
+    two = claim("c", first({"selectors": of_model("y")}, {}), {**exactly(), "name": "s"}, constraints=[alike])
+    cards = [CARDS[0], *reversed(CARDS[1:])]
+    assert allocated_to([two], *cards)["c"][1] == expected
+
+
+def test_unknown_class_of_an_alternative_is_not_passed_over() -> None:
+    with pytest.raises(DevicesUnavailable):
+        allocated_to([claim("c", first({}, {"deviceClassName": "unknown"}))], *CARDS)
+
+
+def test_admin_access_gets_a_device_in_use_and_does_not_use_it() -> None:
+    watching = exactly(adminAccess=True, allocationMode="All")
+    assert allocated_to([in_use("used", "g0"), claim("c", watching)], *CARDS[:2]) == {"c": ["r g0", "r g1"]}
+    seen = in_use("seen", "g0", adminAccess=True)
+    assert allocated_to([seen, claim("c")], CARDS[0]) == {"c": ["r g0"]}
+    with pytest.raises(DevicesUnavailable):
+        allocated_to([claim("c", exactly(adminAccess=True), {**exactly(adminAccess=True), "name": "s"})], CARDS[0])
+
+
+@pytest.mark.parametrize(
+    ("effect", "tolerations", "is_given"),
+    [
+        ("NoSchedule", [], False),
+        ("NoExecute", [], False),
+        ("None", [], True),
+        ("NoSchedule", [{"key": "broken", "operator": "Exists"}], True),
+        ("NoSchedule", [{"operator": "Exists"}], True),
+        ("NoSchedule", [{"key": "broken", "value": "fan"}], True),
+        ("NoSchedule", [{"key": "broken", "operator": "Equal", "value": "memory"}], False),
+        ("NoExecute", [{"key": "broken", "operator": "Exists", "effect": "NoSchedule"}], False),
+    ],
+)
+def test_tainted_device_is_for_requests_that_tolerate_it(
+    effect: str, tolerations: list[Object], is_given: bool
+) -> None:
+    tainted = device("g0", taints=[{"key": "broken", "value": "fan", "effect": effect}])
+    found = allocated_to([claim("c", exactly(tolerations=tolerations))], tainted, device("g1"))
+    assert found == {"c": ["r g0" if is_given else "r g1"]}
+    everything = claim("c", exactly(tolerations=tolerations, allocationMode="All"))
+    if not is_given:
+        with pytest.raises(DevicesUnavailable):
+            allocated_to([everything], tainted, device("g1"))
+
+
+MEMORY = [{"name": "card", "counters": {"memory": {"value": "40Gi"}}}]
+
+
+def part(name: str, memory: str) -> Object:
+    return device(name, consumesCounters=[{"counterSet": "card", "counters": {"memory": {"value": memory}}}])
+
+
+PARTS = [part("whole", "40Gi"), part("half-0", "20Gi"), part("half-1", "20Gi"), part("quarter", "10Gi")]
+
+
+@pytest.mark.parametrize(
+    ("used", "count", "expected"),
+    [
+        ([], 1, ["r whole"]),
+        ([], 2, ["r half-0", "r half-1"]),
+        (["half-1"], 1, ["r half-0"]),
+        (["half-0", "quarter"], 1, None),
+        (["whole"], 1, None),
+        ([], 3, None),
+    ],
+)
+def test_parts_of_a_card_share_its_counters(used: list[str], count: int, expected: list[str] | None) -> None:
+    claims = [in_use("used", *used), claim("c", exactly(count=count))] if used else [claim("c", exactly(count=count))]
+    if expected is None:
+        with pytest.raises(DevicesUnavailable):
+            allocated_to(claims, *PARTS, sharedCounters=MEMORY)
+    else:
+        assert allocated_to(claims, *PARTS, sharedCounters=MEMORY) == {"c": expected}
+
+
+def test_counters_of_another_slice_of_the_pool_count() -> None:
+    """A pool of two slices, with the counters in one and the devices in the other, for two machines."""
+    pool = {"name": "shared", "resourceSliceCount": 2}
+    parts = [{**part(f"on-{node_name}", "30Gi"), "nodeName": node_name} for node_name in "ab"]
+    slices = [
+        slice_of("", nodeName="", pool=pool, sharedCounters=MEMORY),
+        slice_of("", *parts, nodeName="", pool=pool, perDeviceNodeSelection=True),
+    ]
+    pods = [pod_with_claims("p", "c"), pod_with_claims("q", "d")]
+    assert binds(device_scenario(slices, [claim("c"), claim("d")], pods)) == {"p": "a"}
+
+
 # Expressions.
 
 CARD = Device(
@@ -246,10 +402,10 @@ def test_expression_that_fails_for_a_device_refuses_its_node() -> None:
 @pytest.mark.parametrize(
     ("slices", "claims", "unsupported"),
     [
-        ([slice_of("a", device("g0", taints=[{"key": "k", "effect": "NoSchedule"}]))], [], "taints of devices"),
-        ([slice_of("a", device("g0", consumesCounters=[{}]))], [], "consumesCounters of devices"),
-        ([], [claim("c", request(adminAccess=True))], "adminAccess of claims"),
-        ([], [claim("c", {"name": "r", "firstAvailable": [{}]})], "firstAvailable of claims"),
+        ([slice_of("a", device("g0", bindingConditions=["ready"]))], [], "bindingConditions of devices"),
+        ([slice_of("a", device("g0", allowMultipleAllocations=True))], [], "allowMultipleAllocations of devices"),
+        ([], [claim("c", exactly(capacity={"requests": {"memory": "1Gi"}}))], "capacity of claims"),
+        ([], [claim("c", first({"capacity": {"requests": {"memory": "1Gi"}}}))], "capacity of claims"),
         ([], [claim("c", constraints=[{"distinctAttribute": "x/y"}])], "constraints of claims"),
     ],
 )

@@ -1,17 +1,31 @@
-"""Allocates devices to claims: the first free ones, in order, that meet every selector and constraint."""
+"""Allocates devices to claims: the first free ones, in order, that meet every selector and constraint.
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from typing import NamedTuple
+As Kubernetes' scheduler does: the alternatives of a request are tried in their order; devices with a taint go to
+requests that tolerate it; devices that consume counters need enough of them; a request for admin access gets devices in
+use, too.
+"""
 
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hekla.domain.taints import Taint, TaintEffect
 from hekla.engine.device_selectors import selects
-from hekla.engine.devices import Device, DeviceClaim, DeviceRequest, Key, MatchAttribute, Value
+from hekla.engine.devices import (
+    Counter,
+    Device,
+    DeviceClaim,
+    DeviceRequest,
+    Key,
+    MatchAttribute,
+    Value,
+    remaining,
+)
 
 MAX_DEVICES = 32
 """Devices per claim (as in Kubernetes)."""
 MAX_STEPS = 10_000
 """Constraints among devices can make the search long; it gives up after this many steps."""
-Slot = tuple[str, DeviceRequest]
-"""One device to find: for which claim and request."""
+_KEEPING_AWAY = frozenset({TaintEffect.NO_SCHEDULE.value, TaintEffect.NO_EXECUTE.value})
 
 
 class DevicesUnavailable(Exception):
@@ -19,38 +33,51 @@ class DevicesUnavailable(Exception):
 
 
 class AllocatedDevice(NamedTuple):
-    """A device, and the request of its claim that it meets."""
+    """A device, and the request of its claim that it meets, or the alternative of the request."""
 
-    request: str
+    request: DeviceRequest
+    device: Device
+
+
+class _Wanted(NamedTuple):
+    """A request of a claim: the ways to meet it, each with the number of devices."""
+
+    claim: str
+    ways: tuple[tuple[DeviceRequest, int], ...]
+
+
+class _Chosen(NamedTuple):
+    claim: str
+    request: DeviceRequest
     device: Device
 
 
 class DeviceAllocator:
-    """The devices reachable from one node; `allocated`: those in use."""
+    """The devices reachable from one node; `allocated`: those in use; `counters`: what is left of them."""
 
-    def __init__(self, devices: Sequence[Device], allocated: Container[Key]) -> None:
-        self._devices, self._allocated = devices, allocated
+    def __init__(
+        self, devices: Sequence[Device], allocated: Container[Key], counters: Mapping[Counter, float] | None = None
+    ) -> None:
+        self._devices, self._allocated, self._counters = devices, allocated, counters or {}
+        self._claims: Mapping[str, DeviceClaim] = {}
+        self._wanted: list[_Wanted] = []
         self._steps = 0
 
     def find(self, claims: Mapping[str, DeviceClaim]) -> dict[str, tuple[AllocatedDevice, ...]]:
         """Devices for each claim. Raises DevicesUnavailable, and SelectorError if a selector cannot be evaluated."""
-        self._steps = 0
-        slots = [slot for name, claim in claims.items() for slot in self._slots(name, claim)]
-        chosen = self._choose(claims, slots, [])
+        self._steps, self._claims = 0, claims
+        self._wanted = [
+            _Wanted(name, tuple((way, self._count(way)) for way in request.alternatives or (request,)))
+            for name, claim in claims.items()
+            for request in claim.requests
+        ]
+        chosen = self._choose(0, [])
         if chosen is None:
             raise DevicesUnavailable
-        pairs = list(zip(slots, chosen, strict=True))
         return {
-            name: tuple(AllocatedDevice(request.name, device) for (of, request), device in pairs if of == name)
+            name: tuple(AllocatedDevice(one.request, one.device) for one in chosen if one.claim == name)
             for name in claims
         }
-
-    def _slots(self, name: str, claim: DeviceClaim) -> Iterator[Slot]:
-        wanted = [(request, self._count(request)) for request in claim.requests]
-        if sum(count for _, count in wanted) > MAX_DEVICES:
-            raise DevicesUnavailable
-        for request, count in wanted:
-            yield from [(name, request)] * count
 
     def _count(self, request: DeviceRequest) -> int:
         """The number of devices; for mode All every matching one, and at least one."""
@@ -58,44 +85,72 @@ class DeviceAllocator:
             raise DevicesUnavailable
         return request.count or max(sum(_matches(device, request) for device in self._devices), 1)
 
-    def _choose(
-        self, claims: Mapping[str, DeviceClaim], slots: Sequence[Slot], chosen: list[Device]
-    ) -> list[Device] | None:
-        """Devices for all slots, given those of the first ones; None if there are none."""
-        if len(chosen) == len(slots):
+    def _choose(self, at: int, chosen: list[_Chosen]) -> list[_Chosen] | None:
+        """Devices for all requests, given those of the first ones; None if there are none."""
+        if at == len(self._wanted):
             return chosen
-        name, request = slots[len(chosen)]
-        for device in self._devices[self._first(slots, chosen) :]:
-            if self._is_free(device, chosen) and _matches(device, request):
-                more = [*chosen, device]
-                if _attributes_match(name, claims[name], slots, more):
-                    found = self._choose(claims, slots, more)
+        name, ways = self._wanted[at]
+        room = MAX_DEVICES - sum(one.claim == name for one in chosen)
+        for request, count in ways:
+            found = self._fill(at, request, count, 0, chosen) if count <= room else None
+            if found is not None:
+                return found
+        return None
+
+    def _fill(
+        self, at: int, request: DeviceRequest, count: int, start: int, chosen: list[_Chosen]
+    ) -> list[_Chosen] | None:
+        """The same, after so many devices more for this request. They are chosen in order, so no set is tried twice."""
+        if not count:
+            return self._choose(at + 1, chosen)
+        claim = self._wanted[at].claim
+        for place, device in enumerate(self._devices[start:], start + 1):
+            if self._is_free(device, claim, request, chosen) and _matches(device, request):
+                more = [*chosen, _Chosen(claim, request, device)]
+                if self._is_allowed(more):
+                    found = self._fill(at, request, count - 1, place, more)
                     if found is not None:
                         return found
         return None
 
-    def _first(self, slots: Sequence[Slot], chosen: list[Device]) -> int:
-        """Where to start: devices of one request are chosen in order, so that no set is tried twice."""
-        at = len(chosen)
-        return self._devices.index(chosen[-1]) + 1 if at and slots[at] == slots[at - 1] else 0
-
-    def _is_free(self, device: Device, chosen: list[Device]) -> bool:
+    def _is_free(self, device: Device, claim: str, request: DeviceRequest, chosen: Sequence[_Chosen]) -> bool:
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise DevicesUnavailable
-        return device.key not in self._allocated and all(device is not other for other in chosen)
+        if request.is_admin:
+            return all(device is not other.device for other in chosen if other.claim == claim)
+        return device.key not in self._allocated and all(device is not other.device for other in chosen)
+
+    def _is_allowed(self, chosen: Sequence[_Chosen]) -> bool:
+        """Whether the last device is tolerated, and leaves enough of its counters and equal attributes."""
+        last = chosen[-1]
+        if any(
+            taint.effect in _KEEPING_AWAY and not any(_tolerates(one, taint) for one in last.request.tolerations)
+            for taint in last.device.taints
+        ):
+            return False
+        left = remaining(self._counters, (one.device for one in chosen)) if last.device.consumes else {}
+        if any(left[counter] < 0 for counter in last.device.consumes):
+            return False
+        return _attributes_match(self._claims[last.claim], [one for one in chosen if one.claim == last.claim])
 
 
 def _matches(device: Device, request: DeviceRequest) -> bool:
     return all(selects(expression, device) for expression in request.selectors or ())
 
 
-def _attributes_match(name: str, claim: DeviceClaim, slots: Sequence[Slot], chosen: list[Device]) -> bool:
-    own = [(request.name, device) for (of, request), device in zip(slots, chosen, strict=False) if of == name]
+def _tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
+    """As for nodes: an empty key or effect matches all."""
+    if toleration.get("effect") and toleration["effect"] != taint.effect:
+        return False
+    if toleration.get("key") and toleration["key"] != taint.key:
+        return False
+    return toleration.get("operator") == "Exists" or (toleration.get("value") or "") == taint.value
+
+
+def _attributes_match(claim: DeviceClaim, chosen: Sequence[_Chosen]) -> bool:
     for constraint in claim.match_attributes:
-        values = {
-            _value(device, constraint) for of, device in own if not constraint.requests or of in constraint.requests
-        }
+        values = {_value(one.device, constraint) for one in chosen if constraint.concerns(one.request.name)}
         if None in values or len(values) > 1:
             return False
     return True

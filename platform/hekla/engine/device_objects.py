@@ -6,8 +6,9 @@ from typing import Any
 
 from hekla.domain.cluster_objects import ObjectKind
 from hekla.domain.resources import Resources, parse_quantity
+from hekla.domain.taints import Taint
 from hekla.engine.constraints import NodeSelectorTerm, Requirement
-from hekla.engine.devices import ByDomain, Device, DeviceClaim, DeviceRequest, Devices, MatchAttribute, Value
+from hekla.engine.devices import ByDomain, Counter, Device, DeviceClaim, DeviceRequest, Devices, MatchAttribute, Value
 from hekla.engine.pod_objects import node_terms
 from hekla.engine.queue_attributes import DEVICE_CLASS_PREFIX
 
@@ -21,8 +22,9 @@ LISTS: Mapping[ObjectKind, str] = {
 _NOWHERE: tuple[NodeSelectorTerm, ...] = ()
 _KINDS = ("bool", "int", "string", "version")
 _MODES = ("", "ExactCount", "All")
-_UNSUPPORTED = ("consumesCounters", "allowMultipleAllocations", "taints", "bindingConditions", "nodeSelector")
+_UNSUPPORTED = ("allowMultipleAllocations", "bindingConditions")
 """Fields of devices. Devices with one of them are not allocated."""
+_PLACES = ("nodeName", "nodeSelector", "allNodes")
 
 
 def devices(cluster: Object) -> Devices:
@@ -32,6 +34,7 @@ def devices(cluster: Object) -> Devices:
     return Devices(
         devices=tuple(_devices(cluster.get("resourceSlices") or ())),
         claims={f"{one['metadata']['namespace']}/{one['metadata']['name']}": _claim(one, classes) for one in claims},
+        counters=dict(_counters(cluster.get("resourceSlices") or ())),
     )
 
 
@@ -50,11 +53,11 @@ def _unsupported_in_slice(spec: Object) -> Iterator[str]:
 
 def _unsupported_in_claim(spec: Object) -> Iterator[str]:
     for request in spec.get("requests") or ():
-        exactly = _exactly(request)
-        yield from (f"{word} of claims" for word in ("firstAvailable",) if request.get(word))
-        yield from (f"{word} of claims" for word in ("adminAccess", "capacity") if exactly.get(word))
-        if exactly.get("allocationMode", "") not in _MODES:
-            yield f"allocationMode {exactly['allocationMode']}"
+        for one in request.get("firstAvailable") or (_exactly(request),):
+            if one.get("capacity"):
+                yield "capacity of claims"
+            if one.get("allocationMode", "") not in _MODES:
+                yield f"allocationMode {one['allocationMode']}"
     yield from ("constraints of claims" for one in spec.get("constraints") or () if "matchAttribute" not in one)
 
 
@@ -63,7 +66,26 @@ def _selectors(spec: Object) -> tuple[str, ...]:
 
 
 def _devices(slices: Iterable[Object]) -> Iterator[Device]:
-    """The devices of the newest generation of each pool, if all its slices exist."""
+    for spec in _complete_pools(slices):
+        for device in spec.get("devices") or ():
+            if not any(_basic(device).get(field) for field in _UNSUPPORTED):
+                yield _device(spec, device)
+
+
+def _counters(slices: Iterable[Object]) -> Iterator[tuple[Counter, float]]:
+    """The counters that devices of a pool share."""
+    for spec in _complete_pools(slices):
+        for one in spec.get("sharedCounters") or ():
+            yield from _amounts(spec, one["name"], one.get("counters") or {})
+
+
+def _amounts(spec: Object, set_name: str, counters: Mapping[str, Any]) -> Iterator[tuple[Counter, float]]:
+    for name, written in counters.items():
+        yield (spec["driver"], spec["pool"]["name"], set_name, name), _thousandths(written)
+
+
+def _complete_pools(slices: Iterable[Object]) -> Iterator[Object]:
+    """The slices of the newest generation of each pool, if all of them exist."""
     pools: dict[tuple[str, str], dict[int, list[Object]]] = defaultdict(lambda: defaultdict(list))
     for spec in (one["spec"] for one in slices):
         pool = spec["pool"]
@@ -71,12 +93,7 @@ def _devices(slices: Iterable[Object]) -> Iterator[Device]:
     for generations in pools.values():
         newest = generations[max(generations)]
         if len(newest) >= max(int(spec["pool"].get("resourceSliceCount", 1)) for spec in newest):
-            yield from (
-                _device(spec, device)
-                for spec in newest
-                for device in spec.get("devices") or ()
-                if not any(_basic(device).get(field) for field in _UNSUPPORTED)
-            )
+            yield from newest
 
 
 def _device(spec: Object, device: Object) -> Device:
@@ -91,12 +108,20 @@ def _device(spec: Object, device: Object) -> Device:
         driver=spec["driver"],
         pool=spec["pool"]["name"],
         name=device["name"],
-        node_terms=_reachable_from(
-            {**spec, **({name: basic[name] for name in ("nodeName", "allNodes") if name in basic})}
-        ),
+        node_terms=_reachable_from({**spec, **({name: basic[name] for name in _PLACES if name in basic})}),
         attributes=_by_domain(spec["driver"], attributes),
         capacity=_by_domain(spec["driver"], capacity),
+        taints=tuple(Taint(one["key"], one.get("value", ""), one["effect"]) for one in basic.get("taints") or ()),
+        consumes=_consumed(spec, basic.get("consumesCounters") or ()),
     )
+
+
+def _consumed(spec: Object, consumed: Iterable[Object]) -> Mapping[Counter, float]:
+    total: dict[Counter, float] = defaultdict(float)
+    for one in consumed:
+        for counter, amount in _amounts(spec, one["counterSet"], one.get("counters") or {}):
+            total[counter] += amount
+    return dict(total)
 
 
 def _basic(device: Object) -> Object:
@@ -140,7 +165,9 @@ def _claim(claim: Object, classes: Mapping[str, tuple[str, ...]]) -> DeviceClaim
         match_attributes=tuple(
             _match_attribute(one) for one in spec.get("constraints") or () if "matchAttribute" in one
         ),
-        allocated=None if allocation is None else tuple((one["driver"], one["pool"], one["device"]) for one in results),
+        allocated=None
+        if allocation is None
+        else tuple((one["driver"], one["pool"], one["device"]) for one in results if not one.get("adminAccess")),
         node_terms=node_terms((allocation or {}).get("nodeSelector")),
     )
 
@@ -152,13 +179,21 @@ def _exactly(request: Object) -> Object:
 
 
 def _request(request: Object, classes: Mapping[str, tuple[str, ...]]) -> DeviceRequest:
-    exactly = _exactly(request)
+    name, alternatives = request["name"], request.get("firstAvailable") or ()
+    if not alternatives:
+        return _exact_request(name, _exactly(request), classes)
+    each = tuple(_exact_request(f"{name}/{one['name']}", one, classes) for one in alternatives)
+    return DeviceRequest(name, None if any(one.selectors is None for one in each) else (), alternatives=each)
+
+
+def _exact_request(name: str, exactly: Object, classes: Mapping[str, tuple[str, ...]]) -> DeviceRequest:
     of_class = classes.get(exactly.get("deviceClassName", ""))
-    is_unknown = of_class is None or any(exactly.get(field) for field in ("adminAccess", "capacity"))
     return DeviceRequest(
-        name=request["name"],
-        selectors=None if is_unknown else (*(of_class or ()), *_selectors(exactly)),
+        name=name,
+        selectors=None if of_class is None or exactly.get("capacity") else (*of_class, *_selectors(exactly)),
         count=None if exactly.get("allocationMode") == "All" else int(exactly.get("count") or 1),
+        is_admin=bool(exactly.get("adminAccess")),
+        tolerations=tuple(exactly.get("tolerations") or ()),
     )
 
 

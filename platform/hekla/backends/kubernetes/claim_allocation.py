@@ -7,7 +7,7 @@ written only in the version that was read, so nobody else's allocation is overwr
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 from weakref import WeakValueDictionary
 
@@ -79,7 +79,7 @@ class ClaimAllocation:
                 await stack.enter_async_context(self._locks.setdefault((pod.namespace, name), asyncio.Lock()))
             claims = [self._claim(pod.namespace, name) for name in dict.fromkeys(names)]
             chosen = self._choose(claims, node, await self._labels(node))
-            held = [one.device.key for found in chosen.values() for one in found]
+            held = [one.device.key for found in chosen.values() for one in found if not one.request.is_admin]
             self._in_flight.update(held)
             try:
                 for claim in claims:
@@ -128,7 +128,7 @@ class ClaimAllocation:
         reachable = [device for device in known.devices if _is_reachable(device, node, labels)]
         in_use = self._in_flight | {key for claim in known.claims.values() for key in claim.allocated or ()}
         try:
-            return DeviceAllocator(reachable, in_use).find(wanted)
+            return DeviceAllocator(reachable, in_use, known.free_counters(in_use)).find(wanted)
         except (DevicesUnavailable, SelectorError) as error:
             names = " and ".join(f"“{name}”" for name in wanted)
             raise StartDelayed(f"The node {node} has no free device for the claim {names}.") from error
@@ -180,25 +180,47 @@ class ClaimAllocation:
         self._store[ObjectKind.RESOURCE_CLAIM].put(await self._client.patch(f"{path}/status", body))
 
     def _allocation(self, claim: Json, devices: Sequence[AllocatedDevice]) -> Json:
-        results = [
-            {"request": one.request, "driver": one.device.driver, "pool": one.device.pool, "device": one.device.name}
-            for one in devices
-        ]
-        allocation: Json = {"devices": {"results": results, "config": list(self._configurations(claim))}}
+        met = {one.request.name for one in devices}
+        config = list(self._configurations(claim, met))
+        allocation: Json = {"devices": {"results": [*map(_result, devices)], "config": config}}
         if selector := _node_selector([one.device for one in devices]):
             allocation["nodeSelector"] = selector
         return allocation
 
-    def _configurations(self, claim: Json) -> Iterator[Json]:
-        """What drivers are told about the devices: by their classes, then by the claim."""
+    def _configurations(self, claim: Json, met: Collection[str]) -> Iterator[Json]:
+        """What drivers are told about the devices: by their classes, then by the claim. `met`: the requests and
+        alternatives that got devices.
+        """
         wanted = claim["spec"].get("devices") or {}
-        for request in wanted.get("requests") or ():
-            exactly = request.get("exactly") or request
+        for name, exactly in _each_way(wanted.get("requests") or ()):
             of_class = self._store[ObjectKind.DEVICE_CLASS].find("", exactly.get("deviceClassName", ""))
             for one in ((of_class or {}).get("spec") or {}).get("config") or ():
-                yield {**one, "source": "FromClass", "requests": [request["name"]]}
+                if name in met:
+                    yield {**one, "source": "FromClass", "requests": [name]}
+        concerned = {*met, *(name.partition("/")[0] for name in met)}
         for one in wanted.get("config") or ():
-            yield {**one, "source": "FromClaim"}
+            if not one.get("requests") or not concerned.isdisjoint(one["requests"]):
+                yield {**one, "source": "FromClaim"}
+
+
+def _each_way(requests: Iterable[Json]) -> Iterator[tuple[str, Json]]:
+    """Each request and each alternative by its name in allocations."""
+    for request in requests:
+        for one in request.get("firstAvailable") or ():
+            yield f"{request['name']}/{one['name']}", one
+        if not request.get("firstAvailable"):
+            yield request["name"], request.get("exactly") or request
+
+
+def _result(one: AllocatedDevice) -> Json:
+    """A device in the status of a claim. With its tolerations, Kubernetes leaves the pod on a device with taints."""
+    device, request = one.device, one.request
+    found: Json = {"request": request.name, "driver": device.driver, "pool": device.pool, "device": device.name}
+    if request.is_admin:
+        found["adminAccess"] = True
+    if request.tolerations:
+        found["tolerations"] = list(request.tolerations)
+    return found
 
 
 def _names_labels(device: Device) -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import numpy as np
 
 from hekla.engine.columns import Mask
-from hekla.engine.device_allocator import DeviceAllocator, DevicesUnavailable
+from hekla.engine.device_allocator import AllocatedDevice, DeviceAllocator, DevicesUnavailable
 from hekla.engine.device_selectors import SelectorError
+from hekla.engine.devices import Counter as DeviceCounter
 from hekla.engine.devices import Device, Key
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_fit import Refusal
@@ -29,9 +30,12 @@ class AssumedDevices(UsedClaims):
         super().__init__(session)
         self._claims = session.devices.claims
         self._allocated: set[Key] = set()
-        self._assumed: dict[str, tuple[Device, ...]] = {}
+        self._counters: dict[DeviceCounter, float] = {}
+        """What is left of the counters that devices share."""
+        self._assumed: dict[str, tuple[AllocatedDevice, ...]] = {}
         self._users: Counter[str] = Counter()
         self._by_row: dict[int, list[Device]] = defaultdict(list)
+        self._rows_by_counter: dict[DeviceCounter, set[int]] = defaultdict(set)
         self._changed: list[int] = []
         """Rows where devices were allocated or released."""
         self._refused: dict[Names, tuple[int, dict[int, str]]] = {}
@@ -47,6 +51,9 @@ class AssumedDevices(UsedClaims):
         for device in self._session.devices.devices:
             for row in self._rows(device):
                 self._by_row[row].append(device)
+            for counter in device.consumes:
+                self._rows_by_counter[counter].update(self._rows(device))
+        self._counters = self._session.devices.free_counters(self._allocated)
         super()._load()
 
     def _rows(self, device: Device) -> Sequence[int]:
@@ -86,8 +93,8 @@ class AssumedDevices(UsedClaims):
         claim, found = self._claims[name], np.ones(len(self._session.table), dtype=bool)
         if claim.allocated is not None:
             return self._session.node_index.matching_any(claim.node_terms)
-        for device in self._assumed[name]:
-            found = found & self._session.node_index.matching_any(device.node_terms)
+        for one in self._assumed[name]:
+            found = found & self._session.node_index.matching_any(one.device.node_terms)
         return found
 
     def _check(self, names: Names) -> dict[int, str]:
@@ -104,10 +111,9 @@ class AssumedDevices(UsedClaims):
         self._refused[names] = len(self._changed), why
         return why
 
-    def _find(self, names: Names, row: int) -> dict[str, tuple[Device, ...]]:
-        allocator = DeviceAllocator(self._by_row.get(row, ()), self._allocated)
-        found = allocator.find({name: self._claims[name] for name in names})
-        return {name: tuple(one.device for one in allocated) for name, allocated in found.items()}
+    def _find(self, names: Names, row: int) -> dict[str, tuple[AllocatedDevice, ...]]:
+        allocator = DeviceAllocator(self._by_row.get(row, ()), self._allocated, self._counters)
+        return allocator.find({name: self._claims[name] for name in names})
 
     def _count(self, pod: PodInfo, row: int, sign: int) -> None:
         names = tuple(name for name in pod.spec.constraints.device_claims if name in self._claims)
@@ -125,12 +131,18 @@ class AssumedDevices(UsedClaims):
         except (DevicesUnavailable, SelectorError):
             return
         self._assumed.update(found)
-        self._mark([device for devices in found.values() for device in devices], is_allocated=True)
+        self._mark([one for devices in found.values() for one in devices], is_allocated=True)
 
     def _release(self, names: Iterator[str]) -> None:
-        self._mark([device for name in names for device in self._assumed.pop(name, ())], is_allocated=False)
+        self._mark([one for name in names for one in self._assumed.pop(name, ())], is_allocated=False)
 
-    def _mark(self, devices: list[Device], *, is_allocated: bool) -> None:
+    def _mark(self, assumed: list[AllocatedDevice], *, is_allocated: bool) -> None:
+        devices = [one.device for one in assumed if not one.request.is_admin]
         change = self._allocated.update if is_allocated else self._allocated.difference_update
         change(device.key for device in devices)
-        self._changed += [row for device in devices for row in self._rows(device)]
+        if any(device.consumes for device in devices):
+            self._counters = self._session.devices.free_counters(self._allocated)
+        for device in devices:
+            self._changed += self._rows(device)
+            for counter in device.consumes:
+                self._changed += self._rows_by_counter[counter]
