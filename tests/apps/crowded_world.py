@@ -104,7 +104,7 @@ class CrowdedWorld:
     def _add_owned(self) -> None:
         for kind in (Flow, JobTemplate, Batch, Schedule, SavedView, Preset, TemplateVersion):
             self._copies(self._first[kind])
-        cards = self._copies(self._first[Template])
+        cards = self._copies(self._first[Template], tenant=None)
         self._copies(self._first[TemplateVersion], template=cards)
 
     def _add_personal(self) -> None:

@@ -20,7 +20,7 @@ from hekla.pages.frame.tables import ListTable
 __all__ = ["db"]
 
 LISTS = {
-    "accounts:list": 4, "tenancy:list": 5, "tenancy:detail": 4, "departments:list": 3, "accounts:login_sessions": 0,
+    "accounts:list": 4, "tenancy:list": 4, "tenancy:detail": 4, "departments:list": 3, "accounts:login_sessions": 0,
     "invitations:list": 4, "priorities:list": 4, "clusters:environments": 3,
     "federated_queues:list": 2, "federated_queues:detail": 3,
     "schedules:list": 2, "flows:list": 3, "flows:templates": 3, "batches:list": 2, "clusters:list": 7,
