@@ -76,8 +76,14 @@ def may_act(user: User, job: Job) -> bool:
 
 def seeing(user: User, rights: Rights) -> Callable[[Job], bool]:
     """A check whether this person can see a job and it is not deleted, for many jobs without further queries."""
+    may_know = knowing(user, rights)
+    return lambda job: job.deleted_at is None and may_know(job)
+
+
+def knowing(user: User, rights: Rights) -> Callable[[Job], bool]:
+    """As `seeing`, also for deleted jobs: `known_to` as a check."""
     everywhere, tenants = accounts.may(user, Permission.SEE_EVERYTHING), set(rights.where(Permission.SEE_TENANT))
-    return lambda job: job.deleted_at is None and (everywhere or job.tenant_id in tenants)
+    return lambda job: everywhere or job.tenant_id in tenants
 
 
 def action_predicate(user: User, rights: Rights) -> Callable[[Job], bool]:

@@ -14,7 +14,7 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.notifications import groups, selectors
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import NotificationCursor
-from hekla.apps.notifications.services.telling import JobNotice, tell, tell_of_themselves
+from hekla.apps.notifications.services.telling import JobNotice, tell_all, tell_of_themselves
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
 
 OF_JOBS = ("JobPhaseChanged", "PodEvicted")
@@ -56,10 +56,8 @@ def _tell_all(events: Sequence[LoggedEvent], now: datetime) -> int:
     known = {f"job:{job.uid}": job for job in jobs.with_uids({e.subject.removeprefix("job:") for e in events})}
     moments = [notice for group in _moments(events).values() if (notice := _notice(known.get(group[0].subject), group))]
     listeners = selectors.listeners([notice.job for notice in moments])
-    people = User.objects.in_bulk({pk for choices in listeners.values() for pk in choices})
     batches = groups.groups_of([notice.job.uid for notice in moments])
-    written = set[tuple[int, str]]()
-    return sum(tell(notice, listeners[notice.job.uid], people, batches, written, now=now) for notice in moments)
+    return tell_all(((notice, listeners[notice.job.uid]) for notice in moments), batches, now=now)
 
 
 def _notify_of_impersonation(event: LoggedEvent) -> bool:

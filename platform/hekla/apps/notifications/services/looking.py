@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
@@ -12,7 +11,7 @@ from hekla.apps.notifications import groups, selectors
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.groups import JobGroup
 from hekla.apps.notifications.models import JobChoice, Notification
-from hekla.apps.notifications.services.telling import JobNotice, group_key, tell
+from hekla.apps.notifications.services.telling import JobNotice, group_key, tell_all
 
 BEFORE_DELETION = timedelta(hours=1)
 RETENTION = timedelta(days=90)
@@ -48,34 +47,27 @@ def _tell_waits(now: datetime) -> int:
     found = jobs.waiting_of(users, uids, limit=_MOST)
     since = jobs.waiting_since(found)
     listeners = selectors.listeners(found)
-    people = _people(found)
     batches = groups.groups_of([job.uid for job in found])
     keys = {job.uid: f"waits:{job.uid}:{since[job.pk].isoformat()}" for job in found}
     known = _known(keys.values(), Moment.WAITS, batches)
-    count = 0
-    for job in found:
-        for pk, choice in listeners[job.uid].items():
-            if now - since[job.pk] >= timedelta(minutes=choice.long_wait_minutes):
-                notice = JobNotice(job, Moment.WAITS, keys[job.uid], now, {"minutes": choice.long_wait_minutes})
-                count += tell(notice, {pk: choice}, people, batches, known, now=now)
-    return count
+    notices = (
+        (JobNotice(job, Moment.WAITS, keys[job.uid], now, {"minutes": choice.long_wait_minutes}), {pk: choice})
+        for job in found
+        for pk, choice in listeners[job.uid].items()
+        if now - since[job.pk] >= timedelta(minutes=choice.long_wait_minutes)
+    )
+    return tell_all(notices, batches, known, now=now)
 
 
 def _tell_of_deletions(now: datetime) -> int:
     notices = list(_deletions(now))
     listeners = selectors.listeners([notice.job for notice in notices])
-    people = _people([notice.job for notice in notices])
     batches = groups.groups_of([notice.job.uid for notice in notices])
     known = _known([notice.key for notice in notices], Moment.DELETING, batches)
-    return sum(tell(notice, listeners[notice.job.uid], people, batches, known, now=now) for notice in notices)
+    return tell_all(((notice, listeners[notice.job.uid]) for notice in notices), batches, known, now=now)
 
 
 def _known(keys: Iterable[str], moment: Moment, batches: Mapping[UUID, JobGroup]) -> set[tuple[int, str]]:
     """Who (row id) has which of these notifications: the conditions last, and are checked again and again."""
     of_groups = (group_key(moment, uid) for uid, _name in batches.values())
     return set(Notification.objects.filter(key__in={*keys, *of_groups}).values_list("user_id", "key"))
-
-
-def _people(found: Iterable[Job]) -> dict[int, User]:
-    listeners = selectors.listeners(list(found))
-    return User.objects.in_bulk({pk for choices in listeners.values() for pk in choices})
