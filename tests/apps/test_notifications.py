@@ -9,7 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.access_world import MANIFEST, SPEC
 from tests.apps.conftest import People
@@ -165,6 +167,20 @@ def test_long_wait_notifies_once(people: People, job: Job) -> None:
     record_phase(job, "pending")
     services.look(now=now + timedelta(minutes=95))
     assert len(sentences_for(people.alice)) == 2  # a new wait
+
+
+def test_query_count_does_not_grow_with_the_jobs(people: People, job: Job) -> None:
+    def count(minutes: int) -> int:
+        with CaptureQueriesContext(connection) as queries:
+            services.look(now=clock.now() + timedelta(minutes=minutes))
+        return len(queries)
+
+    choose(people, moments=["waits"], long_wait_minutes=30)
+    one = count(31)
+    for number in range(4):
+        people.submit(f"more-{number}")
+    assert count(120) <= one
+    assert len(sentences_for(people.alice)) == 5
 
 
 def test_upcoming_deletion_notifies_once(people: People, job: Job) -> None:

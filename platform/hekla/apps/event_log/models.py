@@ -31,11 +31,15 @@ class LoggedEvent(models.Model):
             models.Index(fields=["subject", "id"], name="event_by_subject"),
             models.Index(fields=["tenant_id", "id"], name="event_by_tenant"),
             models.Index(fields=["at"], name="event_by_time"),
-            # Few events have a person as actor, and they are queried by person.
+            # Few events have a person as actor, and they are queried by person and by kind. A migration adds an index
+            # on parts of the names in them.
             models.Index(
                 fields=["actor_name", "id"], condition=models.Q(actor_id__isnull=False), name="event_of_person"
             ),
             models.Index(fields=["id"], condition=models.Q(actor_id__isnull=False), name="event_of_people"),
+            models.Index(
+                fields=["kind", "id"], condition=models.Q(actor_id__isnull=False), name="event_of_people_by_kind"
+            ),
             models.Index(
                 fields=["impersonator_name", "id"], condition=~models.Q(impersonator_name=""), name="event_on_behalf"
             ),

@@ -2,14 +2,13 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from functools import reduce
-from operator import or_
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import connection
-from django.db.models import Count, F, Max, Q, QuerySet, Subquery, Value
+from django.db.models import Count, F, Func, Max, Q, QuerySet, Subquery, TextField, Value
 from django.db.models.fields.json import KT
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Upper
 
 from hekla.apps.event_log.models import LoggedEvent, Numbering
 
@@ -110,21 +109,39 @@ def of_people(
         found = found.filter(tenant_id__in=tenants)
     if person:
         found = found.filter(Q(actor_name=person) | Q(impersonator_name=person))
-    if named:
-        found = found.filter(_about(found, named))
     wanted = {"kind": kind, "at__gte": since, "at__lt": until, "id__lt": before}
-    return list(found.filter(**{field: value for field, value in wanted.items() if value})[:limit])
-
-
-def _about(events: QuerySet[LoggedEvent], named: str) -> Q:
-    """Whether the object of an event has this subject, or a name with this part in one of these events of its own."""
+    matching = found.filter(**{field: value for field, value in wanted.items() if value})
+    if not named:
+        return list(matching[:limit])
     if ":" in named:
-        return Q(subject=named)
-    texts = reduce(or_, (Q(**{f"payload__{field}__icontains": named}) for field in _NAMES))
-    known = events.filter(texts).order_by("-id").values_list("subject", flat=True)[:_MOST_NAMED]
-    return texts | (Q(subject__in=set(known)) & ~Q(subject__startswith="user:") & ~Q(subject__startswith="tenant:"))
+        return list(matching.filter(subject=named)[:limit])
+    # Two queries: each uses an index of its own, and one with both conditions none.
+    own = list(_naming(matching, named)[:limit])
+    return _newest([*own, *matching.filter(_known(found, named))[:limit]])[:limit]
 
 
-_NAMES = ("name", "username", "title", "cluster", "node", "email")
-"""The fields with the name of an object."""
+def _newest(events: Iterable[LoggedEvent]) -> list[LoggedEvent]:
+    return sorted({event.pk: event for event in events}.values(), key=lambda event: -event.pk)
+
+
+def _known(events: QuerySet[LoggedEvent], named: str) -> Q:
+    """Whether the object of an event has a name with this part in one of these events of its own."""
+    known = set(_naming(events, named).values_list("subject", flat=True)[:_MOST_NAMED])
+    return Q(subject__in=[one for one in known if not one.startswith(("user:", "tenant:"))])
+
+
+def _naming(events: QuerySet[LoggedEvent], part: str) -> QuerySet[LoggedEvent]:
+    """The events with this part in a name. An index has all trigrams; shorter texts are searched in the names."""
+    names = Func(F("payload"), function="hekla_event_names", output_field=TextField())
+    found = events.alias(names=names).filter(names__contains=Upper(Value(part)))
+    if len(part) < _GRAM:
+        return found
+    return found.alias(grams=_grams(names)).filter(grams__contains=_grams(Upper(Value(part))))
+
+
+def _grams(text: Func) -> Func:
+    return Func(text, function="hekla_grams", output_field=ArrayField(TextField()))
+
+
+_GRAM = 3
 _MOST_NAMED = 1000

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, islice
 from typing import Any
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db import connection
@@ -20,18 +19,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from hekla.apps.accounts.models import User
-from hekla.apps.batches.models import Batch
 from hekla.apps.clusters.models import Node
-from hekla.apps.flows.models import Flow
-from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.paging import Cursor
-from hekla.apps.schedules.models import Schedule
-from hekla.bench.console.world import ADMIN, some_jobs
+from hekla.apps.jobs.models import Job
+from hekla.bench.console.addresses import pages
+from hekla.bench.console.world import ADMIN
 from hekla.launcher.gc_tuning import settle_with_pages
 
 _WARM = 2
 _COUNTED = 5
-_OTHERS = 30  # number of jobs, pods etc. that are opened in turn
 _OK = range(200, 300)
 Ask = Callable[[str], Any]
 
@@ -58,7 +53,7 @@ def measure(repeat: int, *, say: Callable[[str], None]) -> Iterator[Timing]:
     for user in (_person(ADMIN), _person("person-0-1")):
         client = _signed_in(user)
         who = "admin" if user.platform_role else "member"
-        for what, addresses in _pages(user):
+        for what, addresses in pages(user):
             if addresses:
                 timing = _timed(what, who, addresses, client.get, repeat)
                 say(f"{what}, {who}: {timing.p50} ms, {timing.queries} queries")
@@ -77,72 +72,6 @@ def _signed_in(user: User) -> Client:
     client = Client(headers={"host": "localhost"})
     client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     return client
-
-
-def _pages(user: User) -> Iterator[tuple[str, Sequence[str]]]:
-    """The name of each page, and the URLs to open in turn."""
-    which = {} if user.platform_role else {"tenant__memberships__user": user}
-    jobs = some_jobs(_OTHERS, **which)
-    job = jobs[len(jobs) // 2]
-    yield "home", [reverse("home")]
-    yield from _lists(job)
-    yield "job", [reverse("jobs:detail", args=[one.uid]) for one in jobs]
-    yield "job that runs", _running_jobs(which)
-    pods = Pod.objects.filter(index=0, task="worker", attempt=1, job__in=jobs).select_related("job")
-    yield "pod", [reverse("jobs:pod", args=[pod.job.uid, pod.pk]) for pod in pods]
-    yield "queues", [reverse("queues:list")]
-    yield "queue", [reverse("queues:detail", args=[one.queue.name]) for one in jobs]
-    yield "nodes", [reverse("clusters:nodes")]
-    yield from _other_apps(which)
-    yield "tenants", [reverse("tenancy:list")]
-    yield "tenant", [reverse("tenancy:detail", args=[job.tenant.slug])]
-    yield from _rest(jobs)
-
-
-def _lists(job: Job) -> Iterator[tuple[str, Sequence[str]]]:
-    place = reverse("jobs:list")
-    yield "jobs", [place]
-    for what, query in {
-        "phase": "phase=failed",
-        "queue": f"queue={job.queue.name}",
-        "tenant": f"tenant={job.tenant.slug}",
-        "sorted by name": "sort=name",
-        "text, many": "q=llama",
-        "text, one": f"q={job.name[-6:]}",
-        "text, none": "q=nothingofthekind",
-        "grouped": "group=queue",
-        "a failed pod": "failed_pods=yes",
-        "a reason": "reason=Error&sort=name",
-        "together": f"phase=failed&queue={job.queue.name}&q=bert&sort=-priority",
-    }.items():
-        yield f"jobs: {what}", [f"{place}?{query}"]
-    yield "jobs: deep page", [f"{place}?{_deep(job)}"]
-
-
-def _deep(job: Job) -> str:
-    """The query of the list page after this job, which is from the middle of all jobs."""
-    return urlencode({"cursor": str(Cursor(False, job.submitted_at, job.pk))})
-
-
-def _running_jobs(which: dict[str, User]) -> list[str]:
-    found = Job.objects.filter(phase="running", **which).order_by("-replicas")[:_OTHERS]
-    return [reverse("jobs:detail", args=[one.uid]) for one in found]
-
-
-def _other_apps(which: dict[str, User]) -> Iterator[tuple[str, Sequence[str]]]:
-    for what, model in (("flow", Flow), ("batch", Batch), ("schedule", Schedule)):
-        yield f"{what}s" if what != "batch" else "batches", [reverse(f"{model._meta.app_label}:list")]
-        uids = model.objects.filter(**which).values_list("uid", flat=True)[:_OTHERS]
-        yield what, [reverse(f"{model._meta.app_label}:detail", args=[uid]) for uid in uids]
-
-
-def _rest(jobs: Sequence[Job]) -> Iterator[tuple[str, Sequence[str]]]:
-    place = reverse("api:v1:jobs")
-    yield "REST jobs", [place]
-    yield "REST jobs: phase, queue", [f"{place}?phase=failed&queue={one.queue.name}" for one in jobs]
-    yield "REST job", [reverse("api:v1:job", args=[one.uid]) for one in jobs]
-    yield "REST queues", [reverse("api:v1:queues")]
-    yield "REST nodes", [reverse("api:v1:nodes")]
 
 
 def _timed(what: str, who: str, addresses: Sequence[str], get: Ask, repeat: int) -> Timing:

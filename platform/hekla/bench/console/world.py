@@ -1,8 +1,8 @@
 """Fills a console as if many teams had used it for three months.
 
-Services create tenants, queues, the cluster, and some flows, batches and schedules. Jobs are copied into their table,
-and SQL creates pods and events from them, because 100,000 submissions would take an hour. There are events of all
-jobs, but events of pods only for the newest jobs.
+Services create tenants, queues and the cluster; `activity` adds the rest. Jobs are copied into their table, and SQL
+creates pods and events from them, because 100,000 submissions would take an hour. There are events of all jobs, but
+events of pods only for the newest jobs.
 """
 
 import random
@@ -15,28 +15,24 @@ from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
 from hekla.apps.accounts.models import User
-from hekla.apps.batches import services as batches
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.flows import services as flows
 from hekla.apps.jobs.models import Job
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
-from hekla.apps.schedules import services as schedules
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Membership, Tenant
+from hekla.bench.console import activity
 from hekla.bench.console.size import Size
 from hekla.domain import events
-from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
-from hekla.domain.schedules import ScheduleSpec
-from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
 
 ADMIN = "bench-admin"
 _DAYS = 90
+_MODELS = ("a100", "h100")
 _NODE = {"cpu": "128", "memory": "1Ti", "nvidia.com/gpu": "8", "pods": "250"}
 _WORDS = ("resnet", "llama", "bert", "whisper", "diffusion", "ranker", "tracker", "tuner", "embed", "digits")
 _KINDS = ("training", "training", "training", "inference", "data")
@@ -44,6 +40,11 @@ _SIZES = (1, 1, 2, 2, 4, 4, 8, 8, 16, 54)  # sizes of jobs, each for a tenth of 
 _LIVING = {"running": 50, "pending": 42, "restarting": 4, "completing": 4}
 _OVER = {"completed": 80, "failed": 13, "aborted": 5, "terminated": 2}
 _LIVING_SHARE = 0.02
+_REASON = {
+    "cause": "capacity", "action": "allocate", "plugin": "", "code": "cluster_is_full", "need": {"cpu": "6"},
+    "have": {}, "tasks": 1, "nodes": {"insufficient cpu": 990}, "ever": True,
+    "most": {"cpu": "128000"}, "free": {"cpu": "12"}, "fitting": 0, "usable": 990,
+}  # fmt: skip
 _COLUMNS = (
     *("uid", "name", "tenant_id", "queue_id", "cluster_id", "owner_id", "spec", "kind", "priority", "replicas"),
     "never_preempts",
@@ -62,18 +63,20 @@ def fill(size: Size) -> None:
         _copy_jobs(_jobs(size, members, places, now, chance))
         _run_sql(_PODS, {"nodes": size.nodes})
         _run_sql(_EVENTS, _PAYLOADS | {"newest": max(20, size.jobs // 50)})
-    _few_of_the_rest(members, places, now)
+    activity.add(members, places, now)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
 
 
 def _machines(size: Size, now: datetime) -> Cluster:
     cluster = clusters.create(name="bench", kind="simulated", config={}, actor=PLATFORM, now=now)
-    Node.objects.bulk_create(
-        Node(cluster=cluster, name=f"node-{number}", allocatable=_NODE, labels={"rack": f"r{number // 20}"})
-        for number in range(size.nodes)
-    )
+    Node.objects.bulk_create(_node(cluster, number) for number in range(size.nodes))
     return cluster
+
+
+def _node(cluster: Cluster, number: int) -> Node:
+    labels = {"rack": f"r{number // 20}", "gpu": _MODELS[number % len(_MODELS)]}
+    return Node(cluster=cluster, name=f"node-{number}", allocatable=_NODE, labels=labels)
 
 
 def _people(size: Size, now: datetime) -> list[tuple[Tenant, list[User]]]:
@@ -125,7 +128,7 @@ def _jobs(
             *(chance.choice(people).pk, Jsonb(document), kind, chance.choice((0, 0, 0, 10, 100)), replicas),
             False,
             *(phase, _gang_phase(phase), 1, 1, 0, "PodFailed" if phase == "failed" else "", "", Jsonb([])),
-            *(Jsonb([]), Jsonb([]), at, began, min(ended, now) if ended else None),
+            *(Jsonb([_REASON] if phase == "pending" else []), Jsonb([]), at, began, min(ended, now) if ended else None),
         ]
 
 
@@ -218,20 +221,6 @@ WITH logged AS (
 )
 UPDATE event_log_numbering SET last = last + (SELECT count(*) FROM numbered)
 """
-_FEW = 40
-
-
-def _few_of_the_rest(members: list[tuple[Tenant, list[User]]], places: dict[int, Queue], now: datetime) -> None:
-    """Create a flow, a batch and a schedule for each of the first `_FEW` tenants."""
-    for tenant, people in members[:_FEW]:
-        facts: dict[str, Any] = {"tenant": tenant, "user": people[0], "now": now}
-        job = {"name": "step", "queue": places[tenant.pk].name, "tasks": [{"name": "main", "command": ["true"]}]}
-        steps = [{"name": name, "job": job} for name in ("load", "train", "judge")]
-        flows.start(spec=FlowSpec.parse({"name": "nightly", "steps": steps}), **facts)
-        swept = {**job, "tasks": [{"name": "main", "command": ["echo", "{{ lr }}"]}]}
-        sweep = {"name": "sweep", "parameters": {"lr": [str(place) for place in range(20)]}, "job": swept}
-        batches.submit_sweep(spec=SweepSpec.parse(sweep), **facts)
-        schedules.create(spec=ScheduleSpec.parse({"name": "daily", "cron": "@daily", "job": job}), **facts)
 
 
 def some_jobs(count: int, **which: Any) -> list[Job]:  # noqa: ANN401  (filter arguments)

@@ -19,6 +19,8 @@ _LABELS: Mapping[str, Callable[[], str]] = {
     EVENTS: lambda: _("Events"),
     SETTINGS: lambda: _("Settings"),
 }
+WORDS = tuple(_LABELS)
+"""All tabs, in order."""
 _OF_PARAMETER = {"log": LOG, "events": EVENTS, "task": PODS, "phase": PODS, "node": PODS, "pods": PODS, "since": PODS}
 """Filters within one tab. A form that sends them need not name the tab."""
 

@@ -110,7 +110,7 @@ def tell_of_batch(
         choice = preference(user)
         may_see = user.is_active and tenancy.visible_to(user).filter(pk=tenant.pk).exists()
         if may_see and not {*moments}.isdisjoint(choice.moments):
-            row = {"moment": moment, "at": now, "tenant_id": tenant.pk, "facts": facts}
+            row: dict[str, Any] = {"moment": moment, "at": now, "tenant_id": tenant.pk, "facts": facts}
             shown = Channel.PAGE in choice.channels
             count += _write([_Row(Notification(user=user, key=key, in_page=shown, **row), choice)], now)
     return count
@@ -139,7 +139,7 @@ def tell_of_themselves(
 
 
 def _row(notice: JobNotice, pk: int, choice: Choice) -> "_Row":
-    facts = {
+    facts: dict[str, Any] = {
         "moment": notice.moment, "at": notice.at, "job_uid": notice.job.uid, "job_name": notice.job.name,
         "tenant_id": notice.job.tenant_id, "facts": notice.facts, "in_page": Channel.PAGE in choice.channels,
     }  # fmt: skip
@@ -181,10 +181,8 @@ def _write(rows: Sequence[_Row], now: datetime) -> int:
 
 def _stored(rows: Sequence[_Row]) -> dict[tuple[int, str], int]:
     """The row ids of those of these notifications that are stored."""
-    people, keys = zip(*(row.identity for row in rows), strict=True) if rows else ((), ())
-    found = (
-        Notification.objects.filter(user__in=set(people), key__in=set(keys)) if rows else Notification.objects.none()
-    )
+    people, keys = {row.notification.user_id for row in rows}, {row.notification.key for row in rows}
+    found = Notification.objects.filter(user__in=people, key__in=keys)
     return {(user, key): pk for user, key, pk in found.values_list("user_id", "key", "pk")}
 
 
