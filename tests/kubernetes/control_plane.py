@@ -75,8 +75,8 @@ class Part:
     def start(self, home: Path) -> None:
         """Start the program; a second start appends to the same log."""
         with self.log.open("ab") as output:
-            # A HOME of its own hides the caller's kubeconfig. Less garbage collection saves a tenth of the CPU time, and
-            # so does one core: threads on others are woken for each request.
+            # A HOME of its own hides the caller's kubeconfig. Less garbage collection saves a tenth of the CPU time, as
+            # does a single core: threads on others are woken for each request.
             env = {"HOME": str(home), "PATH": "/usr/bin:/bin", "TZ": "UTC", "GOGC": "400", "GOMAXPROCS": "1"}
             self.process = spawn(self.argv, output=output.fileno(), env=env, folder=home)
 

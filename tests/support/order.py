@@ -1,15 +1,17 @@
 """A pytest plugin: the order of test files, and which of several workers takes them.
 
 Files with tests in a browser go to one worker (`_Files`): another would start a console and a Chromium of its own for
-them. It takes the longest of all workers, so they come first there. Next come tests that need Kubernetes, so that its
-control plane, which uses a core's part also when idle, can end soon. Files with slow tests come before the others:
-otherwise one worker runs the slowest while the others are done. The order within a file stays, except for its tests in
-a browser.
+them. It takes the longest of all workers, so they come first there. Files with tests that need Kubernetes go to another
+worker: each would start a control plane, which uses a core's part also when idle. They come next, so that it can end
+soon. Files with slow tests come before the others: otherwise one worker runs the slowest while the others are done. The
+order within a file stays, except for its tests in a browser.
 
 In a single process the tests in a browser come last, for the reason that `browser` gives.
 """
 
+import json
 import os
+import tempfile
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -18,15 +20,31 @@ import pytest
 from tests.support.browser import needs_browser
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
-_BROWSER = "browser"
+_BROWSER, _KUBERNETES = "browser", "kubernetes"
+_NOTED = "files_with_control_plane"
+"""The input of a worker with the path to which it writes the names of these files. The distributor only reads names."""
+_NOTE = pytest.StashKey[str]()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """Tells each worker the file for its names."""
+    if _NOTE not in node.config.stash:
+        descriptor, path = tempfile.mkstemp(prefix="hekla-order-")
+        os.close(descriptor)
+        node.config.stash[_NOTE] = path
+        node.config.add_cleanup(lambda: Path(path).unlink(missing_ok=True))
+    node.workerinput[_NOTED] = node.config.stash[_NOTE]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sorts the tests; a file with a browser test is as a whole among the first or the last."""
     are_many = "PYTEST_XDIST_WORKER" in os.environ
     in_browser: dict[Path, bool] = defaultdict(bool)
     is_first: dict[Path, bool] = defaultdict(bool)
+    has_plane: set[Path] = {item.path for item in items if are_many and _needs_control_plane(item)}
     is_long: dict[Path, bool] = defaultdict(bool)
     for item in items:
         is_first[item.path] |= are_many and item.get_closest_marker("kubernetes") is not None
@@ -36,9 +54,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> tuple[bool, ...]:
         path = item.path
         is_late = in_browser[path] is not are_many
-        return is_late, not is_first[path], not is_long[path], needs_browser(item)
+        return is_late, path not in has_plane, not is_first[path], not is_long[path], needs_browser(item)
 
     items.sort(key=place)
+    if are_many:
+        _note(config, has_plane)
+
+
+def _needs_control_plane(item: pytest.Item) -> bool:
+    """Whether the test needs Kubernetes, and not only Helm."""
+    names = getattr(item, "fixturenames", ())
+    is_of_helm = "helm" in names and "control_plane" not in names
+    return item.get_closest_marker("kubernetes") is not None and not is_of_helm
+
+
+def _note(config: pytest.Config, paths: set[Path]) -> None:
+    """All workers write the same. A file that is renamed is whole."""
+    target = Path(config.workerinput[_NOTED])  # type: ignore[attr-defined]  # xdist sets it in a worker
+    own = target.with_name(f"{target.name}-{os.getpid()}")
+    own.write_text(json.dumps(sorted(str(path.relative_to(config.rootpath)) for path in paths)), encoding="utf-8")
+    own.rename(target)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -48,11 +83,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 
 class _Files(LoadFileScheduling):
-    """A worker takes a file, or all files with tests in a browser."""
+    """A worker takes a file, or all files with tests in a browser, or all with tests that need Kubernetes."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return _BROWSER if _names_browser(self.config.rootpath / file) else file
+        if _names_browser(self.config.rootpath / file):
+            return _BROWSER
+        return _KUBERNETES if file in _noted(self.config.stash[_NOTE]) else file
+
+
+@cache
+def _noted(path: str) -> frozenset[str]:
+    """What the workers wrote when they collected the tests, which is before any is distributed."""
+    return frozenset(json.loads(Path(path).read_text(encoding="utf-8")))
 
 
 @cache
