@@ -40,8 +40,8 @@ def _tenants(user: User) -> SafeString:
         more = ngettext("and %(n)s more", "and %(n)s more", left) % {"n": left}
         links.append(html.link("accounts:edit", user.pk, more))
     words = ", ".join(one.tenant.name for one in memberships)
-    shown = format_html_join(_(", "), "{}", ((link,) for link in links))
-    return format_html('<span class="one-line" title="{}">{}</span>', words, shown) if links else shown
+    listed = format_html_join(_(", "), "{}", ((link,) for link in links))
+    return format_html('<span class="one-line" title="{}">{}</span>', words, listed) if links else listed
 
 
 class PeopleTable(UsageColumns, ListTable):
