@@ -243,4 +243,4 @@ def test_the_start_of_the_timeline_keeps_the_filters_of_the_pods(people: People,
     page = as_(people.alice).get(f"{address}?tab=pods&phase=running").content.decode()
     assert 'href="?tab=pods&amp;phase=running&amp;since=start#job-gantt"' in page
     page = as_(people.alice).get(f"{address}?tab=pods&phase=running&since=start").content.decode()
-    assert 'href="?tab=pods&amp;phase=running">' in page
+    assert 'href="?tab=pods&amp;phase=running"' in page

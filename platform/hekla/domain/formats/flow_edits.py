@@ -128,7 +128,7 @@ def _added(steps: Sequence[RawStep], edit: FlowEdit) -> _Change:
 
 def _renamed(steps: Sequence[RawStep], edit: FlowEdit) -> _Change:
     """The step with another name, and the same job."""
-    found = []
+    found: list[tuple[int | None, RawStep]] = []
     for place, step in enumerate(steps):
         changed = step
         if edit.step in _targets(step):
@@ -147,7 +147,7 @@ def _removed(steps: Sequence[RawStep], edit: FlowEdit) -> _Change:
     if len(steps) == 1:
         raise Invalid([Problem("", translate("A flow has at least one step."))])
     gone = next(step for step in steps if step.get("name") == edit.step)
-    found = []
+    found: list[tuple[int | None, RawStep]] = []
     for place, step in enumerate(steps):
         if step is gone:
             continue

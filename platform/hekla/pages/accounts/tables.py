@@ -17,7 +17,7 @@ from hekla.pages.frame.card_use import UsageColumns
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, ListTable, named
 
 _DAYS = 30
-_MOST_IN_CELL = 3
+_MOST_IN_CELL, _MOST_IN_TITLE = 3, 20
 _STATES = [("active", gettext_lazy("Sign-in enabled")), ("disabled", gettext_lazy("Sign-in disabled"))]
 _SIGN_INS = [
     ("recent", gettext_lazy("In the last 30 days")),
@@ -39,9 +39,9 @@ def _tenants(user: User) -> SafeString:
     if (left := len(memberships) - len(first)) > 0:
         more = ngettext("and %(n)s more", "and %(n)s more", left) % {"n": left}
         links.append(html.link("accounts:edit", user.pk, more))
-    words = ", ".join(one.tenant.name for one in memberships)
-    shown = format_html_join(_(", "), "{}", ((link,) for link in links))
-    return format_html('<span class="one-line" title="{}">{}</span>', words, shown) if links else shown
+    words = ", ".join(one.tenant.name for one in memberships[:_MOST_IN_TITLE])
+    listed = format_html_join(_(", "), "{}", ((link,) for link in links))
+    return format_html('<span class="one-line" title="{}">{}</span>', words, listed) if links else listed
 
 
 class PeopleTable(UsageColumns, ListTable):
