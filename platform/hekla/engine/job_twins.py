@@ -24,8 +24,10 @@ class TwinGroups:
     def __init__(self, groups: Sequence[PodGroupSpec], alone: Container[str] = ()) -> None:
         self.groups, self.uids, self.pod_uids = groups, list[str](), list[str]()
         positions: dict[Hashable, list[int]] = defaultdict(list)
-        is_twin, same = _has_no_twins, list[int]()
-        """Whether a group is a twin of one pod of the last, and the positions of all those twins."""
+        is_twin: Callable[[PodGroupSpec], bool] = _has_no_twins
+        """Whether a group is a twin of one pod of the last."""
+        same = list[int]()
+        """The positions of all these twins."""
         add_uid, add_pod_uid = self.uids.append, self.pod_uids.append
         for at, group in enumerate(groups):
             add_uid(group.uid)
