@@ -12,16 +12,17 @@ from hekla.apps.queues.models import Queue
 from hekla.domain import queue_settings
 from hekla.domain.card_resources import is_card, model_of
 from hekla.domain.errors import Invalid
-from hekla.engine.policy import PluginOption
+from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.scheduling import policies
 
 _MAX_NAMES = 12
 """How many names a sentence lists."""
 
 
-def warnings(queue: Queue) -> list[str]:
-    """One sentence for each. The queue may be unsaved."""
-    return [*_unknown_groups(queue), *_unknown_models(queue), *_other_weights(queue), *_without_effect(queue)]
+def warnings(queue: Queue, policy: SchedulerPolicy | None = None) -> list[str]:
+    """One sentence for each. The queue may be unsaved. `policy`: that of its cluster, if already read."""
+    found = [*_unknown_groups(queue), *_unknown_models(queue), *_other_weights(queue)]
+    return [*found, *_without_effect(queue, policy)]
 
 
 def _unknown_groups(queue: Queue) -> Iterator[str]:
@@ -69,13 +70,13 @@ def _other_weights(queue: Queue) -> Iterator[str]:
             return
 
 
-def _without_effect(queue: Queue) -> Iterator[str]:
+def _without_effect(queue: Queue, policy: SchedulerPolicy | None) -> Iterator[str]:
     if queue.cluster.leads_jobs:
         if queue.job_order:
             yield _("Volcano schedules this cluster, so the job order of the queue has no effect.")
         return
     sentence = _("%(settings)s: no effect, because the policy of cluster %(cluster)s does not use %(plugin)s.")
-    plugins = _plugins(queue)
+    plugins = _plugins(queue, policy)
     if plugins is None:
         return
     if (queue.has_node_groups or queue.node_group_limits) and "nodegroup" not in {one.name for one in plugins}:
@@ -86,9 +87,9 @@ def _without_effect(queue: Queue) -> Iterator[str]:
         yield sentence % {"settings": _("Hierarchy"), "cluster": queue.cluster, "plugin": "drf (enableHierarchy: true)"}
 
 
-def _plugins(queue: Queue) -> list[PluginOption] | None:
+def _plugins(queue: Queue, policy: SchedulerPolicy | None) -> list[PluginOption] | None:
     """The plugins of the policy in force; None if it is not valid, which its own page says."""
     try:
-        return [option for tier in policies.in_force(queue.cluster).tiers for option in tier]
+        return [option for tier in (policy or policies.in_force(queue.cluster)).tiers for option in tier]
     except Invalid:
         return None

@@ -1,7 +1,9 @@
 """Queries about tenants. Tenants outside the person's own do not exist."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,10 +134,35 @@ class Rights:
         return [tenant for tenant, permissions in self.allowed.items() if permission in permissions]
 
 
+_known_rights: ContextVar[dict[int, Rights] | None] = ContextVar("known_rights", default=None)
+
+
 def rights(user: User) -> Rights:
     """The person's rights in active tenants; none if the person is inactive."""
     if not user.is_active:
         return Rights({})
+    known = _known_rights.get()
+    if known is None:
+        return _read_rights(user)
+    if user.pk not in known:
+        known[user.pk] = _read_rights(user)
+    return known[user.pk]
+
+
+@contextmanager
+def rights_read_once(known: Mapping[int, Rights]) -> Iterator[None]:
+    """Within it, `rights` reads those of each person once: for several questions that are answered together.
+
+    `known`: those that are already read, by the person's id.
+    """
+    token = _known_rights.set({**known})
+    try:
+        yield
+    finally:
+        _known_rights.reset(token)
+
+
+def _read_rights(user: User) -> Rights:
     tenants: list[Any] = list(Tenant.objects.raw(_ROLE_SNAPSHOT_OF, {"user": user.pk}))
     allowed = {tenant.pk: _allowed(tenant.role, is_headed=tenant.is_headed) for tenant in tenants}
     return Rights(allowed, [tenant for tenant in tenants if Permission.SEE_TENANT in allowed[tenant.pk]])

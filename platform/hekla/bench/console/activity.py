@@ -102,8 +102,9 @@ def _usage_of_nodes(now: datetime) -> None:
 _NOTIFICATIONS = """
 INSERT INTO notifications_notification
        (user_id, key, moment, at, job_uid, job_name, tenant_id, facts, in_page, read_at)
-SELECT owner_id, 'ended:' || uid, CASE phase WHEN 'failed' THEN 'failed' ELSE 'completed' END, finished_at, uid, name,
-       tenant_id, '{}', true, CASE WHEN random() < 0.9 THEN finished_at END
+SELECT owner_id, 'ended:' || uid, CASE phase WHEN 'failed' THEN 'failed' ELSE 'ended' END, finished_at, uid, name,
+       tenant_id, jsonb_build_object('phase', phase, 'message', '', 'message_facts', '[]'::jsonb), true,
+       CASE WHEN random() < 0.9 THEN finished_at END
 FROM jobs_job WHERE finished_at IS NOT NULL AND phase IN ('completed', 'failed')
 ORDER BY finished_at
 """

@@ -124,11 +124,11 @@ def _queues_and_nodes(jobs: Sequence[Job], user: User) -> Iterator[Page]:
     yield "nodes: search", [f"{reverse('clusters:nodes')}?q=node-7"]
     nodes = Node.objects.order_by("pk").values_list("pk", flat=True)[:OTHERS]
     yield "node", [reverse("clusters:node", args=[node]) for node in nodes]
-    yield "clusters", [reverse("clusters:list")]
-    yield "cluster", [reverse("clusters:detail", args=[cluster])]
     yield "federated queues", [reverse("federated_queues:list")]
     yield "priority classes", [reverse("priorities:list")]
     if user.platform_role:
+        yield "clusters", [reverse("clusters:list")]
+        yield "cluster", [reverse("clusters:detail", args=[cluster])]
         yield "queue: edit", [reverse("queues:edit", args=[queue])]
         yield "cluster: edit", [reverse("clusters:edit", args=[cluster])]
         yield "scheduling policy", [reverse("clusters:policy")]

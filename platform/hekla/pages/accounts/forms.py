@@ -10,6 +10,7 @@ from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS
 from hekla.apps.accounts.scopes import SCOPE_LABELS, USUAL, Scope
 from hekla.pages.frame import time_zone
 from hekla.pages.frame.edit_form import ModelEditForm
+from hekla.pages.frame.selects import LongSelect
 
 _KEEP_PASSWORD = _("At least 10 characters. Leave empty to keep the current password.")
 _NO_PASSWORD = _("At least 10 characters. Without a password, the person signs in with a link that you send.")
@@ -84,6 +85,7 @@ class ProfileForm(ModelEditForm, forms.ModelForm):
         label=_("Time zone"),
         required=False,
         choices=lambda: [("", _("That of the browser")), *((name, name) for name in time_zone.names())],
+        widget=LongSelect,
         help_text=_("Pages show times in this zone."),
     )
 

@@ -46,6 +46,7 @@ def known(name: str) -> ZoneInfo | None:
         return None
 
 
+@lru_cache(maxsize=1)
 def names() -> list[str]:
     """The zones that people choose from: those of cities, and UTC."""
     found = (name for name in available_timezones() if "/" in name and not name.startswith(("Etc/", "SystemV/")))

@@ -3,9 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
@@ -170,8 +171,14 @@ def bars(used: Resources, capacity: Resources) -> list[UsageBar]:
 
 
 def _bar(name: str, used: float, capacity: float) -> UsageBar:
-    words = labels.part(Resources({name: used}), Resources({name: capacity}), name)
+    words = _words(name, used, capacity, get_language() or "")
     return UsageBar(name, _scaled(name, used), max(_scaled(name, capacity), 1), words)
+
+
+@lru_cache(maxsize=4096)
+def _words(name: str, used: float, capacity: float, _language: str) -> str:
+    """Use and capacity in words, in the language in force. Thousands of nodes have few different amounts."""
+    return labels.part(Resources({name: used}), Resources({name: capacity}), name)
 
 
 def _scaled(name: str, amount: float) -> int:

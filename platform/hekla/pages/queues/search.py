@@ -1,7 +1,9 @@
 """Searches queues by name, including federated queues."""
 
 from collections.abc import Iterator
+from typing import Any
 
+from django.db.models import F, QuerySet, Value
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -12,15 +14,16 @@ from hekla.apps.search.registry import LIMIT_OF_EACH, Hit, Source
 
 
 def _queues(user: User, text: str, _language: str) -> Iterator[Hit]:
-    for queue in selectors.visible_to(user).filter(name__icontains=text)[:LIMIT_OF_EACH]:
-        yield Hit("queue", queue.name, queue.cluster.name, reverse("queues:detail", args=[queue.name]))
-    for federated in selectors.federated_visible_to(user).filter(name__icontains=text)[:LIMIT_OF_EACH]:
-        yield Hit(
-            "queue",
-            federated.name,
-            gettext("federated queue"),
-            reverse("federated_queues:detail", args=[federated.name]),
-        )
+    both: tuple[QuerySet[Any], QuerySet[Any]] = (
+        selectors.visible_to(user).annotate(place=F("cluster__name")),
+        selectors.federated_visible_to(user).annotate(place=Value("")),
+    )
+    own, federated = (
+        some.filter(name__icontains=text).order_by("name").values_list("name", "place")[:LIMIT_OF_EACH] for some in both
+    )
+    for name, place in sorted(own.union(federated, all=True), key=lambda row: not row[1]):
+        page = "queues:detail" if place else "federated_queues:detail"
+        yield Hit("queue", name, place or gettext("federated queue"), reverse(page, args=[name]))
 
 
 SOURCES = [Source("queue", _("Queues"), "queues", 60, _queues)]

@@ -93,7 +93,7 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
         "others": others,
         "tenants": queues.tenants_for(queue, user, rights),
         "settings": figures.settings(queue),
-        "warnings": queue_check.warnings(queue) if accounts.may(user, Permission.MANAGE_QUEUES) else [],
+        "warnings": queue_check.warnings(queue, here.policy) if accounts.may(user, Permission.MANAGE_QUEUES) else [],
     }
 
 

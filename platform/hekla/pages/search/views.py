@@ -8,6 +8,7 @@ from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
 from hekla.apps.search import registry, selectors
+from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 
 
@@ -15,7 +16,7 @@ from hekla.pages.frame.people import person
 def search(request: HttpRequest) -> HttpResponse:
     """Show everything whose name contains the text `q`."""
     text = request.GET.get("q", "")
-    hits = selectors.find(person(request), text, get_language() or "en")
+    hits = selectors.find(person(request), text, get_language() or "en", rights=current_tenant.rights(request))
     found = [(registry.get(kind), list(some)) for kind, some in groupby(hits, key=lambda hit: hit.kind)]
     groups = [(source.label, source.icon, some) for source, some in found]
     context = {

@@ -111,8 +111,8 @@ def tell_of_batch(
         may_see = user.is_active and tenancy.visible_to(user).filter(pk=tenant.pk).exists()
         if may_see and not {*moments}.isdisjoint(choice.moments):
             row: dict[str, Any] = {"moment": moment, "at": now, "tenant_id": tenant.pk, "facts": facts}
-            shown = Channel.PAGE in choice.channels
-            count += _write([_Row(Notification(user=user, key=key, in_page=shown, **row), choice)], now)
+            in_page = Channel.PAGE in choice.channels
+            count += _write([_Row(Notification(user=user, key=key, in_page=in_page, **row), choice)], now)
     return count
 
 
