@@ -21,11 +21,13 @@ ROLES = ["web", "control", "default", "beat", "valkey", "postgres"]
 ROUNDS = examples(100) if EVERY == 1 else len(ROLES)
 RESTART_SECONDS = 30
 PODS = 2
+BESIDE = {"name": "beside", "kind": "simulated", "config": {"nodes": [{"name": "node", "allocatable": {"cpu": "4"}}]}}
+"""A second cluster, which the same processes reconcile."""
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[HeklaServer]:
-    server = HeklaServer(tmp_path / "home", "--demo")
+    server = HeklaServer(tmp_path / "home")
     yield server
     server.stop()
     server.end_pods()
@@ -39,6 +41,8 @@ def test_killed_processes_restart_and_no_work_is_lost(server: HeklaServer, tmp_p
     script = f'f={pod_logs}/$HEKLA_POD; echo begin >> "$f"; sleep "$1"; echo end >> "$f"'
     operator = Operator(server.home)
     operator(do="share", folder=str(pod_logs))
+    with rest(server) as client:
+        assert client.post("/clusters", json=BESIDE).is_success
     for number in range(ROUNDS):
         seconds = str(round(rng.uniform(0.5, 4), 1))
         operator(do="submit", name=f"round-{number}", replicas=PODS, command=["sh", "-c", script, "pod", seconds])
@@ -52,7 +56,7 @@ def test_killed_processes_restart_and_no_work_is_lost(server: HeklaServer, tmp_p
     assert operator(do="audit") == "sound"
     operator.close()
     with rest(server) as client:
-        assert "demo" in {cluster["name"] for cluster in client.get("/clusters").json()}
+        assert "beside" in {cluster["name"] for cluster in client.get("/clusters").json()}
     _check_pod_logs(pod_logs)
 
 
