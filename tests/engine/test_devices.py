@@ -240,8 +240,8 @@ def test_first_alternative_that_can_be_met(alternatives: list[Object], expected:
 def test_alternative_is_given_up_for_another_request() -> None:
     """The one card of its first choice is what the other request needs."""
     picky = {**exactly(selectors=of_model("x")), "name": "s"}
-    ways = first({"selectors": of_model("x")}, {"selectors": of_model("y")})
-    assert allocated_to([claim("c", ways, picky)], *CARDS) == {"c": ["r/way1 g1", "s g0"]}
+    options = first({"selectors": of_model("x")}, {"selectors": of_model("y")})
+    assert allocated_to([claim("c", options, picky)], *CARDS) == {"c": ["r/way1 g1", "s g0"]}
 
 
 @pytest.mark.parametrize(("named", "expected"), [("r", "s g1"), ("r/way0", "s g1"), ("r/way1", "s g0")])
@@ -260,14 +260,14 @@ def test_unknown_class_of_an_alternative_is_not_passed_over() -> None:
 def test_admin_access_gets_a_device_in_use_and_does_not_use_it() -> None:
     watching = exactly(adminAccess=True, allocationMode="All")
     assert allocated_to([in_use("used", "g0"), claim("c", watching)], *CARDS[:2]) == {"c": ["r g0", "r g1"]}
-    seen = in_use("seen", "g0", adminAccess=True)
-    assert allocated_to([seen, claim("c")], CARDS[0]) == {"c": ["r g0"]}
+    watched = in_use("seen", "g0", adminAccess=True)
+    assert allocated_to([watched, claim("c")], CARDS[0]) == {"c": ["r g0"]}
     with pytest.raises(DevicesUnavailable):
         allocated_to([claim("c", exactly(adminAccess=True), {**exactly(adminAccess=True), "name": "s"})], CARDS[0])
 
 
 @pytest.mark.parametrize(
-    ("effect", "tolerations", "is_given"),
+    ("effect", "tolerations", "is_allocated"),
     [
         ("NoSchedule", [], False),
         ("NoExecute", [], False),
@@ -280,13 +280,13 @@ def test_admin_access_gets_a_device_in_use_and_does_not_use_it() -> None:
     ],
 )
 def test_tainted_device_is_for_requests_that_tolerate_it(
-    effect: str, tolerations: list[Object], is_given: bool
+    effect: str, tolerations: list[Object], is_allocated: bool
 ) -> None:
     tainted = device("g0", taints=[{"key": "broken", "value": "fan", "effect": effect}])
     found = allocated_to([claim("c", exactly(tolerations=tolerations))], tainted, device("g1"))
-    assert found == {"c": ["r g0" if is_given else "r g1"]}
+    assert found == {"c": ["r g0" if is_allocated else "r g1"]}
     everything = claim("c", exactly(tolerations=tolerations, allocationMode="All"))
-    if not is_given:
+    if not is_allocated:
         with pytest.raises(DevicesUnavailable):
             allocated_to([everything], tainted, device("g1"))
 

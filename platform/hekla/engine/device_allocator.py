@@ -40,10 +40,10 @@ class AllocatedDevice(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """A request of a claim: the ways to meet it, each with the number of devices."""
+    """A request of a claim: the options to meet it, each with the number of devices."""
 
     claim: str
-    ways: tuple[tuple[DeviceRequest, int], ...]
+    options: tuple[tuple[DeviceRequest, int], ...]
 
 
 class _Chosen(NamedTuple):
@@ -67,7 +67,7 @@ class DeviceAllocator:
         """Devices for each claim. Raises DevicesUnavailable, and SelectorError if a selector cannot be evaluated."""
         self._steps, self._claims = 0, claims
         self._wanted = [
-            _Wanted(name, tuple((way, self._count(way)) for way in request.alternatives or (request,)))
+            _Wanted(name, tuple((option, self._count(option)) for option in request.alternatives or (request,)))
             for name, claim in claims.items()
             for request in claim.requests
         ]
@@ -89,9 +89,9 @@ class DeviceAllocator:
         """Devices for all requests, given those of the first ones; None if there are none."""
         if at == len(self._wanted):
             return chosen
-        name, ways = self._wanted[at]
+        name, options = self._wanted[at]
         room = MAX_DEVICES - sum(one.claim == name for one in chosen)
-        for request, count in ways:
+        for request, count in options:
             found = self._fill(at, request, count, 0, chosen) if count <= room else None
             if found is not None:
                 return found

@@ -12,9 +12,9 @@ from hekla.engine.devices import Device, DeviceRequest
 def test_allocation_names_the_alternative_and_only_what_concerns_it() -> None:
     classes = SimpleNamespace(find=lambda _namespace, name: {"spec": {"config": [{"opaque": {"class": name}}]}})
     allocation: Any = ClaimAllocation(None, {ObjectKind.DEVICE_CLASS: classes}, None)  # type: ignore[arg-type]
-    ways = [{"name": "big", "deviceClassName": "h100"}, {"name": "small", "deviceClassName": "a100"}]
+    options = [{"name": "big", "deviceClassName": "h100"}, {"name": "small", "deviceClassName": "a100"}]
     requests = [
-        {"name": "card", "firstAvailable": ways},
+        {"name": "card", "firstAvailable": options},
         {"name": "probe", "exactly": {"deviceClassName": "any", "adminAccess": True}},
     ]
     of_claim = [{"requests": [name], "opaque": {"for": name}} for name in ("card", "card/big", "card/small", "probe")]

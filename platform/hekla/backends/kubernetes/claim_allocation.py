@@ -192,7 +192,7 @@ class ClaimAllocation:
         alternatives that got devices.
         """
         wanted = claim["spec"].get("devices") or {}
-        for name, exactly in _each_way(wanted.get("requests") or ()):
+        for name, exactly in _each_alternative(wanted.get("requests") or ()):
             of_class = self._store[ObjectKind.DEVICE_CLASS].find("", exactly.get("deviceClassName", ""))
             for one in ((of_class or {}).get("spec") or {}).get("config") or ():
                 if name in met:
@@ -203,7 +203,7 @@ class ClaimAllocation:
                 yield {**one, "source": "FromClaim"}
 
 
-def _each_way(requests: Iterable[Json]) -> Iterator[tuple[str, Json]]:
+def _each_alternative(requests: Iterable[Json]) -> Iterator[tuple[str, Json]]:
     """Each request and each alternative by its name in allocations."""
     for request in requests:
         for one in request.get("firstAvailable") or ():
