@@ -132,14 +132,14 @@ def _known(events: QuerySet[LoggedEvent], named: str) -> Q:
 
 def _naming(events: QuerySet[LoggedEvent], part: str) -> QuerySet[LoggedEvent]:
     """The events with this part in a name. An index has all trigrams; shorter texts are searched in the names."""
-    names = Func(F("payload"), function="hekla_event_names", output_field=TextField())
+    names: Func[Any] = Func(F("payload"), function="hekla_event_names", output_field=TextField())
     found = events.alias(names=names).filter(names__contains=Upper(Value(part)))
     if len(part) < _GRAM:
         return found
     return found.alias(grams=_grams(names)).filter(grams__contains=_grams(Upper(Value(part))))
 
 
-def _grams(text: Func) -> Func:
+def _grams(text: "Func[Any]") -> "Func[Any]":
     return Func(text, function="hekla_grams", output_field=ArrayField(TextField()))
 
 
