@@ -82,7 +82,7 @@ class FlowDraft {
       this.#drawn = answer.text;
       this.#last = answer.text;
       this.#write(answer.text);
-      this.#draft.innerHTML = answer.drawing;
+      window.htmx.swap(this.#draft, answer.drawing, { swapStyle: "innerHTML" });
       tell(answer.words);
       document.getElementById(focus)?.focus({ preventScroll: true });
       return true;
@@ -104,7 +104,7 @@ class FlowDraft {
       return;
     }
     const control = target.closest("[data-flow-edit]");
-    if (!control || control.matches("select")) return;
+    if (!control || control.matches("input")) return;
     const { flowEdit, flowStep = "", flowOther = "" } = control.dataset;
     if (flowEdit === "add") this.#add();
     else this.#edit({ edit: flowEdit, step: flowStep, other: flowOther }, flowEdit === "remove" ? "flow-add-name" : `flow-connect-${flowStep}`);
@@ -118,7 +118,7 @@ class FlowDraft {
   }
 
   async #change({ target }) {
-    if (target.matches('select[data-flow-edit="connect"]') && target.value) {
+    if (target.matches('[data-flow-edit="connect"]') && target.value) {
       const step = target.dataset.flowStep;
       if (!(await this.#edit({ edit: "connect", step, other: target.value }, `flow-connect-${step}`))) target.value = "";
     } else if (target.matches("[data-flow-name]") && target.value !== target.dataset.flowName) {
@@ -130,7 +130,7 @@ class FlowDraft {
   #key(event) {
     if (event.key !== "Enter") return;
     if (event.target.id === "flow-add-name") this.#add();
-    else if (event.target.matches("[data-flow-name]")) event.target.dispatchEvent(new Event("change", { bubbles: true }));
+    else if (event.target.matches('[data-flow-name], input[data-flow-edit="connect"]')) event.target.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
   // The pointer: from a step to the one that waits for it. On touch screens a drag scrolls.

@@ -64,7 +64,6 @@ def _context(text: str, tenant: Tenant) -> dict[str, Any]:
                 "name": step.name,
                 "template": step.template_name,
                 "waits_for": flow.waits[step.name],
-                "others": [name for name in names if name != step.name and name not in flow.waits[step.name]],
             }
             for step in flow.steps
         ],
