@@ -121,6 +121,8 @@ def test_metrics_and_the_best_job(alice, batch):
             job=member.job, task="main", index=0, attempt=1, version=1, slot=1, address="", created_at=clock.now()
         )
         MetricLog.objects.create(pod=pod, member=member, summary=summary, points={}, due_at=clock.now())
+    assert alice.get(url_of(batch)).json()["best"] is None, "no job completed"
+    Job.objects.update(phase="completed")
     body = alice.get(url_of(batch)).json()
     assert (body["varying"], body["metrics"]) == (["lr"], ["loss"])
     assert body["jobs"][1]["metrics"] == {"loss": {"last": 0.3, "min": 0.1, "max": 0.3, "count": 2}}

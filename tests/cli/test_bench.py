@@ -152,7 +152,12 @@ def test_console_pages_are_measured() -> None:
     assert (found["jobs"], found["tenants"], found["nodes"]) == (200, 8, 4)
     assert found["pods"] >= 200
     measured = {(row["what"], row["who"]) for row in found["pages"]}
-    assert {("jobs", "admin"), ("jobs", "member"), ("job", "member"), ("REST submission", "member")} <= measured
+    assert {
+        ("jobs", "admin"),
+        ("jobs", "member"),
+        ("job: overview", "member"),
+        ("REST submission", "member"),
+    } <= measured
     assert all(0 < row["p50"] <= row["p99"] and row["queries"] for row in found["pages"])
     assert all(size > 10_000 for size in found["first_load_bytes"].values())
 

@@ -16,6 +16,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.controller.observations import key_of
+from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.scheduling.cache import read_snapshot
@@ -132,9 +133,8 @@ def test_whole_shared_card_is_requested_as_all_of_its_memory(world: World) -> No
     configure(world, {**SHARED, "ids": ["GPU-a"]}, policy=SHARING)
     part = submit(world, "part", gpu_memory="2048")
     run(world, part)
-    number = submit(world, "number", gpu_number="1")
-    world.reconcile_until(lambda: phase(number) == "failed")
-    assert "a whole one is volcano.sh/gpu-memory: 8192" in pod_of(number).message
+    with pytest.raises(Invalid, match=r"A whole one is volcano\.sh/gpu-memory: 8192"):
+        submit(world, "number", gpu_number="1")
     whole = submit(world, "whole", gpu_memory="8192")
     world.reconcile_until(lambda: bool(Job.objects.get(pk=whole.pk).waiting))
     assert phase(part) == "running"

@@ -134,6 +134,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "usage:job", "usage:pod", "notifications:bell",
         "invitations:sign_up", "accounts:second_step", "accounts:prove",  # while signing in
         "accounts:identities",  # only with an identity provider
+        "jobs:former_presets",  # a former address
         "notifications:job",  # a form within the page of a job
         "demonstrations:detail",  # only after it ran
     }  # fmt: skip

@@ -7,6 +7,9 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.support.examples import EVERY
 
+from hekla.domain import formats
+from hekla.domain.flows import FlowSpec
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
@@ -191,6 +194,10 @@ def test_code_is_added_from_files_and_a_folder(page: Page, tmp_path: Path) -> No
 def test_flow_is_edited_in_its_drawing_by_keyboard_and_pointer(page: Page) -> None:
     page.goto("/flows/start/")
     words, text = page.locator("#flow-draft-words"), page.locator("textarea#id_text")
+    job = {"tasks": [{"name": "main", "command": ["true"], "resources": {"cpu": "100m"}}]}
+    steps = [{"name": "prepare", "job": job}, {"name": "train", "job": job, "depends_on": ["prepare"]}]
+    typed = formats.dump_flow(FlowSpec.parse({"name": "drawn", "steps": steps}))
+    text.fill(typed)
     expect(words).to_contain_text("train waits for prepare.")
     page.locator("#flow-add-name").fill("report")
     page.locator("#flow-add-name").press("Enter")
