@@ -22,6 +22,7 @@ def described(kind: str, name: str, spec: Object) -> Object:
     return {"kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
+HALF = [{"counterSet": "board", "counters": {"memory": {"value": "40Gi"}}}]
 DEVICES = [
     described("DeviceClass", "gpu", {"selectors": [{"cel": {"expression": "device.driver == 'gpu.test'"}}]}),
     described(
@@ -31,7 +32,8 @@ DEVICES = [
             "driver": "gpu.test",
             "nodeName": "b",
             "pool": {"name": "b"},
-            "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}],
+            "sharedCounters": [{"name": "board", "counters": {"memory": {"value": "80Gi"}}}],
+            "devices": [{"name": f"gpu-{at}", "consumesCounters": HALF} for at in range(2)],
         },
     ),
     described("ResourceClaimTemplate", "one", {"spec": WANTED}),

@@ -237,6 +237,18 @@ def test_first_alternative_that_can_be_met(alternatives: list[Object], expected:
     assert allocated_to([claim("c", first(*alternatives))], *CARDS) == {"c": expected}
 
 
+def test_another_alternative_is_found_beside_many_devices_of_which_one_is_in_use() -> None:
+    cards = [device(f"g{at:02}") for at in range(24)]
+    claims = [in_use("used", "g23"), claim("c", first({"allocationMode": "All"}, {}))]
+    assert allocated_to(claims, *cards) == {"c": ["r/way1 g00"]}
+
+
+def test_claims_to_hundreds_of_devices_are_refused_without_an_error() -> None:
+    claims = [claim(f"c{at}", *({**exactly(), "name": f"r{n}"} for n in range(32))) for at in range(16)]
+    with pytest.raises(DevicesUnavailable):
+        allocated_to(claims, *(device(f"g{at}") for at in range(512)))
+
+
 def test_alternative_is_given_up_for_another_request() -> None:
     """The one card of its first choice is what the other request needs."""
     picky = {**exactly(selectors=of_model("x")), "name": "s"}

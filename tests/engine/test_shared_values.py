@@ -41,6 +41,9 @@ def test_reasons_of_one_job_can_change_after_they_were_shared(few) -> None:
     assert reasons.all() == {"a": ONE, "b": (*ONE, *OTHER), "d": ONE}
     reasons.share(["b", "c"], OTHER)
     assert reasons.all() == {"a": ONE, "b": OTHER, "c": OTHER, "d": ONE}
+    reasons["a"] = ()
+    reasons.share(["b"], ())
+    assert reasons.all() == {"c": OTHER, "d": ONE}
 
 
 def crowded() -> ClusterState:

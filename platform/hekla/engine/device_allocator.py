@@ -18,7 +18,6 @@ from hekla.engine.devices import (
     Key,
     MatchAttribute,
     Value,
-    remaining,
 )
 
 MAX_DEVICES = 32
@@ -32,6 +31,10 @@ class DevicesUnavailable(Exception):
     """No devices meet the claims."""
 
 
+class SearchTooLong(DevicesUnavailable):
+    """None were found within the limits of the search."""
+
+
 class AllocatedDevice(NamedTuple):
     """A device, and the request of its claim that it meets, or the alternative of the request."""
 
@@ -39,11 +42,19 @@ class AllocatedDevice(NamedTuple):
     device: Device
 
 
+class _Option(NamedTuple):
+    """A request or an alternative of one: the devices to choose from, and how many."""
+
+    request: DeviceRequest
+    devices: Sequence[Device]
+    count: int
+
+
 class _Wanted(NamedTuple):
-    """A request of a claim: the options to meet it, each with the number of devices."""
+    """A request of a claim, and the options to meet it."""
 
     claim: str
-    options: tuple[tuple[DeviceRequest, int], ...]
+    options: tuple[_Option, ...]
 
 
 class _Chosen(NamedTuple):
@@ -56,22 +67,32 @@ class DeviceAllocator:
     """The devices reachable from one node; `allocated`: those in use; `counters`: what is left of them."""
 
     def __init__(
-        self, devices: Sequence[Device], allocated: Container[Key], counters: Mapping[Counter, float] | None = None
+        self,
+        devices: Sequence[Device],
+        allocated: Container[Key],
+        counters: Mapping[Counter, float] | None = None,
+        *,
+        max_steps: int = MAX_STEPS,
     ) -> None:
         self._devices, self._allocated, self._counters = devices, allocated, counters or {}
         self._claims: Mapping[str, DeviceClaim] = {}
         self._wanted: list[_Wanted] = []
-        self._steps = 0
+        self._steps, self._max_steps = 0, max_steps
 
     def find(self, claims: Mapping[str, DeviceClaim]) -> dict[str, tuple[AllocatedDevice, ...]]:
-        """Devices for each claim. Raises DevicesUnavailable, and SelectorError if a selector cannot be evaluated."""
+        """Devices for each claim. Raises DevicesUnavailable, SearchTooLong, and SelectorError if a selector cannot be
+        evaluated.
+        """
         self._steps, self._claims = 0, claims
         self._wanted = [
-            _Wanted(name, tuple((option, self._count(option)) for option in request.alternatives or (request,)))
+            _Wanted(name, tuple(map(self._option, request.alternatives or (request,))))
             for name, claim in claims.items()
             for request in claim.requests
         ]
-        chosen = self._choose(0, [])
+        try:
+            chosen = self._choose(0, [])
+        except RecursionError as error:  # hundreds of devices for one pod
+            raise SearchTooLong from error
         if chosen is None:
             raise DevicesUnavailable
         return {
@@ -79,11 +100,14 @@ class DeviceAllocator:
             for name in claims
         }
 
-    def _count(self, request: DeviceRequest) -> int:
-        """The number of devices; for mode All every matching one, and at least one."""
+    def _option(self, request: DeviceRequest) -> _Option:
+        """For mode All every matching device, and at least one."""
         if request.selectors is None:
             raise DevicesUnavailable
-        return request.count or max(sum(_matches(device, request) for device in self._devices), 1)
+        if request.count:
+            return _Option(request, self._devices, request.count)
+        matching = [device for device in self._devices if _matches(device, request)]
+        return _Option(request, matching, max(len(matching), 1))
 
     def _choose(self, at: int, chosen: list[_Chosen]) -> list[_Chosen] | None:
         """Devices for all requests, given those of the first ones; None if there are none."""
@@ -91,32 +115,33 @@ class DeviceAllocator:
             return chosen
         name, options = self._wanted[at]
         room = MAX_DEVICES - sum(one.claim == name for one in chosen)
-        for request, count in options:
-            found = self._fill(at, request, count, 0, chosen) if count <= room else None
+        for option in options:
+            found = self._fill(at, option, option.count, 0, chosen) if option.count <= room else None
             if found is not None:
                 return found
         return None
 
-    def _fill(
-        self, at: int, request: DeviceRequest, count: int, start: int, chosen: list[_Chosen]
-    ) -> list[_Chosen] | None:
-        """The same, after so many devices more for this request. They are chosen in order, so no set is tried twice."""
+    def _fill(self, at: int, option: _Option, count: int, start: int, chosen: list[_Chosen]) -> list[_Chosen] | None:
+        """The same, after so many devices more for this request. They are chosen in order, so no set is tried twice,
+        and none that cannot become complete.
+        """
         if not count:
             return self._choose(at + 1, chosen)
-        claim = self._wanted[at].claim
-        for place, device in enumerate(self._devices[start:], start + 1):
+        claim, request = self._wanted[at].claim, option.request
+        last = max(len(option.devices) - count + 1, 0)
+        for place, device in enumerate(option.devices[start:last], start + 1):
             if self._is_free(device, claim, request, chosen) and _matches(device, request):
                 more = [*chosen, _Chosen(claim, request, device)]
                 if self._is_allowed(more):
-                    found = self._fill(at, request, count - 1, place, more)
+                    found = self._fill(at, option, count - 1, place, more)
                     if found is not None:
                         return found
         return None
 
     def _is_free(self, device: Device, claim: str, request: DeviceRequest, chosen: Sequence[_Chosen]) -> bool:
         self._steps += 1
-        if self._steps > MAX_STEPS:
-            raise DevicesUnavailable
+        if self._steps > self._max_steps:
+            raise SearchTooLong
         if request.is_admin:
             return all(device is not other.device for other in chosen if other.claim == claim)
         return device.key not in self._allocated and all(device is not other.device for other in chosen)
@@ -129,10 +154,13 @@ class DeviceAllocator:
             for taint in last.device.taints
         ):
             return False
-        left = remaining(self._counters, (one.device for one in chosen)) if last.device.consumes else {}
-        if any(left[counter] < 0 for counter in last.device.consumes):
+        if not all(self._has_enough(counter, chosen) for counter in last.device.consumes):
             return False
         return _attributes_match(self._claims[last.claim], [one for one in chosen if one.claim == last.claim])
+
+    def _has_enough(self, counter: Counter, chosen: Sequence[_Chosen]) -> bool:
+        """Whether there is such a counter, with enough left. Reads no others: a cluster may have very many."""
+        return sum(one.device.consumes.get(counter, 0.0) for one in chosen) <= self._counters.get(counter, 0.0)
 
 
 def _matches(device: Device, request: DeviceRequest) -> bool:

@@ -3,8 +3,8 @@
 Below `MANY` jobs plain dictionaries are used: they are read faster.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from collections.abc import Collection, ItemsView, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import TypeVar
 
 from hekla.engine.decisions import PendingReason
@@ -40,13 +40,20 @@ class SharedValues(Mapping[str, Value]):
         raise KeyError(uid)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._uids())
+        return iter(self._all())
 
     def __len__(self) -> int:
-        return len(self._uids())
+        return len(self._all())
 
-    def _uids(self) -> Collection[str]:
-        return dict.fromkeys(chain(*(uids for uids, _value in self._shared), self._own))
+    def items(self) -> ItemsView[str, Value]:
+        """All uids and values. Much faster than `Mapping.items`, which looks up each uid."""
+        return self._all().items()
+
+    def _all(self) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        for uids, value in self._shared:
+            found.update(dict.fromkeys(uids, value))
+        return found | dict(self._own)
 
 
 class ReasonsByJob(dict[str, Reasons]):
@@ -60,7 +67,11 @@ class ReasonsByJob(dict[str, Reasons]):
         return next((reasons for uids, reasons in reversed(self._shared) if uid in uids), ())
 
     def share(self, uids: Collection[str], reasons: Reasons) -> None:
-        """Give all these jobs the same reasons."""
+        """Give all these jobs the same reasons, or none."""
+        if not reasons:
+            for uid in uids:
+                self.discard(uid)
+            return
         if len(uids) < MANY:
             self.update(zip(uids, repeat(reasons)))
             return
@@ -78,4 +89,8 @@ class ReasonsByJob(dict[str, Reasons]):
     def all(self) -> Mapping[str, Reasons]:
         """The reasons of all jobs that have some."""
         own = {uid: reasons for uid, reasons in self.items() if reasons} if not all(self.values()) else dict(self)
-        return SharedValues(own, self._shared) if self._shared else own
+        if not self._shared:
+            return own
+        for uid in self.keys() - own.keys():  # they have none, whatever was shared with them before
+            self.discard(uid)
+        return SharedValues(own, self._shared)

@@ -5,6 +5,7 @@ engine gets the claim that the template would make.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
@@ -50,4 +51,4 @@ def with_own_claims(reported: Devices, jobs: Iterable[tuple[Job, Iterable[Pod]]]
             for name, template in own_claims(job, pod):
                 if name not in reported.claims and template in reported.claims:
                     made[name] = reported.claims[template]
-    return Devices(reported.devices, {**reported.claims, **made}) if made else reported
+    return replace(reported, claims={**reported.claims, **made}) if made else reported

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import numpy as np
 
 from hekla.engine.columns import Mask
-from hekla.engine.device_allocator import AllocatedDevice, DeviceAllocator, DevicesUnavailable
+from hekla.engine.device_allocator import MAX_STEPS, AllocatedDevice, DeviceAllocator, DevicesUnavailable, SearchTooLong
 from hekla.engine.device_selectors import SelectorError
 from hekla.engine.devices import Counter as DeviceCounter
 from hekla.engine.devices import Device, Key
@@ -21,6 +21,8 @@ from hekla.engine.session import Session
 
 Names = tuple[str, ...]
 _NONE, _FAILS = "no device to claim", "device selector fails"
+_LONG_SEARCHES, _FEW_STEPS = 10, 1000
+"""After so many nodes where the search for some claims was given up, others get so many steps: most need far fewer."""
 
 
 class AssumedDevices(UsedClaims):
@@ -100,10 +102,14 @@ class AssumedDevices(UsedClaims):
     def _check(self, names: Names) -> dict[int, str]:
         """Rows without devices for these unallocated claims, with the reason; only changed rows are checked again."""
         position, why = self._refused.get(names, (None, {}))
+        given_up = 0
         for row in range(len(self._session.table)) if position is None else set(self._changed[position:]):
             why.pop(row, None)
             try:
-                self._find(names, row)
+                self._find(names, row, MAX_STEPS if given_up < _LONG_SEARCHES else _FEW_STEPS)
+            except SearchTooLong:
+                given_up += 1
+                why[row] = _NONE
             except DevicesUnavailable:
                 why[row] = _NONE
             except SelectorError:
@@ -111,8 +117,8 @@ class AssumedDevices(UsedClaims):
         self._refused[names] = len(self._changed), why
         return why
 
-    def _find(self, names: Names, row: int) -> dict[str, tuple[AllocatedDevice, ...]]:
-        allocator = DeviceAllocator(self._by_row.get(row, ()), self._allocated, self._counters)
+    def _find(self, names: Names, row: int, max_steps: int = MAX_STEPS) -> dict[str, tuple[AllocatedDevice, ...]]:
+        allocator = DeviceAllocator(self._by_row.get(row, ()), self._allocated, self._counters, max_steps=max_steps)
         return allocator.find({name: self._claims[name] for name in names})
 
     def _count(self, pod: PodInfo, row: int, sign: int) -> None:
