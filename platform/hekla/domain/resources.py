@@ -23,7 +23,7 @@ _WHOLE = frozenset({"memory", "pods"})
 _BINARY_UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 _mappings: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = {}
 """The latest amounts, each once: a million jobs request a few different ones."""
-_MAPPINGS_AT_MOST = 4096
+_MAPPINGS_AT_MOST, _SHARED_AMOUNTS = 4096, 16
 MAX_AMOUNT = 2**60
 MAX_LENGTH = 64
 
@@ -144,7 +144,9 @@ class Resources(Mapping[str, float]):
 
 
 def _shared(amounts: dict[str, float]) -> Mapping[str, float]:
-    """These amounts, as the same immutable mapping for all that are equal."""
+    """These amounts, as the same immutable mapping for all that are equal, unless they are unusually many."""
+    if len(amounts) > _SHARED_AMOUNTS:
+        return MappingProxyType(amounts)
     key = tuple(amounts.items())
     found = _mappings.get(key)
     if found is None:
