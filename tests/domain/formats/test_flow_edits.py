@@ -98,7 +98,8 @@ def test_a_removed_step_can_be_added_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "status", ["[&x " + "a" * 1000 + ", *x" * 1000 + "]", "[&x [" + "1, " * 100 + "]" + ", *x" * 200 + "]", "0x" + "f" * 5000]
+    "status",
+    ["[&x " + "a" * 1000 + ", *x" * 1000 + "]", "[&x [" + "1, " * 100 + "]" + ", *x" * 200 + "]", "0x" + "f" * 5000],
 )
 def test_a_text_that_becomes_huge_is_refused(status: str) -> None:
     text = FLOW.partition("spec:")[0] + f"status: {status}\nspec: {{flows: [{{name: a}}, {{name: b}}]}}\n"
