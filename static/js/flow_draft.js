@@ -67,17 +67,24 @@ class FlowDraft {
     this.#isBusy = true;
     try {
       const area = textOf(this.#draft);
+      const sent = area.value;
+      if (sent !== this.#last) this.#forget(); // typed since, and not drawn yet
       const body = new FormData();
-      for (const [name, value] of Object.entries({ do: "edit", text: area.value, ...values })) body.set(name, value);
+      for (const [name, value] of Object.entries({ do: "edit", text: sent, ...values })) body.set(name, value);
       const headers = { "X-CSRFToken": document.body.dataset.csrf, Accept: "application/json" };
       const response = await fetch(area.form.action, { method: "POST", body, headers });
       if (!response.ok || response.redirected) throw new Error(String(response.status));
       const answer = await response.json();
+      if (area.value !== sent) {
+        this.#isBusy = false; // what was typed meanwhile would be lost: edit that
+        return await this.#edit(values, focus);
+      }
       if (answer.problem) {
         tell(answer.problem, true);
         return false;
       }
-      this.#before.push(area.value);
+      window.htmx.trigger(this.#draft, "htmx:abort"); // a drawing of the text before
+      this.#before.push(sent);
       this.#undoButton.hidden = false;
       this.#drawn = answer.text;
       this.#last = answer.text;

@@ -114,6 +114,8 @@ def test_draft_is_edited_in_its_drawing(people: People, as_: As) -> None:
     refused = edit(edit="connect", step="prepare", other="train")
     assert refused == {"problem": "Steps cannot wait for each other in a circle: prepare → train → prepare."}
     assert edit(edit="explode") == {"problem": "Unknown change."}
+    text += f"---\n# {'x' * 2**20}\n"
+    assert "The limit is 1 MiB." in edit(edit="add", name="report", template="saved")["problem"]
     assert not Flow.objects.exists()
 
 

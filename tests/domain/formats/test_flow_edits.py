@@ -90,6 +90,23 @@ def test_a_new_step_can_have_a_new_job_in_the_text() -> None:
     assert loaded.flow.steps[-1].template_name == "nightly-x"
 
 
+def test_a_removed_step_can_be_added_again() -> None:
+    text = FLOW
+    for edit in (FlowEdit(ADD, name="x"), FlowEdit(REMOVE, step="x"), FlowEdit(ADD, name="x")):
+        text = flow_edits.apply(text, edit)
+    assert [template.name for template in formats.load_flow(text).templates] == ["nightly-x"]
+
+
+@pytest.mark.parametrize(
+    "status",
+    ["[&x " + "a" * 1000 + ", *x" * 1000 + "]", "[&x [" + "1, " * 100 + "]" + ", *x" * 200 + "]", "0x" + "f" * 5000],
+)
+def test_a_text_that_becomes_huge_is_refused(status: str) -> None:
+    text = FLOW.partition("spec:")[0] + f"status: {status}\nspec: {{flows: [{{name: a}}, {{name: b}}]}}\n"
+    with pytest.raises(Invalid):
+        flow_edits.apply(text, FlowEdit(CONNECT, step="b", other="a"))
+
+
 @pytest.mark.parametrize(
     ("edit", "sentence"),
     [

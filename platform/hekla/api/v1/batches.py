@@ -134,7 +134,7 @@ class BatchDetailSerializer(BatchSerializer):
 
     @extend_schema_field(BestSerializer(allow_null=True))
     def get_best(self, _batch: Batch) -> dict[str, Any] | None:
-        """By the metric of the query, or by the usual one; null if no job has printed it."""
+        """By the metric of the query, or by the usual one; null if no completed job has printed it."""
         chosen = self.context.get("ranking", {})
         order = ranking.ranking(self.runs, **chosen)
         if order and chosen.get("metric", order.metric) != order.metric:

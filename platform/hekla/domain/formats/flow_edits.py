@@ -5,7 +5,7 @@ comments. A text in which the steps have no lines of their own (JSON, anchors) i
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -22,6 +22,8 @@ from hekla.domain.validation import find_cycle, quote
 RawStep = Mapping[str, Any]
 _Change = Sequence[tuple[int | None, RawStep]]
 """The steps after an edit, each with its former place; None for a new one."""
+_MOST_WRITTEN, _LENGTH_OF_ANY = 128 * 1024, 8
+"""Writing takes about 10 µs for each character."""
 
 
 class FlowEditKind(StrEnum):
@@ -60,9 +62,12 @@ def apply(text: str, edit: FlowEdit) -> str:
     steps = documents[place]["spec"]["flows"]
     for name in _named(edit):
         _require_step(steps, name)
-    example = _example(loaded.flow.name, edit, loaded.templates) if edit.kind is FlowEditKind.ADD else ""
-    if example:
-        edit = FlowEdit(edit.kind, edit.step, edit.other, edit.name, loaded.flow.job_name(edit.name))
+    example = ""
+    if edit.kind is FlowEditKind.ADD and not edit.template:
+        own = loaded.flow.job_name(edit.name)
+        if own not in {template.name for template in loaded.templates}:  # else: of a step that was removed
+            example = _example(own, edit.name, loaded.templates)
+        edit = replace(edit, template=own)
     change = _CHANGES[edit.kind](steps, edit)
     _refuse_cycles([step for _origin, step in change])
     edited = _written(text, documents, place, change)
@@ -99,13 +104,11 @@ def _refuse_cycles(steps: Sequence[RawStep]) -> None:
         raise Invalid([Problem("", message)])
 
 
-def _example(flow: str, edit: FlowEdit, templates: Sequence[JobSpec]) -> str:
-    """A template with a job that prints a word, for a new step without one; in the queue of the other templates."""
-    if edit.template:
-        return ""
-    task = {"name": "main", "command": ["echo", edit.name], "resources": {"cpu": "100m", "memory": "64Mi"}}
+def _example(name: str, word: str, templates: Sequence[JobSpec]) -> str:
+    """A template with a job that prints the word, for a new step without one; in the queue of the other templates."""
+    task = {"name": "main", "command": ["echo", word], "resources": {"cpu": "100m", "memory": "64Mi"}}
     queue = {"queue": templates[0].queue} if templates else {}
-    return dump_template(JobSpec.parse({"name": f"{flow}-{edit.name}", "tasks": [task], **queue}))
+    return dump_template(JobSpec.parse({"name": name, "tasks": [task], **queue}))
 
 
 # The steps after an edit.
@@ -212,7 +215,26 @@ def _written(text: str, documents: list[Any], place: int, change: _Change) -> st
     spliced = _spliced(text, flow["spec"]["flows"], change)
     if spliced is not None and _read_or_none(spliced) == wanted:
         return spliced
-    return yaml_text.write(wanted)
+    return _dumped(wanted)
+
+
+def _dumped(documents: list[Any]) -> str:
+    """As `yaml_text.write`. Raises Invalid for what is long once its aliases are expanded: a short text can be huge."""
+    try:
+        if _length(documents) <= _MOST_WRITTEN:
+            return yaml_text.write(documents)
+    except ValueError as error:  # a hexadecimal number of thousands of digits
+        raise Invalid([Problem("", translate("Invalid YAML: {error}.", error=error))]) from error
+    raise Invalid([Problem("", translate("The flow is too long to be edited in its drawing. Edit the text."))])
+
+
+def _length(data: Any) -> int:  # noqa: ANN401
+    """About how many characters it has as YAML."""
+    if isinstance(data, Mapping):
+        return sum(_length(key) + _length(value) for key, value in data.items())
+    if isinstance(data, (list, tuple, set)):
+        return sum(_length(one) for one in data)
+    return _LENGTH_OF_ANY + (len(data) if isinstance(data, (str, bytes)) else 0)
 
 
 def _read_or_none(text: str) -> list[Any] | None:
@@ -255,7 +277,7 @@ def _spliced(text: str, old: Sequence[RawStep], change: _Change) -> str | None:
 
 
 def _lines_of(step: RawStep, indent: str) -> list[str]:
-    written = yaml_text.write([dict(step)]).splitlines(keepends=True)
+    written = _dumped([dict(step)]).splitlines(keepends=True)
     rest = [f"{indent}  {line}" if line.strip() else line for line in written[1:]]
     return [f"{indent}- {written[0]}", *rest]
 

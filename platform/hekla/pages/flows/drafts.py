@@ -43,7 +43,8 @@ def edited(request: HttpRequest, tenant: Tenant) -> JsonResponse:
 
 
 def _text(request: HttpRequest) -> str:
-    return request.POST.get("text", "")[:MAX_MANIFEST_BYTES].replace("\r\n", "\n")
+    """The typed text. One that is too long stays so and is refused: an edit of its beginning would lose the rest."""
+    return request.POST.get("text", "").replace("\r\n", "\n")[: MAX_MANIFEST_BYTES + 1]
 
 
 def _context(text: str, tenant: Tenant) -> dict[str, Any]:
