@@ -206,8 +206,17 @@ def test_a_much_faster_build_of_the_same_python_is_used(
     assert best_interpreter([str(tmp_path)]) == sys.executable, "the person chose a virtual environment"
     monkeypatch.setattr(sys, "base_prefix", sys.prefix)
     assert best_interpreter([str(tmp_path), str(tmp_path / "missing")]) == (str(other) if is_taken else sys.executable)
-    monkeypatch.setenv("HEKLA_PYTHON", str(other))
-    assert best_interpreter([]) == str(other)
+
+
+def test_a_person_names_a_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HEKLA_PYTHON", sys.executable)
+    assert best_interpreter([]) == sys.executable
+    older = tmp_path / "python3.9"
+    older.write_text("#!/bin/sh\necho 3 9 0.01\n")
+    older.chmod(0o755)
+    monkeypatch.setenv("HEKLA_PYTHON", str(older))
+    with pytest.raises(LaunchRefused, match="is no Python"):
+        best_interpreter([])
 
 
 def test_a_named_python_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

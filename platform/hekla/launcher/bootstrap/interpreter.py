@@ -55,6 +55,12 @@ def _named(name: str) -> str:
     path = shutil.which(name)
     if path is None:
         raise LaunchRefused(f"HEKLA_PYTHON names {name}, and there is no such program. Name a Python, or unset it.")
+    if _seconds(path) is None:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise LaunchRefused(
+            f"HEKLA_PYTHON names {name}, which is no Python {version} or lacks its parts venv, ensurepip or ssl. "
+            "Name another, or unset it."
+        )
     return path
 
 

@@ -163,7 +163,7 @@ class _Row:
 def _write(rows: Sequence[_Row], now: datetime) -> int:
     """Write those that are not written yet, with their deliveries. Returns their number."""
     written = _stored(rows)
-    rows = [row for row in rows if row.identity not in written]
+    rows = sorted((row for row in rows if row.identity not in written), key=lambda row: row.identity)  # no deadlocks
     if not rows:
         return 0
     # Another process may write the same now; then both find it here, and only one writes its deliveries.
