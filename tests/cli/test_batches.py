@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hekla.apps.batches.models import BatchJob, MetricLog
-from hekla.apps.jobs.models import Pod
+from hekla.apps.jobs.models import Job, Pod
 from hekla.lib import clock
 
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
@@ -72,6 +72,7 @@ def test_metrics_and_the_best_job_are_shown(console, file):
         )
         summary = {"loss": {"last": value, "min": 0, "max": 9, "count": 2}}
         MetricLog.objects.create(pod=pod, member=member, summary=summary, points={}, due_at=now)
+    Job.objects.update(phase="completed")
     lines = console("batch", "show", "lr").output.splitlines()
     assert lines[2].split() == ["NUMBER", "JOB", "PHASE", "lr", "loss"]
     assert [line.split()[-1] for line in lines[3:5]] == ["1", "2"]

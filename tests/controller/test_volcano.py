@@ -296,7 +296,7 @@ def test_pending_reason_is_volcanos_and_the_job_can_be_aborted(delegated, client
     first = submit(delegated, "first", seconds=1000, cpu="3")
     reconcile_until_phase(delegated, first, JobPhase.RUNNING)
     job = submit(delegated, "second", cpu="3")
-    delegated.reconcile_until(lambda: "Insufficient cpu" in reason_of(job))
+    delegated.reconcile_until(lambda: "insufficient cpu" in reason_of(job).lower())  # of the nodes or of the queue
     client.force_login(delegated.alice, backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert escape(reason_of(job)) in page

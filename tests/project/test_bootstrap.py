@@ -11,7 +11,6 @@ import pytest
 
 from hekla.launcher.bootstrap import installer
 from hekla.launcher.bootstrap.environment import VirtualEnvironment
-from hekla.launcher.bootstrap.interpreter import best_interpreter
 from hekla.launcher.terminal import LaunchRefused
 from hekla.lib.checkout import CHECKOUT
 
@@ -77,7 +76,7 @@ class FakeInstallation:
         monkeypatch.setattr(installer, "install", lambda _python, lock: self.installs.append(lock.stem))
         monkeypatch.setattr(VirtualEnvironment, "_go_on_inside", lambda _self: None)
 
-    def _make(self, folder: Path, _python: str) -> None:
+    def _make(self, folder: Path) -> None:
         (folder / "bin").mkdir(parents=True)
         (folder / "bin" / "python").symlink_to(sys.executable)
         (folder / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
@@ -183,48 +182,6 @@ def test_hekla_command_runs_in_a_path_with_spaces(installation: FakeInstallation
     assert (done.returncode, done.stdout) == (7, "['hekla', 'job', 'a b']\n")
 
 
-THIS = f"{sys.version_info.major} {sys.version_info.minor}"
-
-
-@pytest.mark.parametrize(
-    ("answer", "is_taken"),
-    [
-        (f"echo {THIS} 0.000001", True),
-        (f"echo {THIS} 1000", False),
-        ("echo 3 99 0.000001", False),
-        ("echo no Python", False),
-        ("exit 1", False),
-    ],
-)
-def test_a_much_faster_build_of_the_same_python_is_used(
-    answer: str, is_taken: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    other = tmp_path / f"python{THIS.replace(' ', '.')}"
-    other.write_text(f"#!/bin/sh\n{answer}\n")
-    other.chmod(0o755)
-    monkeypatch.delenv("HEKLA_PYTHON", raising=False)
-    assert best_interpreter([str(tmp_path)]) == sys.executable, "the person chose a virtual environment"
-    monkeypatch.setattr(sys, "base_prefix", sys.prefix)
-    assert best_interpreter([str(tmp_path), str(tmp_path / "missing")]) == (str(other) if is_taken else sys.executable)
-
-
-def test_a_person_names_a_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HEKLA_PYTHON", sys.executable)
-    assert best_interpreter([]) == sys.executable
-    older = tmp_path / "python3.9"
-    older.write_text("#!/bin/sh\necho 3 9 0.01\n")
-    older.chmod(0o755)
-    monkeypatch.setenv("HEKLA_PYTHON", str(older))
-    with pytest.raises(LaunchRefused, match="is no Python"):
-        best_interpreter([])
-
-
-def test_a_named_python_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEKLA_PYTHON", "no-such-python")
-    with pytest.raises(LaunchRefused, match="HEKLA_PYTHON names no-such-python"):
-        best_interpreter()
-
-
 def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LaunchRefused, match="HEKLA_VENV"):
@@ -237,7 +194,7 @@ def test_python_without_venv_is_refused_with_the_package_to_install(
     monkeypatch.setattr(installer, "find_spec", lambda name: None if name == "ensurepip" else object())
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     with pytest.raises(LaunchRefused, match="apt-get install python3-venv"):
-        installer.make_environment(tmp_path / "venv", sys.executable)
+        installer.make_environment(tmp_path / "venv")
 
 
 @pytest.mark.parametrize(

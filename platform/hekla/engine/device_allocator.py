@@ -47,7 +47,7 @@ class _Option(NamedTuple):
 
     request: DeviceRequest
     devices: Sequence[Device]
-    count: int
+    number: int
 
 
 class _Wanted(NamedTuple):
@@ -116,7 +116,7 @@ class DeviceAllocator:
         name, options = self._wanted[at]
         room = MAX_DEVICES - sum(one.claim == name for one in chosen)
         for option in options:
-            found = self._fill(at, option, option.count, 0, chosen) if option.count <= room else None
+            found = self._fill(at, option, option.number, 0, chosen) if option.number <= room else None
             if found is not None:
                 return found
         return None

@@ -75,23 +75,26 @@ def _signed_in(user: User) -> Client:
 
 
 def _timed(what: str, who: str, addresses: Sequence[str], get: Ask, repeat: int) -> Timing:
+    """The times of `repeat` requests after others that are not timed; one request alone only tries the page."""
     turns = cycle(addresses)
     for address in islice(turns, min(_WARM, repeat - 1)):  # the first request fills the caches of the process
         get(address)
-    queries = max(_queries(address, get) for address in islice(turns, min(_COUNTED, repeat)))
-    if repeat > 1:  # one turn only tries whether all pages open
+    queries, timings = zip(*(_counted(address, get) for address in islice(turns, min(_COUNTED, repeat))), strict=True)
+    if repeat > 1:
         gc.collect()
-    timings = [_milliseconds(partial(get, address)) for address in islice(turns, repeat)]
+        timings = tuple(_milliseconds(partial(get, address)) for address in islice(turns, repeat))
     wall, cpu = zip(*timings, strict=True)
-    return Timing(what, who, *_percentiles(wall), round(statistics.median(cpu), 1), queries)
+    return Timing(what, who, *_percentiles(wall), round(statistics.median(cpu), 1), max(queries))
 
 
-def _queries(address: str, get: Ask) -> int:
+def _counted(address: str, get: Ask) -> tuple[int, tuple[float, float]]:
+    """The number of queries of a request, and its time, which is a little longer for the count."""
+    answers = list[Any]()
     with CaptureQueriesContext(connection) as queries:
-        answer = get(address)
-    if answer.status_code not in _OK:
-        raise RuntimeError(f"{address} answers with {answer.status_code}")
-    return len(queries)
+        timing = _milliseconds(lambda: answers.append(get(address)))
+    if answers[0].status_code not in _OK:
+        raise RuntimeError(f"{address} answers with {answers[0].status_code}")
+    return len(queries), timing
 
 
 def _milliseconds(do: Callable[[], object]) -> tuple[float, float]:

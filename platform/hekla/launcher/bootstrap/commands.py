@@ -24,8 +24,7 @@ Hekla: a console and batch platform for machines that many AI teams share.
   python3 manage.py restore FILE    bring a backup back, while Hekla does not run
 
 What else is typed goes to Django: python3 manage.py shell, makemigrations, …
-The packages are installed by the first command that needs them, into .venv (HEKLA_VENV names another folder),
-with the running Python or a much faster build of the same version (HEKLA_PYTHON names one)."""
+The packages are installed by the first command that needs them, into .venv (HEKLA_VENV names another folder)."""
 
 INTERRUPTED = 130
 

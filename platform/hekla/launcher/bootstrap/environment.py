@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from hekla.launcher.bootstrap import installer
-from hekla.launcher.bootstrap.interpreter import best_interpreter
 from hekla.launcher.terminal import LaunchRefused, say, step
 from hekla.lib.checkout import CHECKOUT
 
@@ -89,9 +88,8 @@ class VirtualEnvironment:
         if os.access(self.python, os.X_OK) and next(self.folder.glob("lib/python3*/site-packages"), None):
             return
         shutil.rmtree(self.folder, ignore_errors=True)
-        python = best_interpreter()
-        with step(f"making an environment of {python} in {self.folder}"):
-            installer.make_environment(self.folder, python)
+        with step(f"making a Python environment in {self.folder}"):
+            installer.make_environment(self.folder)
 
     def _link_code(self) -> None:
         """Add the code to the import path, and the command `hekla`, without building a package."""

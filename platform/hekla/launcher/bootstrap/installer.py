@@ -27,12 +27,12 @@ _NOT_TRUSTED = re.compile(r"certificate", re.IGNORECASE)
 _NO_SPACE = re.compile(r"no space left|disk quota", re.IGNORECASE)
 
 
-def make_environment(folder: Path, python: str) -> None:
-    """Create an empty virtual environment of this Python. Raises LaunchRefused."""
-    if python != sys.executable or (find_spec("venv") and find_spec("ensurepip")):
-        _run([python, "-m", "venv", str(folder)])
+def make_environment(folder: Path) -> None:
+    """Create an empty virtual environment of the running Python. Raises LaunchRefused."""
+    if find_spec("venv") and find_spec("ensurepip"):
+        _run([sys.executable, "-m", "venv", str(folder)])
     elif uv := shutil.which("uv"):
-        _run([uv, "venv", "--quiet", "--seed", "--python", python, str(folder)])
+        _run([uv, "venv", "--quiet", "--seed", "--python", sys.executable, str(folder)])
     else:
         raise LaunchRefused(
             "This Python cannot make virtual environments: its parts venv and ensurepip are missing. "
