@@ -102,13 +102,13 @@ class AssumedDevices(UsedClaims):
     def _check(self, names: Names) -> dict[int, str]:
         """Rows without devices for these unallocated claims, with the reason; only changed rows are checked again."""
         position, why = self._refused.get(names, (None, {}))
-        given_up = 0
+        abandoned = 0
         for row in range(len(self._session.table)) if position is None else set(self._changed[position:]):
             why.pop(row, None)
             try:
-                self._find(names, row, MAX_STEPS if given_up < _LONG_SEARCHES else _FEW_STEPS)
+                self._find(names, row, MAX_STEPS if abandoned < _LONG_SEARCHES else _FEW_STEPS)
             except SearchTooLong:
-                given_up += 1
+                abandoned += 1
                 why[row] = _NONE
             except DevicesUnavailable:
                 why[row] = _NONE
