@@ -89,7 +89,7 @@ class FlowDraft {
       this.#drawn = answer.text;
       this.#last = answer.text;
       this.#write(answer.text);
-      window.htmx.swap(this.#draft, answer.drawing, { swapStyle: "innerHTML" });
+      window.htmx.swap(this.#draft, answer.drawing, { swapStyle: window.htmx.config.defaultSwapStyle });
       tell(answer.words);
       document.getElementById(focus)?.focus({ preventScroll: true });
       return true;
