@@ -1,5 +1,5 @@
 // <div data-flow-draft="form">: the drawing of the flow that the form's text has, with controls that edit it: buttons and
-// selects for the keyboard, and the pointer in the drawing. The server changes the text and draws it (`do=edit`); the text
+// fields for the keyboard, and the pointer in the drawing. The server changes the text and draws it (`do=edit`); the text
 // stays what the form sends. htmx draws what a person types.
 
 import { say } from "./messages.js";
