@@ -23,7 +23,7 @@ from hekla.scheduling import supplies
 pytestmark = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
 Object = dict[str, Any]
 VOLUMES, CLASSES = "/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/storageclasses"
-CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+CSI_NODES, CSI_DRIVERS = "/apis/storage.k8s.io/v1/csinodes", "/apis/storage.k8s.io/v1/csidrivers"
 SELECTED, PROVISIONER = "volume.kubernetes.io/selected-node", "disks.test"
 
 
@@ -67,6 +67,17 @@ class Storage:
         wanted = {"requests": {"storage": "1Gi"}}
         claim = {"accessModes": ["ReadWriteOnce"], "resources": wanted, "storageClassName": storage_class}
         self.plane.request("POST", self._claims, {"metadata": {"name": name}, "spec": claim})
+
+    def report_room(self, node: str, size: str) -> None:
+        """Report the room for volumes of the class for disks on a node, as the driver would."""
+        place = f"/apis/storage.k8s.io/v1/namespaces/{self.namespace}/csistoragecapacities"
+        report = {
+            "metadata": {"name": node},
+            "storageClassName": self.disks,
+            "nodeTopology": {"matchLabels": {"kubernetes.io/hostname": node}},
+            "capacity": size,
+        }
+        self.plane.request("POST", place, report)
 
     def claims(self) -> dict[str, Object]:
         return {one["metadata"]["name"]: one for one in self.plane.request("GET", self._claims)["items"]}
@@ -151,7 +162,7 @@ def test_local_volumes_are_bound_where_pods_run(world: World, storage: Storage) 
     kinds = {kind for kind, _name in object_digests(world.cluster)}
     assert {"PersistentVolume", "PersistentVolumeClaim", "StorageClass"} <= kinds
     found = supplies.supplied(world.cluster, parse(DEFAULT_POLICY_TEXT))
-    assert found[Input.STORAGE] == "PersistentVolumes, claims, StorageClasses and CSINodes of the cluster"
+    assert found[Input.STORAGE] == "PersistentVolumes, claims, StorageClasses and CSI objects of the cluster"
     for job in (missing, first, second):
         end(world, job)
 
@@ -181,6 +192,21 @@ def test_volumes_are_provisioned_on_the_node_of_the_first_pod(world: World, stor
     for job in jobs:
         end(world, job)
     storage.plane.request("DELETE", f"{CSI_NODES}/{storage.nodes[0]}")
+
+
+def test_volumes_are_provisioned_where_their_driver_has_room(world: World, storage: Storage) -> None:
+    driver = {"metadata": {"name": PROVISIONER}, "spec": {"storageCapacity": True}}
+    storage.plane.request("POST", CSI_DRIVERS, driver)
+    new = {"storage": "2Gi", "storage_class": storage.disks}
+    job = submit(world, "own", new=new)
+    world.reconcile_until(lambda: "no room for a new volume" in waiting(job))
+    for node, size in zip(storage.nodes, ("1Gi", "3Gi"), strict=True):
+        storage.report_room(node, size)
+    world.reconcile_until(lambda: bool(storage.claims()))
+    (claim,) = storage.claims().values()
+    assert claim["metadata"]["annotations"][SELECTED] == storage.nodes[1]
+    end(world, job)
+    storage.plane.request("DELETE", f"{CSI_DRIVERS}/{PROVISIONER}")
 
 
 @pytest.mark.thorough

@@ -380,3 +380,48 @@ def test_volumes_of_placed_pods_count() -> None:
     claims = [claim(f"c{n}", storage_class="disks") for n in range(3)]
     found = {"persistentVolumeClaims": claims, "storageClasses": [storage_class("disks", provisioner="disk.test")]}
     assert len(binds(pods, csiNodes=[csi_node("b1", 2)], **found)) == 2
+
+
+def capacity(zones: list[str] | None, size: str | None, **more: Any) -> Object:
+    """The room for volumes of the class `disks` in zones; None: in no zone."""
+    expressions = [{"key": "zone", "operator": "In", "values": zones}]
+    topology = {"nodeTopology": {"matchExpressions": expressions}} if zones is not None else {}
+    return {"storageClassName": "disks", **topology, **({"capacity": size} if size else {}), **more}
+
+
+@pytest.mark.parametrize(
+    ("reports", "expected"),
+    [
+        ([], ""),
+        ([capacity(["za"], "2Gi")], "a1 a2"),
+        ([capacity(["za", "zb"], "2Gi")], "a1 a2 b1"),
+        ([capacity(["za"], "2Gi"), capacity(["zb"], "1Mi")], "a1 a2"),
+        ([capacity(["za"], "1Mi"), capacity(["za"], "2Gi")], "a1 a2"),
+        ([capacity(["za"], "2Gi", maximumVolumeSize="1Mi"), capacity(["zb"], "1Mi", maximumVolumeSize="2Gi")], "b1"),
+        ([capacity(["za"], None), capacity(None, "2Gi")], ""),
+        ([{"storageClassName": "disks", "nodeTopology": {}, "capacity": "2Gi"}], "a1 a2 b1 c1"),
+        ([{**capacity(["za"], "2Gi"), "storageClassName": "other"}], ""),
+    ],
+)
+def test_new_volumes_are_where_their_driver_has_room(reports: list[Object], expected: str) -> None:
+    found = {
+        "persistentVolumeClaims": [claim("c", storage_class="disks")],
+        "storageClasses": [storage_class("disks", provisioner="disk.test")],
+        "csiStorageCapacities": reports,
+    }
+    assert allowed(using("p", "c"), csiDrivers=[csi_driver("disk.test", True)], **found) == expected
+    assert allowed(using("p", "c"), csiDrivers=[csi_driver("disk.test", False)], **found) == "a1 a2 b1 c1"
+
+
+def csi_driver(name: str, reports: bool) -> Object:
+    return {"metadata": {"name": name}, "spec": {"storageCapacity": reports}}
+
+
+def test_a_volume_that_exists_needs_no_room() -> None:
+    found = {
+        "persistentVolumeClaims": [claim("c")],
+        "persistentVolumes": [volume("v", "zb")],
+        "storageClasses": [storage_class("local", provisioner="disk.test")],
+        "csiDrivers": [csi_driver("disk.test", True)],
+    }
+    assert allowed(using("p", "c"), **found) == "b1"

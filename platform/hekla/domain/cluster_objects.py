@@ -32,6 +32,8 @@ class ObjectKind(StrEnum):
     STORAGE_CLASS = "StorageClass"
     CSI_NODE = "CSINode"
     VOLUME_ATTACHMENT = "VolumeAttachment"
+    CSI_DRIVER = "CSIDriver"
+    STORAGE_CAPACITY = "CSIStorageCapacity"
     DISRUPTION_BUDGET = "PodDisruptionBudget"
     RUNTIME_CLASS = "RuntimeClass"
 
@@ -48,6 +50,8 @@ STORAGE_KINDS = (
     ObjectKind.STORAGE_CLASS,
     ObjectKind.CSI_NODE,
     ObjectKind.VOLUME_ATTACHMENT,
+    ObjectKind.CSI_DRIVER,
+    ObjectKind.STORAGE_CAPACITY,
 )
 BUDGET_KINDS = (ObjectKind.DISRUPTION_BUDGET,)
 RUNTIME_KINDS = (ObjectKind.RUNTIME_CLASS,)

@@ -66,16 +66,30 @@ class PersistentVolume:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageCapacity:
+    """The room for new volumes of a class in a part of the cluster, as its CSI driver reports it.
+
+    `topology`: of the labels of the nodes that reach it; None: no node does. `largest`: bytes of the largest volume
+    that it can make there; -1: unknown, so none.
+    """
+
+    topology: Selector | None
+    largest: float
+
+
+@dataclass(frozen=True, slots=True)
 class StorageClass:
     """A storage class. `waits_for_consumer`: WaitForFirstConsumer. `topologies`: where it provisions; None: all.
 
-    `is_default`: of claims that name no class when they are created.
+    `is_default`: of claims that name no class when they are created. `room`: where its driver has room for new volumes;
+    None: the driver does not report that, or the class does not ask the scheduler.
     """
 
     provisioner: str = NO_PROVISIONER
     waits_for_consumer: bool = False
     topologies: tuple[NodeSelectorTerm, ...] | None = None
     is_default: bool = False
+    room: tuple[StorageCapacity, ...] | None = None
 
     @property
     def provisions(self) -> bool:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hekla.domain.cluster_objects import ObjectKind
@@ -15,6 +16,7 @@ from hekla.engine.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     Storage,
+    StorageCapacity,
     StorageClass,
 )
 
@@ -27,6 +29,8 @@ LISTS: Mapping[ObjectKind, str] = {
     ObjectKind.STORAGE_CLASS: "storageClasses",
     ObjectKind.CSI_NODE: "csiNodes",
     ObjectKind.VOLUME_ATTACHMENT: "volumeAttachments",
+    ObjectKind.CSI_DRIVER: "csiDrivers",
+    ObjectKind.STORAGE_CAPACITY: "csiStorageCapacities",
 }
 """The lists that `storage` reads."""
 _AVAILABLE = "Available"
@@ -39,7 +43,7 @@ def storage(cluster: Object) -> Storage:
     return Storage(
         claims={f"{claim['metadata']['namespace']}/{claim['metadata']['name']}": _claim(claim) for claim in claims},
         volumes=volumes,
-        classes={one["metadata"]["name"]: _class(one) for one in cluster.get("storageClasses") or ()},
+        classes=_classes(cluster),
         attach_limits={
             one["metadata"]["name"]: found for one in cluster.get("csiNodes") or () if (found := _limits(one))
         },
@@ -96,6 +100,28 @@ def _volume(volume: Object) -> PersistentVolume:
         driver=driven.get("driver", ""),
         handle=driven.get("volumeHandle", ""),
     )
+
+
+def _classes(cluster: Object) -> Mapping[str, StorageClass]:
+    """The classes. Those that wait for a consumer get the room that their drivers report."""
+    reporting = {
+        one["metadata"]["name"]
+        for one in cluster.get("csiDrivers") or ()
+        if (one.get("spec") or {}).get("storageCapacity")
+    }
+    room: dict[str, list[StorageCapacity]] = defaultdict(list)
+    for one in cluster.get("csiStorageCapacities") or ():
+        room[one["storageClassName"]].append(_capacity(one))
+    classes = {one["metadata"]["name"]: _class(one) for one in cluster.get("storageClasses") or ()}
+    return {
+        name: replace(one, room=tuple(room[name])) if one.waits_for_consumer and one.provisioner in reporting else one
+        for name, one in classes.items()
+    }
+
+
+def _capacity(one: Object) -> StorageCapacity:
+    largest = one.get("maximumVolumeSize") or one.get("capacity")
+    return StorageCapacity(label_selector(one.get("nodeTopology")), _bytes(largest) if largest else -1.0)
 
 
 def _class(one: Object) -> StorageClass:

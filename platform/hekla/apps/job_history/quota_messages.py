@@ -18,6 +18,7 @@ SENTENCES = {
     "label does not match": gettext_lazy("labels do not match"),
     "no GPU with room": gettext_lazy("no GPU has room"),
     "no label to spread by": gettext_lazy("no label for topology spread"),
+    "no room for a new volume": gettext_lazy("no room for a new volume"),
     "no such GPU": gettext_lazy("GPU type not available"),
     "no volume to bind": gettext_lazy("no free volume"),
     "node does not satisfy the node group affinity": gettext_lazy("not in its node group"),

@@ -167,7 +167,7 @@ class KubernetesConfig(config.ClusterConfig):
     - `devices`: whether jobs may claim devices (dynamic resource allocation). The API group `resource.k8s.io` is read
       once a job does.
     - `storage`: whether Hekla places pods where the volumes of their claims can be reached, and binds claims that wait
-      for their first consumer. Volumes, claims, StorageClasses and CSINodes are read once a job mounts a claim.
+      for their first consumer. Volumes, claims, StorageClasses and CSI objects are read once a job mounts a claim.
     - `ingress`: access to ports of jobs from outside the cluster; None: no access.
     - `pod_security`: the Pod Security level of pods, and of tenants' own namespaces; None: `restricted` in those,
       `baseline` in a shared namespace. `restricted` pods do not run as root, but as `run_as_user`.

@@ -19,7 +19,7 @@ KIND = BackendKind(
         Input.NODE_USAGE: gettext_noop("the cluster's metrics API (metrics.k8s.io), or Prometheus if configured"),
         Input.NUMA_CELLS: gettext_noop("Numatopology objects of the cluster"),
         Input.DEVICES: gettext_noop("ResourceSlices, DeviceClasses and ResourceClaims of the cluster"),
-        Input.STORAGE: gettext_noop("PersistentVolumes, claims, StorageClasses and CSINodes of the cluster"),
+        Input.STORAGE: gettext_noop("PersistentVolumes, claims, StorageClasses and CSI objects of the cluster"),
         Input.BUDGETS: gettext_noop("PodDisruptionBudgets of the cluster"),
         Input.HYPERNODES: gettext_noop("HyperNode objects of the cluster"),
     },

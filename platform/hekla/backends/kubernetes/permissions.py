@@ -150,6 +150,8 @@ _FOR_STORAGE = (
             ("storageclasses", _STORAGE),
             ("csinodes", _STORAGE),
             ("volumeattachments", _STORAGE),
+            ("csidrivers", _STORAGE),
+            ("csistoragecapacities", _STORAGE),
         )
         for verb in ("list", "watch")
     ),

@@ -37,6 +37,8 @@ class StorageStore(ClusterStore):
             ObjectKind.STORAGE_CLASS: f"{_STORAGE}/storageclasses",
             ObjectKind.CSI_NODE: f"{_STORAGE}/csinodes",
             ObjectKind.VOLUME_ATTACHMENT: f"{_STORAGE}/volumeattachments",
+            ObjectKind.CSI_DRIVER: f"{_STORAGE}/csidrivers",
+            ObjectKind.STORAGE_CAPACITY: f"{_STORAGE}/csistoragecapacities",
         }
 
     def scope(self, stored: StoredObject, scopes: Scopes) -> str:
@@ -134,8 +136,25 @@ def _attachment(body: Json) -> dict[str, Any]:
     return {"metadata": {"name": body["metadata"]["name"]}, "spec": {"nodeName": spec["nodeName"], "source": source}}
 
 
+def _driver(body: Json) -> dict[str, Any]:
+    limits = bool((body.get("spec") or {}).get("storageCapacity"))
+    return {"metadata": {"name": body["metadata"]["name"]}, "spec": {"storageCapacity": limits}}
+
+
+def _capacity(body: Json) -> dict[str, Any]:
+    """Its namespace is the one of the driver, which says nothing about who may use it, so it is part of the name."""
+    meta = body["metadata"]
+    fields = ("storageClassName", "nodeTopology", "capacity", "maximumVolumeSize")
+    return {
+        "metadata": {"name": f"{meta['namespace']}/{meta['name']}"},
+        **{field: body[field] for field in fields if body.get(field) is not None},
+    }
+
+
 _READ = {
     ObjectKind.STORAGE_CLASS: _class,
     ObjectKind.CSI_NODE: _csi_node,
     ObjectKind.VOLUME_ATTACHMENT: _attachment,
+    ObjectKind.CSI_DRIVER: _driver,
+    ObjectKind.STORAGE_CAPACITY: _capacity,
 }

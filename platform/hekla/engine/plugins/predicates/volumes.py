@@ -7,6 +7,7 @@ placement of this session would use are assumed for it.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,12 +16,23 @@ from hekla.engine.columns import Mask
 from hekla.engine.constraints import Requirement
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_fit import Refusal
+from hekla.engine.plugins.predicates.storage_room import StorageRoom
 from hekla.engine.plugins.predicates.used_claims import UsedClaims
 from hekla.engine.session import Session
 from hekla.engine.storage import PersistentVolume, PersistentVolumeClaim
 
 Pick = tuple[str, str, Mask]
 """A claim, a volume that it could take, and the rows on which it would."""
+
+
+class Places(NamedTuple):
+    """The rows where every claim of a pod gets a volume; those where only the room for a new one is missing; and which
+    volumes that exist they would take.
+    """
+
+    found: Mask
+    full: Mask
+    picks: list[Pick]
 
 
 def volume_binding(session: Session, pod: PodInfo) -> Iterator[Refusal]:
@@ -63,6 +75,7 @@ class AssumedVolumes(UsedClaims):
         self._provisioned: dict[str, int] = {}
         """The rows on which claims would get new volumes."""
         self._users: Counter[str] = Counter()
+        self._room = StorageRoom(session)
         if session.storage.claims:
             session.on_change.append(self._update)
 
@@ -75,7 +88,9 @@ class AssumedVolumes(UsedClaims):
             self._load()
 
         def refuse() -> Iterator[Refusal]:
-            yield Refusal(~self._find(claims)[0], "no volume to bind")
+            places = self._find(claims)
+            yield Refusal(places.full, "no room for a new volume")
+            yield Refusal(~places.found & ~places.full, "no volume to bind")
 
         return refuse
 
@@ -98,7 +113,7 @@ class AssumedVolumes(UsedClaims):
             self._release({name for name in names if not self._users[name]})
 
     def _assume(self, claims: Sequence[str], row: int) -> None:
-        picked = {claim: volume for claim, volume, rows in self._find(claims)[1] if rows[row]}
+        picked = {claim: volume for claim, volume, rows in self._find(claims).picks if rows[row]}
         self._claim_of.update({volume: claim for claim, volume in picked.items()})
         self._provisioned.update({claim: row for claim in claims if claim not in picked})
 
@@ -111,10 +126,11 @@ class AssumedVolumes(UsedClaims):
         for claim in claims:
             self._provisioned.pop(claim, None)
 
-    def _find(self, claims: Sequence[str]) -> tuple[Mask, list[Pick]]:
-        """The rows where every claim gets a volume, and which: the smallest free one, or else a new one."""
+    def _find(self, claims: Sequence[str]) -> Places:
+        """Where every claim gets a volume: the smallest free one, or else a new one."""
         session = self._session
         everywhere: Mask = np.ones(len(session.table), dtype=bool)
+        has_room = everywhere
         free: dict[str, Mask] = {}
         picks: list[Pick] = []
         for name in claims:
@@ -122,6 +138,7 @@ class AssumedVolumes(UsedClaims):
             if (place := self._place(name, claim)) is not None:
                 found[place] = True
                 everywhere = everywhere & found & self._can_provision(claim)
+                has_room = has_room & self._room.fits(claim)
                 continue
             for volume in self._candidates(name):
                 reach = free.setdefault(volume.name, session.node_index.matching_any(volume.node_terms))
@@ -129,7 +146,8 @@ class AssumedVolumes(UsedClaims):
                 free[volume.name], found = reach & ~pick, found | pick
                 picks.append((name, volume.name, pick))
             everywhere = everywhere & (found | self._can_provision(claim))
-        return everywhere, picks
+            has_room = has_room & (found | self._room.fits(claim))
+        return Places(everywhere & has_room, everywhere & ~has_room, picks)
 
     def _place(self, name: str, claim: PersistentVolumeClaim) -> list[int] | None:
         """The rows, at most one, where the claim's new volume is provisioned; None if it may be any, or none is.
