@@ -69,11 +69,11 @@ class PersistentVolume:
 class StorageCapacity:
     """The room for new volumes of a class in a part of the cluster, as its CSI driver reports it.
 
-    `topology`: of the labels of the nodes that reach it; None: no node does. `largest`: bytes of the largest volume
-    that it can make there; -1: unknown, so none.
+    `node_selector`: of the labels of the nodes that reach it; None: no node does. `largest`: bytes of the largest
+    volume that it can make there; -1: unknown, so none.
     """
 
-    topology: Selector | None
+    node_selector: Selector | None
     largest: float
 
 

@@ -39,7 +39,7 @@ class StorageRoom:
         largest: Vector = np.full(len(self._session.table), _NONE)
         by_label: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for one in self._session.storage.classes[storage_class].room or ():
-            match one.topology:
+            match one.node_selector:
                 case None:
                     pass
                 case (Requirement(key, "In", (value,)),):
