@@ -3,7 +3,8 @@
 import functools
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import pynvml
 
 from hekla.backends.base import PodOrder
+from hekla.backends.local import mig
 from hekla.backends.local.gpu_links import GpuLinks
 from hekla.domain.cards import MAX_CARDS, NUMBER, NVIDIA, HeldCard, NodeCard
 
@@ -34,12 +36,20 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
 
 
 def detected(*, shares_memory: bool) -> tuple[NodeCard, ...]:
-    """The GPUs, as the cards of the resource by which jobs request them."""
-    resource = NUMBER if shares_memory else NVIDIA
-    return tuple(
-        NodeCard(resource, index, gpu.id, gpu.model, gpu.memory_mib, gpu.is_healthy)
-        for index, gpu in enumerate(_reported())
-    )
+    """The GPUs and MIG instances, as the cards of the resources by which jobs request them."""
+    return tuple(_cards(NUMBER if shares_memory else NVIDIA))[:MAX_CARDS]
+
+
+def _cards(resource: str) -> Iterator[NodeCard]:
+    """`resource`: that of whole GPUs, whose index is the driver's number also beside divided ones."""
+    instances: Counter[str] = Counter()
+    for index, gpu in enumerate(_reported()):
+        if gpu.instances is None:
+            yield NodeCard(resource, index, gpu.id, gpu.model, gpu.memory_mib, gpu.is_healthy)
+        for one in gpu.instances or ():
+            size = one.memory_bytes // _MIB
+            yield NodeCard(one.resource, instances[one.resource], one.id, one.model, size, gpu.is_healthy)
+            instances[one.resource] += 1
 
 
 def has_nvml() -> bool:
@@ -62,13 +72,20 @@ def driver_version() -> str:
 
 
 class _Gpu(NamedTuple):
-    """A GPU as the driver reports it. `device`: the name of its file in /dev."""
+    """A GPU as the driver reports it. `device`: the name of its file in /dev. `instances`: None if it is undivided."""
 
     id: str = ""
     model: str = ""
     memory_mib: int = 0
     is_healthy: bool = True
     device: str = ""
+    instances: tuple[mig.MigInstance, ...] | None = None
+
+    def devices(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The id of each card on it, and the names of the files in /dev that a pod with the card needs."""
+        if self.instances is None:
+            yield self.id, (self.device,)
+        yield from ((one.id, one.devices) for one in self.instances or ())
 
 
 _FAILED = _Gpu(is_healthy=False)
@@ -95,9 +112,9 @@ class _Library:
 _library, _links = _Library(), GpuLinks()
 
 
-def links(cards: Iterable[NodeCard]) -> dict[str, str]:
-    """The annotation with the links of these GPUs, if the driver reports them. Call `detected` before."""
-    return _links.annotations(tuple(card.id if card.is_healthy else "" for card in cards))
+def links() -> dict[str, str]:
+    """The annotation with the links of the GPUs, if the driver reports them. Call `detected` before."""
+    return _links.annotations(tuple(gpu.id if gpu.is_healthy else "" for gpu in _reported()))
 
 
 def _gpus_by_nvml() -> list[_Gpu]:
@@ -119,11 +136,13 @@ def _gpu_by_nvml(index: int) -> _Gpu:
     """One that has failed has no more than its number."""
     try:
         gpu = pynvml.nvmlDeviceGetHandleByIndex(index)
+        minor = pynvml.nvmlDeviceGetMinorNumber(gpu)
         return _Gpu(
             pynvml.nvmlDeviceGetUUID(gpu),
             pynvml.nvmlDeviceGetName(gpu),
             memory_mib(gpu).usable,
-            device=f"nvidia{pynvml.nvmlDeviceGetMinorNumber(gpu)}",
+            device=f"nvidia{minor}",
+            instances=tuple(mig.instances(gpu, minor)) if mig.is_divided(gpu) else None,
         )
     except pynvml.NVMLError:
         return _FAILED
@@ -159,9 +178,14 @@ def _gpu_by_file(path: Path) -> _Gpu:
 
 
 def hidden_devices(cards: Iterable[NodeCard], held: Iterable[HeldCard]) -> list[str]:
-    """The files in /dev of the GPUs that a pod does not hold, as far as the ids of the node's cards tell."""
-    others = {card.id for card in cards if card.id} - {card.id for card in held}
-    return [gpu.device for gpu in _reported() if gpu.id in others]
+    """The files in /dev that a pod does not need for its GPUs and MIG instances, as far as the ids of the node's cards
+    tell.
+    """
+    mine = {card.id for card in held}
+    others = {card.id for card in cards if card.id} - mine
+    files = [found for gpu in _reported() for found in gpu.devices()]
+    needed = {name for id, names in files if id in mine for name in names}
+    return [name for id, names in files if id in others for name in dict.fromkeys(names) if name not in needed]
 
 
 def _reported() -> tuple[_Gpu, ...]:
@@ -219,5 +243,10 @@ def container_devices(order: PodOrder) -> list[str]:
     """
     if not order.cards and order.resources.amount(NVIDIA):
         return [f"{NVIDIA}=all"]
-    kinds = ((NVIDIA if card.resource == NUMBER else card.resource, card.index) for card in order.cards)
-    return [f"{kind}={index}" for kind, index in kinds]
+    return [_device_name(card) for card in order.cards]
+
+
+def _device_name(card: HeldCard) -> str:
+    if card.resource.startswith(mig.PREFIX):
+        return f"{NVIDIA}={card.id}"
+    return f"{NVIDIA if card.resource == NUMBER else card.resource}={card.index}"

@@ -29,7 +29,7 @@ def node(home: Path, config: LocalConfig, numa: NumaTopology | None = None) -> N
     """
     free = shutil.disk_usage(home).free
     ready, found = free >= MIN_FREE_DISK_BYTES, cards_of(config)
-    links = {} if config.cards else gpus.links(found)
+    links = {} if config.cards else gpus.links()
     cpus = {"cpu": 1000.0 * sum(whole for whole, _free in numa.cells)} if numa else {}
     return NodeInfo(
         name=node_name(),

@@ -62,6 +62,14 @@ def _add_devices(target: str, hidden: Collection[str]) -> None:
     system.mount("devpts", f"{target}/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
     for name in os.listdir("/dev"):
         if name not in hidden and (name in _DEVICES or name.startswith(_ACCELERATORS)):
-            _bind(f"/dev/{name}", f"{target}/{name}")
+            for one in _parts(name, hidden):
+                _bind(f"/dev/{one}", f"{target}/{one}")
     for name, path in {**_LINKS, "ptmx": "pts/ptmx"}.items():
         os.symlink(path, f"{target}/{name}")
+
+
+def _parts(name: str, hidden: Collection[str]) -> list[str]:
+    """The device or folder of devices itself; of a folder with hidden ones, only the others."""
+    if not any(one.startswith(f"{name}/") for one in hidden):
+        return [name]
+    return [one for one in (f"{name}/{part}" for part in os.listdir(f"/dev/{name}")) if one not in hidden]

@@ -1,0 +1,67 @@
+"""MIG instances: parts of one of NVIDIA's GPUs, each with memory and cores of its own.
+
+Jobs request them as NVIDIA's device plugin for Kubernetes names them, one resource for each profile.
+"""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pynvml
+
+PREFIX = "nvidia.com/mig-"
+_CAPABILITIES = Path("/proc/driver/nvidia/capabilities")
+_MINOR = re.compile(r"^DeviceFileMinor:\s*(\d+)\s*$", re.MULTILINE)
+
+
+class MigInstance(NamedTuple):
+    """An instance. `model`: the GPU's name with the profile. `devices`: the names in /dev of the files that open it."""
+
+    id: str
+    model: str
+    memory_bytes: int
+    devices: tuple[str, ...]
+
+    @property
+    def resource(self) -> str:
+        """The resource that counts instances of this profile."""
+        return PREFIX + self.model.rpartition(" MIG ")[2].replace("+", ".")
+
+
+def is_divided(gpu: object) -> bool:
+    """Whether the GPU is in MIG mode, in which only its instances can be used."""
+    try:
+        present, _after_reset = pynvml.nvmlDeviceGetMigMode(gpu)
+    except pynvml.NVMLError:  # one that cannot be divided
+        return False
+    return bool(present == pynvml.NVML_DEVICE_MIG_ENABLE)
+
+
+def instances(gpu: object, minor: int) -> Iterator[MigInstance]:
+    """The instances of a divided GPU, in the driver's order. `minor`: the number in the name of its device file."""
+    for number in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(gpu)):
+        with contextlib.suppress(pynvml.NVMLError):  # there are fewer than the most
+            one = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, number)
+            yield MigInstance(
+                pynvml.nvmlDeviceGetUUID(one),
+                pynvml.nvmlDeviceGetName(one),
+                int(pynvml.nvmlDeviceGetMemoryInfo(one).total),
+                _devices(one, minor),
+            )
+
+
+def _devices(instance: object, minor: int) -> tuple[str, ...]:
+    """The files of the GPU, of its part (GPU instance) and of the cores there (compute instance).
+
+    A driver that does not name the latter two opens instances by the file of the GPU alone.
+    """
+    part = _CAPABILITIES / f"gpu{minor}/mig/gi{pynvml.nvmlDeviceGetGpuInstanceId(instance)}"
+    cores = part / f"ci{pynvml.nvmlDeviceGetComputeInstanceId(instance)}"
+    found = [f"nvidia{minor}"]
+    for folder in (part, cores):
+        with contextlib.suppress(OSError):
+            named = _MINOR.search((folder / "access").read_text(encoding="utf-8"))
+            found += [f"nvidia-caps/nvidia-cap{named[1]}"] if named else []
+    return tuple(found)
