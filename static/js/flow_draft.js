@@ -89,7 +89,9 @@ class FlowDraft {
       this.#drawn = answer.text;
       this.#last = answer.text;
       this.#write(answer.text);
+      const begun = values.edit === "add" ? "" : document.getElementById("flow-add-name").value;
       window.htmx.swap(this.#draft, answer.drawing, { swapStyle: window.htmx.config.defaultSwapStyle });
+      if (begun) document.getElementById("flow-add-name").value = begun;
       tell(answer.words);
       document.getElementById(focus)?.focus({ preventScroll: true });
       return true;

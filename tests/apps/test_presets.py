@@ -110,6 +110,11 @@ def test_page_renames_sets_default_and_deletes(people: People, as_: As) -> None:
     assert not Preset.objects.filter(pk=preset.pk).exists()
 
 
+def test_former_address_of_the_list_keeps_its_filter(people: People, as_: As) -> None:
+    found = as_(people.alice).get("/jobs/presets/?q=usual")
+    assert (found.status_code, found["Location"]) == (301, "/jobs/templates/?q=usual")
+
+
 def test_presets_over_rest(people: People, as_: As) -> None:
     alice = as_(people.alice)
     body = {"name": "usual", "tenant": "lab", "spec": SPEC.document()}

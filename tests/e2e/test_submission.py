@@ -204,6 +204,7 @@ def test_flow_is_edited_in_its_drawing_by_keyboard_and_pointer(page: Page) -> No
     expect(words).to_have_text("Added step report.")
     expect(page.locator("#flow-add-name")).to_be_focused()
     expect(text).to_have_value(re.compile(r"name: report\n"))
+    page.locator("#flow-add-name").fill("half")
     page.get_by_label("Let prepare wait for").fill("report")
     page.keyboard.press("Enter")
     expect(words).to_contain_text("in a circle: prepare → train → report → prepare.")
@@ -216,6 +217,7 @@ def test_flow_is_edited_in_its_drawing_by_keyboard_and_pointer(page: Page) -> No
     page.get_by_label("Disconnect report from fit").first.focus()
     page.keyboard.press("Enter")
     expect(words).to_have_text("report no longer waits for fit.")
+    expect(page.locator("#flow-add-name")).to_have_value("half")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("button", name="Disconnect report from fit")).to_be_visible()
 

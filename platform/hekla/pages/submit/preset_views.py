@@ -5,6 +5,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -30,9 +31,9 @@ def presets(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def former_address(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
+def former_address(request: HttpRequest) -> HttpResponse:
     """Redirect from the former address of the page."""
-    return redirect("jobs:presets", permanent=True)
+    return redirect(reverse("jobs:presets", query=request.GET or None), permanent=True)
 
 
 @require_POST
