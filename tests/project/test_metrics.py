@@ -44,8 +44,8 @@ from hekla.lib.checkout import CHECKOUT
 from hekla.live.consumers import PageConsumer
 from hekla.live.renderings import RenderQueues
 from hekla.live.subscriptions import LiveQuery, SubscriptionKey
-from hekla.pages.metrics import rows as row_figures
 from hekla.pages.metrics import requests, tasks
+from hekla.pages.metrics import rows as row_figures
 from hekla.pages.metrics.rows import rows
 from hekla.scheduling import occupancy
 
