@@ -15,24 +15,24 @@ from pathlib import Path
 
 from hekla.lib.checkout import CHECKOUT
 
-_OWN = CHECKOUT / ".mypy_cache"
+_OWN = ".mypy_cache"
 _LOCK_FILE = CHECKOUT / "deploy" / "requirements" / "test.txt"
 _NAME = "cache.tar"
 
 
-def begin() -> None:
-    """Unpack the stored cache, if it fits and this clone has none. A failure costs the minute, not the check."""
+def begin(clone: Path = CHECKOUT) -> None:
+    """Unpack the stored cache, if it fits and the clone has none. A failure costs the minute, not the check."""
     stored = _store() / _key() / _NAME
-    if _OWN.exists() or not stored.is_file():
+    if (clone / _OWN).exists() or not stored.is_file():
         return
-    with suppress(OSError, tarfile.TarError), tempfile.TemporaryDirectory(dir=CHECKOUT, prefix=".mypy_cache-") as new:
+    with suppress(OSError, tarfile.TarError), tempfile.TemporaryDirectory(dir=clone, prefix=f"{_OWN}-") as new:
         with tarfile.open(stored) as archive:
             archive.extractall(new, filter="data")
-        Path(new, _OWN.name).rename(_OWN)
+        Path(new, _OWN).rename(clone / _OWN)
 
 
-def store() -> None:
-    """Store the cache of this clone in place of the last one."""
+def store(clone: Path = CHECKOUT) -> None:
+    """Store the cache of the clone in place of the last one."""
     folder = _store() / _key()
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def store() -> None:
             shutil.rmtree(other, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=folder) as new:
             with tarfile.open(Path(new, _NAME), "w") as archive:
-                archive.add(_OWN, _OWN.name)
+                archive.add(clone / _OWN, _OWN)
             Path(new, _NAME).replace(folder / _NAME)
 
 
