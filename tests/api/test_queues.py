@@ -298,7 +298,7 @@ def test_manifest_must_name_the_cluster_if_there_are_several(root):
         ({"of": "tenant", "username": "nobody"}, 400),
     ],
 )
-def test_only_a_quota_of_one_member_names_somebody(root, document, status):
+def test_only_a_quota_of_one_member_names_a_person(root, document, status):
     answer = root.put("/api/v1/tenants/lab/quotas", {**document, "sessions": 1}, format="json")
     assert answer.status_code == status
 

@@ -1,15 +1,21 @@
 """The OpenAPI document."""
 
+import json
 import re
+from pathlib import Path
 
+from drf_spectacular import validation
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.settings import patched_settings
-from drf_spectacular.validation import validate_schema
+from jsonschema_rs import validator_for
 from rest_framework.exceptions import APIException
 
 from hekla.api.v1.schema import SchemaView, document
 from hekla.domain.jobspec import JobSpec
+
+OPENAPI = Path(validation.__file__).with_name("openapi_3_1_schema.json")
+"""The schema of such documents. The validator of drf-spectacular takes eight CPU seconds for it, this one none."""
 
 
 def test_schema_is_valid_and_generated_without_warnings(alice, capsys):
@@ -17,7 +23,8 @@ def test_schema_is_valid_and_generated_without_warnings(alice, capsys):
     GENERATOR_STATS.reset()
     schema = alice.get("/api/v1/schema").json()
     assert not GENERATOR_STATS, capsys.readouterr().err
-    validate_schema(schema)
+    assert schema["openapi"].startswith("3.1")
+    validator_for(json.loads(OPENAPI.read_text())).validate(schema)
     sent = schema["paths"]["/api/v1/jobs"]["post"]["requestBody"]["content"]
     assert sent["application/json"]["schema"] == {"$ref": "#/components/schemas/JobSpec"}
     assert set(schema["components"]["schemas"]["JobSpec"]["properties"]) == set(JobSpec.model_fields)

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_quotas import hold_gpus
 
 from hekla.apps.accounts.models import User
@@ -20,6 +21,8 @@ from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy
 from hekla.lib import clock
 from hekla.scheduling import occupancy
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 GPU = "nvidia.com/gpu"

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.safestring import SafeString
 from django.utils.timezone import localdate
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.services import actor_of
@@ -32,6 +33,8 @@ from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.pages.audit import views
 from hekla.pages.frame.time_zone import COOKIE
+
+__all__ = ["db", "people", "shared_people"]
 
 
 @pytest.fixture

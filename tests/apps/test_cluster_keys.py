@@ -16,6 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps.accounts.models import User
@@ -33,6 +34,8 @@ from hekla.domain.errors import NotFound
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.live import registry
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 SECRET = "token-that-nobody-is-shown"

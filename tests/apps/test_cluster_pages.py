@@ -8,10 +8,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 NODES = {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64"}}]}

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import leases, notices
@@ -17,6 +18,8 @@ from hekla.apps.job_history import cluster_notices
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 PLACE = {"index": 0, "version": 1, "slot": 1, "address": ""}

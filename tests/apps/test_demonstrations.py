@@ -9,6 +9,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
@@ -34,6 +35,8 @@ from hekla.domain.policies import LifecycleAction
 from hekla.engine import policy
 from hekla.lib import clock
 from hekla.pages.demonstrations import live as live_views
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 NAMES = [one.name for one in DEMONSTRATIONS]

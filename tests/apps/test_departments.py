@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.urls import reverse
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
@@ -20,6 +21,8 @@ from hekla.apps.tenancy.models import Department, Tenant
 from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.domain.errors import Invalid, Refused
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 
 @pytest.fixture

@@ -7,12 +7,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.domain import formats
 from hekla.pages.jobs import exports
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 TASK = {"command": ["python", "train.py"], "resources": {"cpu": "1"}}

@@ -11,6 +11,7 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.flows import drawing, services
@@ -20,6 +21,8 @@ from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.flows import live as live_views
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 JOB = {"tasks": [{"name": "main", "command": ["true"], "resources": {"cpu": "1"}}]}

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
@@ -19,6 +20,8 @@ from hekla.domain.errors import Forbidden, Invalid, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.submit.presets import INCLUDED
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 TASK = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}, "env": {"LR": "0.1"}}

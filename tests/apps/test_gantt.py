@@ -9,12 +9,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import gantt, waits
 from hekla.apps.jobs.models import Job, Pod
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -13,6 +13,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.e2e.conftest import free_port
 from tests.support import openid_provider as provider
 
@@ -28,6 +29,8 @@ from hekla.apps.tenancy.models import Membership
 from hekla.domain.errors import NotFound, Refused
 from hekla.lib import clock
 from hekla.project.config import OpenIDProvider
+
+__all__ = ["db", "people", "shared_people"]
 
 BACK = "http://testserver/accounts/from/acme/back/"
 

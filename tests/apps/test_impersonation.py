@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from tests.apps.access_world import MANIFEST, impersonate
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
@@ -21,6 +22,8 @@ from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 END = reverse("accounts:end_impersonation")

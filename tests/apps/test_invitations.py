@@ -8,6 +8,7 @@ from django.core import mail
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
@@ -19,6 +20,8 @@ from hekla.apps.tenancy import services as tenancy_services
 from hekla.apps.tenancy.models import Membership
 from hekla.domain.errors import Forbidden, NotFound, Refused
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 DORA = {"username": "dora", "display_name": "Dora", "password": "a-long-walk-home"}

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import services as batches
@@ -18,6 +19,8 @@ from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
 from hekla.live import registry
 from hekla.pages.jobs import event_groups, tabs
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 

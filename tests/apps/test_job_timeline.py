@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
@@ -14,6 +15,8 @@ from hekla.apps.jobs.models import Job
 from hekla.domain import events
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 pytestmark = pytest.mark.django_db
 PAGE = 200

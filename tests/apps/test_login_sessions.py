@@ -9,6 +9,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
@@ -17,6 +18,8 @@ from hekla.apps.login_sessions.models import LoginSession
 from hekla.domain.errors import Forbidden, NotFound
 from hekla.lib import clock
 from hekla.pages.login_sessions import browsers
+
+__all__ = ["db", "people", "shared_people"]
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
 PASSWORD = "a-long-walk-home"

@@ -7,6 +7,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_quotas import hold_gpus
 
 from hekla.apps.accounts.models import User
@@ -17,6 +18,8 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 

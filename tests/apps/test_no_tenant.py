@@ -6,9 +6,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.tenancy.models import Membership
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 EXAMPLE = reverse("run_example", args=["digits"])

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_quotas import hold_gpus
 
 from hekla.apps.clusters import selectors, services
@@ -17,6 +18,8 @@ from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Pod
 from hekla.lib import clock
 from hekla.scheduling import occupancy
+
+__all__ = ["db", "people", "shared_people"]
 
 BEFORE = NodeFacts(
     "n1",

@@ -1,10 +1,7 @@
 """Figures of the plotly package, their JSON, and the version of its script."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -58,18 +55,6 @@ def test_templates_have_the_colours_of_the_pages(theme, at):
     assert expected.lines == tuple(pairs[f"plot-{number}"][at] for number in range(1, 8))
     tokens_of_theme = tuple(pairs[name][at] for name in ("line", "muted", "surface"))
     assert (expected.grid, expected.text, expected.surface) == tokens_of_theme
-
-
-def test_plotly_is_imported_lazily():
-    code = (
-        "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'hekla.project.settings'\n"
-        "from hekla.project.asgi import application\n"
-        "from django.urls import get_resolver; get_resolver().url_patterns\n"
-        "print('plotly' in sys.modules)"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "platform")}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    assert done.stdout.split() == ["False"]
 
 
 def test_script_of_the_pages_is_of_the_version_that_the_package_writes_for():

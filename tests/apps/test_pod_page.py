@@ -9,6 +9,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
@@ -22,6 +23,8 @@ from hekla.domain.phases import PodPhase
 from hekla.lib import clock
 from hekla.live import registry
 from hekla.pages.jobs import pod_context
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 NOW = clock.now()

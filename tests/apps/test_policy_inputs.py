@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_policy_page import ada
 
 from hekla.apps.clusters import services as clusters
@@ -28,7 +29,7 @@ from hekla.lib import clock
 from hekla.scheduling import extenders, policy_check, supplies
 from hekla.scheduling.cache import read_snapshot
 
-__all__ = ["ada"]
+__all__ = ["ada", "db", "people", "shared_people"]
 
 POLICY = "actions: allocate, shuffle\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n- plugins: [%s]\n"
 EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extender.predicateVerb: filter}}"

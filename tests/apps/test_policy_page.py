@@ -5,11 +5,14 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.clusters import selectors
 from hekla.apps.clusters.models import PolicyVersion
 from hekla.engine.policy import DEFAULT_POLICY_TEXT
 from hekla.lib.diff import DiffLine, diff_lines
+
+__all__ = ["db", "people", "shared_people"]
 
 OTHER = 'actions: "enqueue, allocate, preempt, backfill"\ntiers:\n- plugins:\n  - name: gang\n'
 

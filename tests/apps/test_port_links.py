@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_submission import post_data
 
 from hekla.apps.accounts.models import User
@@ -17,6 +18,8 @@ from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 _INGRESS = {"domain": "jobs.example.org", "class_name": "nginx", "namespace": "ingress-nginx"}

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_submission import minimal_form
 
 from hekla.apps.accounts.models import User
@@ -17,6 +18,8 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Forbidden, NotFound, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 SPEC = JobSpec.parse({"name": "base", "priority": 7, "tasks": [{"name": "main", "command": ["true"]}]})

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
@@ -15,6 +16,8 @@ from hekla.apps.jobs.models import Job
 from hekla.domain.errors import Forbidden, Invalid, Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 

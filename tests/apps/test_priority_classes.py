@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import PLATFORM
@@ -16,6 +17,8 @@ from hekla.apps.priorities.models import PriorityClass
 from hekla.domain.errors import Invalid, Refused
 from hekla.lib import clock
 from hekla.scheduling import snapshot
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 

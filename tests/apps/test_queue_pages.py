@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import PLATFORM
@@ -16,6 +17,8 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 MOST_QUERIES = {"queues:list": 12, "queues:detail": 12}

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_queue_pages import set_running
 
 from hekla.apps.accounts.models import User
@@ -18,6 +19,8 @@ from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
 from hekla.lib import clock
 from hekla.simulation import queue_shares
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 CAPACITY_POLICY = """\

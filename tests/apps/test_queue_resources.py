@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_queue_pages import set_running
 from tests.apps.test_queue_preview import CAPACITY_POLICY, form
 
@@ -20,6 +21,8 @@ from hekla.domain.errors import Invalid
 from hekla.lib import clock
 from hekla.simulation import queue_shares
 from hekla.simulation.snapshot_cache import looking_at
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 SIZE = {"cpu": "16", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "32"}

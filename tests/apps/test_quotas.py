@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_queue_pages import set_running
 
 from hekla.apps.accounts.models import User
@@ -23,6 +24,8 @@ from hekla.domain.errors import Forbidden
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 GPU = {"name": "main", "command": ["true"], "resources": {"nvidia.com/gpu": "2"}}

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_queue_pages import set_running
 from tests.apps.test_quotas import set_quota
 
@@ -16,6 +17,8 @@ from hekla.apps.usage import quota_usage
 from hekla.domain.errors import Invalid
 from hekla.domain.scaling import JobScale
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 

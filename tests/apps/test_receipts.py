@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
@@ -22,6 +23,8 @@ from hekla.apps.jobs.services.transitions import evict
 from hekla.domain import events
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 GPUS = {"cpu": "1", "nvidia.com/gpu": "2"}

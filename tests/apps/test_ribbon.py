@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
@@ -17,6 +18,8 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, JobPhase
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from rest_framework.test import APIClient
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.flows import services as flows
@@ -14,6 +15,8 @@ from hekla.apps.search import selectors
 from hekla.apps.search.registry import LIMIT_OF_EACH
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 SPEC = JobSpec.parse({"name": "digits-template", "tasks": [{"name": "main", "command": ["true"]}]})
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 from redis.exceptions import ConnectionError as ValkeyIsAway
 from tests.api.openpai import V2
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
@@ -19,6 +20,8 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.signin import slowdown
 from hekla.apps.signin.slowdown import FREE_FAILURES, attempt
 from hekla.lib import clock
+
+__all__ = ["db", "people", "shared_people"]
 
 PASSWORD, GUESS = "a-long-walk-home", "guess"
 HOME = "192.0.2.7"

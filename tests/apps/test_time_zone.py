@@ -7,9 +7,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.pages.frame.time_zone import COOKIE
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import leases
@@ -19,6 +20,8 @@ from hekla.apps.usage.services import Reading
 from hekla.domain.resources import Resources
 from hekla.lib import clock
 from hekla.pages.usage import plots
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 NOW = clock.now().replace(minute=0, second=0, microsecond=0)

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.api import throttles
 from hekla.apps.accounts.models import User
@@ -18,6 +19,8 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import SpecChange
 from hekla.simulation import snapshot_cache, suggestions, what_if
 from hekla.simulation.suggestions import SuggestionResult
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 FORM = {

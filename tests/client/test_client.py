@@ -1,6 +1,7 @@
 """The Python client: exceptions, retries, waiting, and a job from submission to its last log line."""
 
 import json
+import ssl
 from collections.abc import Callable, Iterator
 
 import httpx2
@@ -181,6 +182,15 @@ def test_default_console_and_token(monkeypatch: pytest.MonkeyPatch, tmp_path: ob
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     with pytest.raises(NotConfiguredError, match="no token for http://far"):
         Client()
+
+
+@pytest.mark.parametrize(("url", "loads"), [("http://127.0.0.1:1", False), ("https://hekla.example", True)])
+def test_certificates_are_loaded_only_for_tls(url: str, loads: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[object] = []
+    load = ssl.SSLContext.load_verify_locations
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *a, **kw: (loaded.append(a), load(*a, **kw))[1])
+    Client(url, "t").close()
+    assert bool(loaded) == loads
 
 
 @local

@@ -1,15 +1,11 @@
 """Requests that no browser of ours sends: they get a short answer, and at most one short line in the log."""
 
 import logging
-import os
-import subprocess
-import sys
 import time
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import OperationalError
 from django.test import Client
@@ -123,30 +119,6 @@ def test_form_with_all_of_its_rows_is_accepted(people: People, as_: Any) -> None
     sent = minimal_form(**rows, **{"tasks-TOTAL_FORMS": str(MAX_TASK_ROWS)})
     as_(people.alice).post(reverse("jobs:submit"), sent)
     assert len(Job.objects.get().spec["tasks"]) == MAX_TASK_ROWS
-
-
-RUN_PERIODIC_TASKS = """
-import django
-django.setup()
-from hekla.project.celery import app
-app.loader.import_default_modules()
-for entry in app.conf.beat_schedule.values():
-    app.tasks[entry["task"]].apply()
-"""
-
-
-def test_periodic_tasks_without_a_database_log_one_line_each() -> None:
-    environment = os.environ | {
-        "DATABASE_URL": "postgresql:///none?host=/nonexistent",
-        "DJANGO_SETTINGS_MODULE": "hekla.project.settings",
-    }
-    argv = [sys.executable, "-c", RUN_PERIODIC_TASKS]
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60, check=True)
-    lines = done.stderr.splitlines()
-    named = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
-    assert len(lines) == len(named), done.stderr
-    assert {name for name in named if any(f"{name}: no database now" in line for line in lines)} == named
-    assert max(map(len, lines)) <= MAX_LOG_CHARACTERS
 
 
 @pytest.mark.django_db(transaction=True)  # a task closes a connection with an open transaction

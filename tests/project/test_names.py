@@ -7,6 +7,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -60,11 +61,38 @@ SHARED_NAMES: dict[str, str] = {
 }
 
 
+@dataclass(frozen=True)
+class Module:
+    """What the tests read of a module. Its syntax tree would stay in memory, a hundred times as large."""
+
+    identifiers: list[tuple[str, int]]
+    """The names of classes, functions, arguments, variables and attributes, with their lines."""
+    classes: list[str]
+    """At the top level."""
+    functions: list[tuple[str, int]]
+    """With their length in lines."""
+
+    @classmethod
+    def read(cls, path: Path) -> "Module":
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found = cls([], [node.name for node in tree.body if isinstance(node, ast.ClassDef)], [])
+        for node in ast.walk(tree):
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    found.functions.append((name, (node.end_lineno or 0) - node.lineno))
+                    found.identifiers.append((name, node.lineno))
+                case ast.ClassDef(name=name) | ast.arg(arg=name):
+                    found.identifiers.append((name, node.lineno))
+                case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                    found.identifiers.append((name, node.lineno))
+        return found
+
+
 @cache
-def modules() -> dict[str, ast.Module]:
+def modules() -> dict[str, Module]:
     """Every module of the package by its dotted path, without migrations."""
     files = (path for path in sorted(PACKAGE.rglob("*.py")) if "migrations" not in path.parts)
-    return {dotted(path): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+    return {dotted(path): Module.read(path) for path in files}
 
 
 def dotted(path: Path) -> str:
@@ -72,43 +100,30 @@ def dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """The names of classes, functions, arguments, variables and attributes of a module, with their lines."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name, node.lineno
-            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                yield name, node.lineno
-
-
 def words(name: str) -> set[str]:
     """The words of an identifier, for example of `TaskWasTold` or `_was_told`."""
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
 
 
+@cache
 def is_private(name: str) -> bool:
     return name in PRIVATE_CLASSES or name.strip("_") in PRIVATE_NAMES or not PRIVATE_WORDS.isdisjoint(words(name))
 
 
-def private_names(module: str, tree: ast.Module) -> Iterator[str]:
-    last = module.rpartition(".")[2]
+def private_names(name: str, module: Module) -> Iterator[str]:
+    last = name.rpartition(".")[2]
     if last in PRIVATE_MODULES or not PRIVATE_WORDS.isdisjoint(words(last)):
-        yield module
-    yield from (f"{module}:{line} {name}" for name, line in identifiers(tree) if is_private(name))
+        yield name
+    yield from (f"{name}:{line} {found}" for found, line in module.identifiers if is_private(found))
 
 
 def test_identifiers_use_the_terms_of_the_field() -> None:
-    assert [found for module, tree in modules().items() for found in private_names(module, tree)] == []
+    assert [found for name, module in modules().items() for found in private_names(name, module)] == []
 
 
 def test_identifiers_of_tests_use_the_terms_of_the_field() -> None:
-    trees = {
-        f"tests.{path.stem}": ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(TESTS.rglob("*.py"))
-        if path != Path(__file__)
-    }
-    found = [found for module, tree in trees.items() for found in private_names(module, tree)]
+    paths = [path for path in sorted(TESTS.rglob("*.py")) if path != Path(__file__)]
+    found = [found for path in paths for found in private_names(f"tests.{path.stem}", Module.read(path))]
     assert [name for name in found if not is_plain_sentence(name.rpartition(" ")[2])] == []
 
 
@@ -118,10 +133,10 @@ def is_plain_sentence(name: str) -> bool:
 
 def test_public_class_names_are_unique() -> None:
     packages = defaultdict(set)
-    for module, tree in modules().items():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                packages[node.name].add(".".join(module.split(".")[:2]))
+    for name, module in modules().items():
+        for found in module.classes:
+            if not found.startswith("_"):
+                packages[found].add(".".join(name.split(".")[:2]))
     repeated = {name: sorted(found) for name, found in packages.items() if len(found) > 1}
     assert {name: found for name, found in repeated.items() if name not in SHARED_NAMES} == {}
 
@@ -153,11 +168,10 @@ def test_project_package_is_small() -> None:
 
 def test_functions_are_short() -> None:
     found = {
-        f"{module}.{node.name}"
-        for module, tree in modules().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
+        f"{name}.{function}"
+        for name, module in modules().items()
+        for function, lines in module.functions
+        if lines >= MAX_FUNCTION_LINES
     }
     assert found == set()
 

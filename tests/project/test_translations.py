@@ -5,6 +5,7 @@ import gettext
 import os
 import re
 from collections.abc import Iterator
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -21,6 +22,7 @@ DOMAIN = CHECKOUT / "platform" / "hekla" / "domain"
 CATALOGUE = CHECKOUT / "platform" / "hekla" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
 
 SENTENCE = re.compile(r"\w\S* \S.*[.?!]$", re.DOTALL)
+EXTRACT_ONCE = cache(messages.extract_all)  # it takes seconds
 SUMMARIES = {framework.summary for framework in load_frameworks().values()}
 
 
@@ -53,13 +55,14 @@ def text_of(node: ast.AST) -> str:
     return ""
 
 
-def test_catalogues_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
+def test_catalogues_are_complete(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is missing, obsolete or not translated, and each translation has the placeholders of its message."""
+    monkeypatch.setattr(messages, "extract_all", EXTRACT_ONCE)
     assert messages.main(["--check"]) == 0, capsys.readouterr().out
 
 
 def test_messages_are_found_in_templates_code_and_domain() -> None:
-    found = messages.extract_all()
+    found = EXTRACT_ONCE()
     assert len(found) > 2000
     folders = {"/".join(location.split("/")[:3]) for locations in found.values() for location in locations}
     assert {"platform/hekla/domain", "platform/hekla/engine", "platform/hekla/backends"} <= folders

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.core.cache import cache, caches
+from django.core.cache import cache
 from django.db import transaction
 
 from hekla.simulation import snapshot_cache
@@ -24,7 +24,6 @@ def undone_test() -> Iterator[None]:
     Caches of clusters know by the number of the last event whether they are current, and a rollback repeats numbers.
     """
     cache.clear()
-    caches["frame"].clear()
     snapshot_cache.forget_all()
     with rolled_back():
         yield

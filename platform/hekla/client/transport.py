@@ -1,5 +1,6 @@
 """HTTP requests to the server: JSON documents in and out; each failure has its own exception."""
 
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -62,6 +63,7 @@ class Transport:
                 timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
                 trust_env=urlsplit(server.url).hostname not in _LOOPBACK,  # no proxy for this machine itself
                 transport=transport,
+                verify=_certificates(server.url),
             )
         except (httpx2.InvalidURL, UnicodeEncodeError, ValueError) as error:
             raise NotConfiguredError(f"“{server.url}” or its token cannot be used: {error}.") from error
@@ -188,6 +190,11 @@ class Transport:
             kind = UnreachableError if answer.status_code in _PASSING else ServerError
             raise kind(f"The console at {self.server.url} had a fault (status {answer.status_code}).")
         raise NotHeklaError(f"What answers at {self.server.url} is not Hekla (status {answer.status_code}).")
+
+
+def _certificates(url: str) -> ssl.SSLContext | bool:
+    """Those of this machine, if the address needs any: to load them takes longer than most commands."""
+    return True if urlsplit(url).scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _json(answer: httpx2.Response) -> Json:

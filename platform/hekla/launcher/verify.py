@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from hekla.launcher import mypy_cache
 from hekla.launcher.browser import find_or_install
 from hekla.launcher.terminal import say
 from hekla.lib.checkout import CHECKOUT
@@ -42,10 +43,13 @@ def verify(arguments: Sequence[str]) -> int:
         return _pytest(arguments)
     _FAILED.unlink(missing_ok=True)
     failed = [name for name, argv in _quick_checks().items() if not _passes(name, argv)]
+    mypy_cache.begin()
     with ThreadPoolExecutor(max_workers=1) as beside:
         verdicts = {name: beside.submit(_passes, name, argv) for name, argv in _slow_checks().items()}
         passes = _pytest([*_SLOWEST, *(() if _EXTERNAL_SERVERS else _ON_ALL_CORES)]) == 0
         failed += [name for name, verdict in verdicts.items() if not verdict.result()]
+    if "mypy" not in failed:
+        mypy_cache.store()
     if not passes and not _pass_alone():
         failed.append("pytest")
     say(f"\nNot passed: {', '.join(failed)}" if failed else "\nEverything passed.")

@@ -10,7 +10,7 @@
 There is no list of features: a package in this folder is registered by itself.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,12 +25,11 @@ from hekla.apps.search import registry as search
 from hekla.live import registry as live
 
 
-def modules(name: str) -> Iterator[ModuleType]:
+@cache
+def modules(name: str) -> Sequence[ModuleType]:
     """The modules of that name, of all features that have one, in the order of the features' names."""
-    for feature in iter_modules(pages.__path__):
-        full_name = f"{pages.__name__}.{feature.name}.{name}"
-        if feature.ispkg and find_spec(full_name):
-            yield import_module(full_name)
+    features = (f"{pages.__name__}.{one.name}.{name}" for one in iter_modules(pages.__path__) if one.ispkg)
+    return [import_module(full_name) for full_name in features if find_spec(full_name)]
 
 
 def urlpatterns() -> list[URLResolver]:

@@ -368,8 +368,8 @@ async def _run(cluster, key: PodKey, command: list[str], typed: bytes) -> tuple[
     async with cluster.backend.exec.run(key, command) as running_command:
         await running_command.send(typed)
         await running_command.end_input()
-        while (said := await running_command.receive()) is not None:
-            texts[said.is_error] += said.data.decode()
+        while (piece := await running_command.receive()) is not None:
+            texts[piece.is_error] += piece.data.decode()
     return texts[False], texts[True], running_command.exit_code
 
 
@@ -383,6 +383,6 @@ async def _type(cluster, key: PodKey, typed: bytes) -> str:
     async with cluster.backend.exec.run(key, ["sh"], in_terminal=True) as terminal:
         await terminal.resize(100, 40)
         await terminal.send(typed)
-        while (said := await terminal.receive()) is not None:
-            text += said.data.decode()
+        while (piece := await terminal.receive()) is not None:
+            text += piece.data.decode()
     return text
