@@ -32,6 +32,19 @@ def test_table_marks_equal_the_permissions(table, permissions):
         assert [is_marked for _role, is_marked in marks] == [permission in allowed for allowed in permissions.values()]
 
 
+def test_who_may_submit_to_a_tenant_may_see_it():
+    """Submission checks only the first."""
+    for permissions in (BY_TENANT_ROLE, BY_DEPARTMENT_ROLE):
+        assert all(
+            Permission.SEE_TENANT in allowed for allowed in permissions.values() if Permission.SUBMIT_JOBS in allowed
+        )
+    assert all(
+        Permission.SEE_EVERYTHING in allowed
+        for allowed in BY_PLATFORM_ROLE.values()
+        if Permission.SUBMIT_JOBS in allowed
+    )
+
+
 @pytest.mark.parametrize(("name", "cards"), [("ada", 3), ("alice", 1), ("charlie", 1)])
 def test_admins_see_the_roles_that_they_grant(people, as_, name, cards):
     page = as_(getattr(people, name)).get(reverse("roles")).content.decode()

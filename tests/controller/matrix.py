@@ -46,7 +46,7 @@ ENDS = {
 """The phase that a job enters by this action, and its final phase."""
 ENDED_BY = {phase: action for action, phases in ENDS.items() for phase in phases}
 FOR_EVER = 1e9
-SECONDS = 90.0
+SECONDS = 300.0
 State = tuple[str, int, int, dict[str, str]]
 """Phase, version, retries, and for each replica the last attempt: number, phase, and whether it is stopping."""
 

@@ -17,6 +17,8 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
+from hekla.apps.quotas import services as quotas
+from hekla.apps.quotas.models import Quota
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.controller.lease_context import identity
@@ -89,8 +91,8 @@ def test_reconciliation_cost_does_not_grow_with_the_number_of_jobs(world: World)
 
     submit_and_count("first")
     few = max(submit_and_count("second"), submit_and_count("third"))
-    for at in range(8):
-        submit_and_count(f"more-{at}")
+    more = [submit(world, f"more-{at}", ["sleep", "60"], seconds=6000, cpu="0.1") for at in range(8)]
+    world.reconcile_until(lambda: all(phase(job) == "running" for job in more))
     by_the_clock = 3  # nodes are read, and the lease is renewed, from time to time
     assert min(submit_and_count(f"last-{at}") for at in range(3)) <= few + by_the_clock
 
@@ -115,10 +117,33 @@ def test_cache_follows_queues_and_nodes(world: World, agree: Callable[[], None])
     agree()
     queues.change(world.queue, {"weight": 7}, by=world.alice, actor=PLATFORM, now=clock.now())
     agree()
+    queues.set_state(world.queue, "draining", by=world.alice, actor=PLATFORM, now=clock.now())
+    agree()
+    values, now = {"parent": world.queue}, clock.now()
+    queues.create(cluster=world.cluster, name="child", values=values, actor=PLATFORM, now=now)
+    agree()
     controllers.reconcile(world.cluster)
     agree()
     clusters.cordon(Node.objects.get(), cordoned=True, actor=PLATFORM, now=clock.now())
     agree()
+
+
+def test_cache_follows_quotas(world: World, agree: Callable[[], None]) -> None:
+    agree()
+    for resources in ({"cpu": "2"}, {"cpu": "3"}, {}):
+        bounds = {"resources": resources}
+        quotas.bound(tenant=world.tenant, of=Quota.Of.TENANT, user=None, bounds=bounds, actor=PLATFORM, now=clock.now())
+        agree()
+
+
+def test_cache_reads_queues_and_quotas_only_after_an_event_about_one(simulated: World) -> None:
+    submit(simulated, "first", ["true"])
+    cluster_cache = ClusterCache()
+    refreshed(cluster_cache, simulated)
+    submit(simulated, "second", ["true"])
+    with CaptureQueriesContext(connection) as queries:
+        refreshed(cluster_cache, simulated)
+    assert not [query["sql"] for query in queries if 'FROM "quotas_' in query["sql"] or 'FROM "queues_' in query["sql"]]
 
 
 def test_unchanged_jobs_keep_their_identity(world: World) -> None:

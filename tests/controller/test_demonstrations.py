@@ -103,17 +103,17 @@ def play(time: Time, people: tuple[Tenant, User]) -> Callable[..., Play]:
         tenant, ada = people
         run = services.start(demonstration.name, without=without, tenant=tenant, user=ada, now=clock.now())
         played, last, number, looked_at = Play(demonstration, run), clock.now() + LONGEST, 0, 0
-        is_measured = any(act.busy_gpus for act in demonstration.acts)
+        is_measured, cluster = any(act.busy_gpus for act in demonstration.acts), run.cluster
         while run.ended_at is None:
             assert clock.now() < last, describe()
-            if backend_of(run.cluster).wait(0) or event_log.last_number() > number or is_measured:
-                controllers.reconcile(run.cluster)
+            if backend_of(cluster).wait(0) or event_log.last_number() > number or is_measured:
+                controllers.reconcile(cluster)
             number = event_log.last_number()
             services.advance_all(now=clock.now())
             if event_log.last_number() > looked_at:
                 looked_at = event_log.last_number()
                 played.look()
-            run.refresh_from_db()
+            run.refresh_from_db(fields=["ended_at"])
             time.at += LONG_STEP if is_measured else STEP
         auditor.audit()
         return played

@@ -12,7 +12,7 @@ from hekla.bench.reconcile.world import BenchWorld
 from hekla.lib import clock
 from hekla.scheduling.cache import read_snapshot
 
-SIZE = ClusterSize(nodes=10, pods=600, changed=10)
+SIZE = ClusterSize(nodes=10, pods=300, changed=5)
 READ_ALL = {"new leader", "everything read"}
 MOST_STATEMENTS = 80
 """Per reconciliation, if one job ends and another is submitted; some renewals of the lease are included."""

@@ -119,7 +119,7 @@ def test_offered_changes_start_the_job() -> None:
     assert result.share >= LEAST_OFFERS, result
 
 
-@pytest.mark.parametrize(("days", "seed"), [(0.8, 2), pytest.param(7.0, 1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("days", "seed"), [(0.5, 1), pytest.param(7.0, 1, marks=pytest.mark.thorough)])
 def test_predicted_ranges_hold(days: float, seed: int) -> None:
     result = week.run(seed, days)
     assert result.predicted > 10 * days

@@ -26,6 +26,8 @@ _HISTORY_BATCH = 50
 
 def collect_garbage(lease: LeaseContext, *, now: datetime) -> None:
     """Delete jobs whose time to live is over, and remove from the backend what belongs to deleted jobs."""
+    if not selectors.any_garbage(lease.cluster_id, now=now):
+        return
     services.delete_expired(lease.cluster_id, lease.epoch, now=now)
     for job in selectors.to_clean(lease.cluster_id, limit=BATCH):
         is_over = services.end_pods(lease.cluster_id, lease.epoch, job.pk, now=now)

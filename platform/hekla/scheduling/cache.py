@@ -19,6 +19,7 @@ from hekla.apps.jobs.facts import spec_fault, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import selectors as queues
 from hekla.apps.quotas import selectors as quotas
+from hekla.domain.events import QuotaSet
 from hekla.domain.phases import PodPhase
 from hekla.engine import model
 from hekla.engine.devices import Devices
@@ -37,7 +38,7 @@ from hekla.scheduling.storage import NO_STORAGE, mounts_claims, pods_mount_claim
 _ALL_EVERY = timedelta(minutes=5)
 _MAX_EVENTS = 10_000
 """After more events, everything is read again."""
-_JOB = "job:"
+_JOB, _QUEUE, _TENANT = "job:", "queue:", "tenant:"
 _JOB_OF_POD = Pod._meta.get_field("job")
 
 
@@ -84,6 +85,10 @@ class ClusterCache:
     _mounting: set[int] = field(default_factory=set)
     """The jobs that mount claims to volumes."""
     _budgets: BudgetCache = field(default_factory=BudgetCache)
+    _queues: tuple[model.QueueSpec, ...] | None = None
+    """The queues of the cluster; None: read them again, as after an event about one."""
+    _quotas: tuple[model.TenantQuota, ...] | None = None
+    """The quotas that limit resources; None: read them again, as after an event about one."""
     _runtimes: ObjectCache[RuntimeClassesByName] = field(default_factory=runtime_class_cache)
     _cluster: Cluster | None = None
     _invalid: set[int] = field(default_factory=set)
@@ -175,9 +180,14 @@ class ClusterCache:
         """The uids of jobs with new events. None: too many events, read everything."""
         if number <= self.number:  # the caller's transaction may see an earlier instant
             return set()
-        subjects = event_log.subjects(self.number, number, topic=f"cluster:{cluster.pk}", limit=_MAX_EVENTS)
+        topic, kinds = f"cluster:{cluster.pk}", (QuotaSet.kind,)
+        subjects = event_log.subjects(self.number, number, topic=topic, or_kinds=kinds, limit=_MAX_EVENTS)
         if subjects is None:
             return None
+        if any(subject.startswith(_QUEUE) for subject in subjects):
+            self._queues = None
+        if any(subject.startswith(_TENANT) for subject in subjects):
+            self._quotas = None
         if f"cluster:{cluster.pk}" in subjects:
             self._devices_snapshot = self._storage_snapshot = None
             self._objects.invalidate()
@@ -195,6 +205,7 @@ class ClusterCache:
         self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
         self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
         self._snapshot = self._devices_snapshot = self._storage_snapshot = None
+        self._queues = self._quotas = None
         self.nodes.invalidate()
         self._claiming &= self._entries.keys()
         self._mounting &= self._entries.keys()
@@ -306,11 +317,21 @@ class ClusterCache:
             hyper_nodes=self.nodes.hypernodes(cluster),
             devices=self._devices_of(cluster),
             storage=self._storage_of(cluster),
-            queues=tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster)),
+            queues=self._queues_of(cluster),
             jobs=(),
-            tenant_quotas=tuple(map(snapshot.bound, quotas.that_bound_resources())),
+            tenant_quotas=self._tenant_quotas(),
             budgets=self._budgets_of(cluster),
         )
+
+    def _queues_of(self, cluster: Cluster) -> tuple[model.QueueSpec, ...]:
+        if self._queues is None:
+            self._queues = tuple(map(snapshot.queue, queues.of_cluster(cluster)))
+        return self._queues
+
+    def _tenant_quotas(self) -> tuple[model.TenantQuota, ...]:
+        if self._quotas is None:
+            self._quotas = tuple(map(snapshot.bound, quotas.that_bound_resources()))
+        return self._quotas
 
     def _devices_of(self, cluster: Cluster) -> Devices:
         """The devices and claims; the very same object as before if they are unchanged."""

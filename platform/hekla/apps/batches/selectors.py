@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.fields.json import KeyTransform
 from django.utils.translation import gettext as _
@@ -24,6 +25,8 @@ _ENDING = [JobPhase.ABORTING.value, JobPhase.TERMINATING.value, JobPhase.COMPLET
 _FINAL = [phase.value for phase in FINAL_JOB_PHASES]
 _OVER = [*_FINAL, *_ENDING]
 _UNLISTED = ("job__spec", "job__reserved_slots")
+_ANY_IN_PROGRESS = "SELECT EXISTS (SELECT 1 FROM batches_batch WHERE ended_at IS NULL)"
+"""Written out: it is asked after each change of a job, and building the query costs Django more than running it."""
 METRICS_WITHIN = timedelta(minutes=2)
 """How long the end of a batch waits for the metrics of its last jobs, if their cluster does not answer."""
 
@@ -100,7 +103,9 @@ def _metric_logs() -> QuerySet[MetricLog]:
 
 def any_in_progress() -> bool:
     """Whether any batch has jobs that have not ended."""
-    return Batch.objects.filter(ended_at=None).exists()
+    with connection.cursor() as cursor:
+        cursor.execute(_ANY_IN_PROGRESS)
+        return bool(cursor.fetchone()[0])
 
 
 def to_end(*, now: datetime, limit: int) -> list[Batch]:

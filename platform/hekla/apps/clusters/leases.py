@@ -28,6 +28,7 @@ _RENEW = """
 """
 """The time is read after the row is locked: the lease must not begin to run while this waits."""
 
+_LAST_SHUFFLE = "SELECT last_shuffle_at FROM clusters_lease WHERE cluster_id = %s"
 _PATIENCE = str(int(FROZEN_AFTER.total_seconds() * 1000))
 _ASSERT = """
     SELECT set_config('idle_in_transaction_session_timeout', %(patience)s, true)
@@ -105,7 +106,10 @@ def record_shuffle(cluster_id: int, *, now: datetime) -> None:
 
 def last_shuffle_at(cluster_id: int) -> datetime | None:
     """When the action shuffle last evicted pods; None: never."""
-    return Lease.objects.filter(cluster_id=cluster_id).values_list("last_shuffle_at", flat=True).first()
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST_SHUFFLE, [cluster_id])
+        found: tuple[datetime | None] | None = cursor.fetchone()
+    return found[0] if found else None
 
 
 def held(cluster: Cluster) -> Lease | None:

@@ -33,6 +33,8 @@ from hekla.lib.encryption import DecryptionError
 _MANY_NAMES = 2000
 _NODE_VERSIONS = "SELECT name, ctid || ' ' || xmin FROM clusters_node WHERE cluster_id = %s ORDER BY name"
 """A change writes a new version of the row: at another place, or in another transaction."""
+_POLICY_TEXT = "SELECT text FROM clusters_policyversion WHERE cluster_id = %s ORDER BY number DESC LIMIT 1"
+"""Written out: a reconcile asks several times, and building the query costs Django more than running it."""
 
 
 class BackendFacts(TypedDict):
@@ -244,7 +246,10 @@ def policies(cluster: Cluster) -> QuerySet[PolicyVersion]:
 
 def policy_text(cluster: Cluster) -> str | None:
     """The active scheduler configuration; None if none was ever set."""
-    return policies(cluster).values_list("text", flat=True).first()
+    with connection.cursor() as cursor:
+        cursor.execute(_POLICY_TEXT, [cluster.pk])
+        found: tuple[str] | None = cursor.fetchone()
+    return found[0] if found else None
 
 
 def silent() -> QuerySet[Cluster]:

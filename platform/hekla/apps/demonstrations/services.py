@@ -72,7 +72,7 @@ def start(name: str, *, without: str = "", tenant: Tenant, user: User, now: date
             demonstration=name, without=without, cluster=cluster, tenant=tenant, owner=user, started_at=now
         )
         _tell(run, events.DemonstrationStarted(name=name), actor_of(user), now)
-        _submit_what_is_due(run, demonstration, now)
+        _submit_what_is_due(run, demonstration, [], now)
     return run
 
 
@@ -150,19 +150,20 @@ def _advance(pk: int, now: datetime) -> None:
         run = DemoRun.objects.select_for_update().get(pk=pk)
         if run.ended_at is not None:
             return
+        demonstration, submitted = catalogue.get(run.demonstration), selectors.jobs_of(run)
         try:
-            _submit_what_is_due(run, catalogue.get(run.demonstration), now)
-            _end_hours_if_due(run, catalogue.get(run.demonstration), now)
+            _submit_what_is_due(run, demonstration, submitted, now)
+            _end_hours_if_due(run, demonstration, submitted, now)
         except HeklaError as refusal:  # for example a closed queue; the run ends with the jobs it has
             log.warning("run %s cannot go on now: %s", run, refusal)
-        if all(job.is_final for job in run.jobs.all()):
+        if all(job.is_final for job in submitted):
             run.ended_at = now
             run.save(update_fields=["ended_at"])
             _tell(run, events.DemonstrationEnded(name=run.demonstration), PLATFORM, now)
 
 
-def _submit_what_is_due(run: DemoRun, demonstration: Demonstration, now: datetime) -> None:
-    submitted = selectors.jobs_of(run)
+def _submit_what_is_due(run: DemoRun, demonstration: Demonstration, submitted: list[Job], now: datetime) -> None:
+    """Submit jobs, and append them to those that were `submitted` before."""
     for act in demonstration.acts[len(submitted) :]:
         if act.later and not _runs_whole(submitted[-1], now):
             return
@@ -170,9 +171,9 @@ def _submit_what_is_due(run: DemoRun, demonstration: Demonstration, now: datetim
         submitted.append(_submit(run, demonstration, act, now + timedelta(microseconds=len(submitted))))
 
 
-def _end_hours_if_due(run: DemoRun, demonstration: Demonstration, now: datetime) -> None:
+def _end_hours_if_due(run: DemoRun, demonstration: Demonstration, submitted: list[Job], now: datetime) -> None:
     """End the hours of lent nodes when all jobs have been running for a while."""
-    stage, submitted = demonstration.stage, selectors.jobs_of(run)
+    stage = demonstration.stage
     if not stage.has_hours or len(submitted) < len(demonstration.acts):
         return
     before, ended = stage.policy(run.without), stage.policy(run.without, closed_at=now)

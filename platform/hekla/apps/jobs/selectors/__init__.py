@@ -1,6 +1,7 @@
 """Queries about jobs. Jobs outside the person's tenants do not exist."""
 
 from hekla.apps.jobs.selectors.controller import (
+    any_garbage,
     any_waiting,
     by_uids,
     ending,
@@ -90,6 +91,7 @@ __all__ = [
     "action_predicate",
     "addresses",
     "ahead_of",
+    "any_garbage",
     "any_waiting",
     "arrangement",
     "attempts",

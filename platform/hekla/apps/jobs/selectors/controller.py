@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Value
 
 from hekla.apps.jobs.models import Job, Pod
@@ -24,6 +25,14 @@ _RELATED_COLUMNS = (
     "owner__username",
     "tenant__slug",
 )
+_ANY_GARBAGE = """
+    SELECT EXISTS (
+        SELECT 1 FROM jobs_job WHERE cluster_id = %(cluster)s AND expires_at <= %(now)s AND deleted_at IS NULL
+    ) OR EXISTS (
+        SELECT 1 FROM jobs_job WHERE cluster_id = %(cluster)s AND deleted_at IS NOT NULL AND cleaned_at IS NULL
+    )
+"""
+"""Written out: a reconcile asks each time, and building the query costs Django more than running it."""
 _FINAL_JOBS = [phase.value for phase in FINAL_JOB_PHASES]
 _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 
@@ -85,6 +94,13 @@ def gone_among(cluster_id: int, *, present: Collection[str], logged: Collection[
 def _uids(texts: Iterable[str]) -> list[UUID]:
     """The texts that are uids: in a cluster anybody can put any text onto an object."""
     return [UUID(text) for text in texts if _UID.fullmatch(text)]
+
+
+def any_garbage(cluster_id: int, *, now: datetime) -> bool:
+    """Whether a job's time to live is over, or a deleted job is not cleaned up yet."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ANY_GARBAGE, {"cluster": cluster_id, "now": now})
+        return bool(cursor.fetchone()[0])
 
 
 def to_clean(cluster_id: int, *, limit: int) -> list[Job]:

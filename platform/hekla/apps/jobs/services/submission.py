@@ -19,7 +19,7 @@ from hekla.apps.jobs.services import quota, routing
 from hekla.apps.jobs.services.routing import Route
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.priorities import selectors as priorities
-from hekla.apps.priorities.selectors import RequestedPriority
+from hekla.apps.priorities.selectors import Offering, RequestedPriority
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.secrets import services as keeping
@@ -72,8 +72,9 @@ def submit(
     if key and (known := Job.objects.filter(uid=uid).first()):
         require_submission_right(tenant, user)
         return _the_same(known, spec, tenant)
-    route = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
-    requested = priorities.offer_to(tenant).requested(spec)
+    offer = priorities.offer_to(tenant)
+    route = check(spec=spec, tenant=tenant, user=user, secrets=secrets, offer=offer)
+    requested = offer.requested(spec)
     if _is_name_used(spec, tenant):
         raise _name_conflict(spec, tenant)
     try:
@@ -100,14 +101,21 @@ def try_out(
     quota.require([spec], [route.queue], tenant=tenant, user=user, now=now, is_dry=True)
 
 
-def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None = None) -> Route:
+def check(
+    *,
+    spec: JobSpec,
+    tenant: Tenant,
+    user: User,
+    secrets: Mapping[str, str] | None = None,
+    offer: Offering | None = None,
+) -> Route:
     """Check whether this person may submit this job here, and whether it could ever run. Returns its route.
 
-    Raises Invalid, and what `route_for` raises.
+    `offer`: the priority classes of the tenant; pass them if already read. Raises Invalid, and what `route_for` raises.
     """
     route = route_for(spec=spec, tenant=tenant, user=user)
     problems = [
-        *_job_problems(spec, tenant, secrets),
+        *_job_problems(spec, offer or priorities.offer_to(tenant), secrets),
         *_queue_problems(spec, route.queue),
         *quota.never_fitting(spec, tenant=tenant, user=user),
     ]
@@ -129,7 +137,8 @@ def find_problems(
 
     `submit` itself stops at the first kind of problem. `has_own_name`: the job gets this name, not one derived from it.
     """
-    found = [*_job_problems(spec, tenant, secrets), *quota.never_fitting(spec, tenant=tenant, user=user)]
+    offer = priorities.offer_to(tenant)
+    found = [*_job_problems(spec, offer, secrets), *quota.never_fitting(spec, tenant=tenant, user=user)]
     if has_own_name and _is_name_used(spec, tenant):
         found.append(_as_problem(_name_conflict(spec, tenant)))
     try:
@@ -145,12 +154,12 @@ def _as_problem(error: Refused) -> Problem:
     return Problem(error.path, error.message)
 
 
-def _job_problems(spec: JobSpec, tenant: Tenant, secrets: Mapping[str, str] | None) -> Iterable[Problem]:
+def _job_problems(spec: JobSpec, offer: Offering, secrets: Mapping[str, str] | None) -> Iterable[Problem]:
     """The problems that the job has in every queue."""
     yield from _reserved_kind(spec)
     yield from _unknown_environments(spec)
     yield from _missing_secrets(spec, secrets or {})
-    yield from priorities.offer_to(tenant).problems(spec)
+    yield from offer.problems(spec)
 
 
 def _queue_problems(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
@@ -164,18 +173,21 @@ def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = Tru
     Raises NotFound, Forbidden (this person may not submit here), Refused.
     """
     require_submission_right(tenant, user)
-    federated = queues.federated_open_to(tenant).filter(name=spec.queue).first()
-    if federated is None:
-        return Route(_open_queue(spec.queue, tenant))
-    return routing.through(federated, spec, tenant=tenant, user=user, is_timed=is_timed)
+    open_to = list(queues.open_to(tenant))
+    if all(queue.name != spec.queue for queue in open_to):  # queues and federated queues share their names
+        federated = queues.federated_open_to(tenant).filter(name=spec.queue).first()
+        if federated is not None:
+            return routing.through(federated, spec, tenant=tenant, user=user, is_timed=is_timed)
+    return Route(_open_queue(spec.queue, tenant, open_to))
 
 
 def require_submission_right(tenant: Tenant, user: User) -> None:
     """Raises NotFound unless the person may see the tenant, Forbidden unless they may submit jobs to it."""
+    if tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):  # every role with this permission may see the tenant
+        return
     if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
         raise NotFound(_("Unknown tenant."))
-    if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
-        raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
+    raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
 
 
 def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:
@@ -224,8 +236,7 @@ def _name_conflict(spec: JobSpec, tenant: Tenant) -> JobNameConflict:
     return JobNameConflict(sentence % {"tenant": tenant, "name": spec.name}, "name")
 
 
-def _open_queue(name: str, tenant: Tenant) -> Queue:
-    open_to = list(queues.open_to(tenant))
+def _open_queue(name: str, tenant: Tenant, open_to: Sequence[Queue]) -> Queue:
     queue = next((queue for queue in open_to if queue.name == name), None)
     others = _(", ").join(queue.name for queue in open_to if queue.is_open and queue.name != name) or _("none")
     if queue is None:
@@ -261,6 +272,8 @@ def _reserved_kind(spec: JobSpec) -> Iterable[Problem]:
 
 
 def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
+    if not any(task.environment for task in spec.tasks):
+        return
     known = set(clusters.environments().values_list("name", flat=True))
     for place, task in enumerate(spec.tasks):
         if task.environment and task.environment not in known:
