@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import cached_property
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-import httpx2
 import psutil
 import pytest
 from playwright.sync_api import Browser, Error, Page
@@ -83,10 +84,20 @@ class HeklaServer:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def is_healthy(self) -> bool:
+        """Asked ten times a second, so without a client of httpx2: each new one reads all certificates."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=2)
         try:
-            return httpx2.get(f"{self.url}/healthz", timeout=2).status_code == 200
-        except httpx2.HTTPError:
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
+        except (OSError, HTTPException):
             return False
+        finally:
+            connection.close()
+
+    @cached_property
+    def operator(self) -> Operator:
+        """Started once: to load Hekla takes five CPU seconds."""
+        return Operator(self.home)
 
     @property
     def sign_in_link(self) -> str:
@@ -99,6 +110,8 @@ class HeklaServer:
         return {role: pid for role, (pid, _started) in listed.items() if pid in alive}
 
     def stop(self) -> None:
+        if operator := self.__dict__.pop("operator", None):
+            operator.close()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
@@ -148,9 +161,7 @@ def sign_in(hekla: HeklaServer, page: Page, link: str) -> None:
 
 
 def _sign_in_again(hekla: HeklaServer, page: Page) -> None:
-    operator = Operator(hekla.home)
-    link = f"{hekla.url}/accounts/link/{operator(do='link')}/"
-    operator.close()
+    link = f"{hekla.url}/accounts/link/{hekla.operator(do='link')}/"
     page.context.clear_cookies()
     sign_in(hekla, page, link)
 

@@ -39,7 +39,7 @@ def test_killed_processes_restart_and_no_work_is_lost(server: HeklaServer, tmp_p
     pod_logs.mkdir()
     pod_logs.chmod(0o1777)
     script = f'f={pod_logs}/$HEKLA_POD; echo begin >> "$f"; sleep "$1"; echo end >> "$f"'
-    operator = Operator(server.home)
+    operator = server.operator
     operator(do="share", folder=str(pod_logs))
     with rest(server) as client:
         assert client.post("/clusters", json=BESIDE).is_success
@@ -54,7 +54,6 @@ def test_killed_processes_restart_and_no_work_is_lost(server: HeklaServer, tmp_p
     names = {f"round-{number}" for number in range(ROUNDS)}
     _wait_for_completion(operator, names)
     assert operator(do="audit") == "sound"
-    operator.close()
     with rest(server) as client:
         assert "beside" in {cluster["name"] for cluster in client.get("/clusters").json()}
     _check_pod_logs(pod_logs)
