@@ -27,3 +27,28 @@ class LongSelect(forms.Select):
         )
         own = flatatt(self.build_attrs(self.attrs, {"name": name, **(attrs or {})}))
         return format_html("<select{}>{}</select>", own, options)
+
+
+class ManyCheckboxes(forms.CheckboxSelectMultiple):
+    """Several choices of many, without groups. Its checkboxes are no templates, as the options of `LongSelect`."""
+
+    def render(
+        self,
+        name: str,
+        value: Any,  # noqa: ANN401  (of any field)
+        attrs: dict[str, Any] | None = None,
+        renderer: BaseRenderer | None = None,  # noqa: ARG002
+    ) -> SafeString:
+        chosen = {str(one) for one in self.format_value(value)}
+        own = self.build_attrs(self.attrs, attrs)
+        group = own.pop("id", name)
+        common = flatatt({"type": "checkbox", "name": name, **own})
+        boxes = format_html_join(
+            "",
+            '<div><label for="{0}_{1}"><input{2} value="{3}" id="{0}_{1}"{4}> {5}</label></div>',
+            (
+                (group, number, common, key, SafeString(" checked") if str(key) in chosen else "", label)
+                for number, (key, label) in enumerate(self.choices)
+            ),
+        )
+        return format_html('<div id="{}">{}</div>', group, boxes)
