@@ -2,24 +2,18 @@
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from markupsafe import escape as text
 
 from hekla.apps.clusters.models import Node
 from hekla.pages.frame import html
+from hekla.pages.frame.row_actions import Button, Question, post_form
 
 
 def cordon_form(node: Node, back: str, token: object) -> SafeString:
-    """The button in its form. `back`: "node" returns to its page, "list" to the list; `token`: against forgery."""
-    if node.is_cordoned:
-        value, picture, label, asks = "no", "play", text(_("Uncordon")), ""
-    else:
-        value, picture, label = "yes", "pause", text(_("Cordon"))
-        fate = text(_("No new pods start on %(name)s. Running pods continue.") % {"name": node.name})
-        title = text(_("Cordon this node?"))
-        asks = f' data-confirm="{fate}" data-confirm-title="{title}" data-confirm-do="{label}"'
-    facts = {"csrfmiddlewaretoken": token, "cordon": value, "from": back}
-    pairs = ((name, text(fact)) for name, fact in facts.items() if fact)
-    fields = "".join(f'<input type="hidden" name="{name}" value="{fact}">' for name, fact in pairs)
-    button = f'<button class="button button-plain button-small" type="submit">{html.icon(picture)}<span>{label}</span>'
+    """The button in its form. `back`: "node" returns to its page, "list" to the list; `token`: as of `post_form`."""
     address = html.address("clusters:cordon", node.pk)
-    return SafeString(f'<form class="inline" method="post" action="{address}"{asks}>{fields}{button}</button></form>')
+    if node.is_cordoned:
+        button = Button(_("Uncordon"), picture="play")
+        return post_form(address, button, token, {"cordon": "no", "from": back})
+    fate = _("No new pods start on %(name)s. Running pods continue.") % {"name": node.name}
+    button, question = Button(_("Cordon"), picture="pause"), Question(fate, _("Cordon this node?"), _("Cordon"))
+    return post_form(address, button, token, {"cordon": "yes", "from": back}, question)

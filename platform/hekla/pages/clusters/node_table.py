@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from hekla.pages.clusters.cordon import cordon_form
 from hekla.pages.clusters.node_state import state_badge, state_word
 from hekla.pages.frame import html
+from hekla.pages.frame.row_actions import row_actions
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextSearch, named
 from hekla.pages.jobs.node_jobs import node_jobs
 from hekla.pages.queues.figures import NodeView
@@ -83,7 +84,7 @@ class NodesTable(ListTable):
     def render_actions(self, record: NodeView) -> SafeString:
         """The button that cordons the node, with the token of the page's forms."""
         form = cordon_form(record.node, "list", self.context.get("csrf_token"))
-        return format_html('<div class="row-actions">{}</div>', form)
+        return row_actions(form)
 
 
 def _text(view: NodeView) -> str:
