@@ -328,10 +328,11 @@ def together(views: Sequence[NodeView]) -> Sequence[UsageBar]:
 
 
 def _sum(parts: Iterable[Resources]) -> Resources:
-    """The sum of these amounts. Equal ones, of which thousands of nodes have few, are added at once."""
-    whole = defaultdict[str, float](float)
-    for amounts, count in Counter(parts).items():
-        for name, amount in amounts.items():
+    """The sum of these amounts. Those that are the same mapping, as equal ones are (`Resources`), are added at once."""
+    amounts = [part.amounts for part in parts]
+    known, whole = {id(one): one for one in amounts}, defaultdict[str, float](float)
+    for identity, count in Counter(map(id, amounts)).items():
+        for name, amount in known[identity].items():
             whole[name] += amount * count
     return Resources(whole)
 

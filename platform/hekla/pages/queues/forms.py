@@ -9,7 +9,7 @@ from hekla.apps.forms import NAME_ERRORS, QuantitiesField, refuse_reserved
 from hekla.apps.queues.models import JOB_ORDERS, FederatedQueue, Queue
 from hekla.domain import queue_settings
 from hekla.pages.frame.edit_form import ModelEditForm
-from hekla.pages.frame.selects import ManyCheckboxes
+from hekla.pages.frame.selects import LongSelect, ManyCheckboxes
 from hekla.pages.queues.fields import CardQuotaField, GroupLimitsField, NamesField
 
 
@@ -60,7 +60,7 @@ class QueueForm(forms.ModelForm):
             "reclaimable", "job_order", *queue_settings.AFFINITY, "node_group_limits", "card_quota",
             "hierarchy", "hierarchy_weights", "tenants",
         ]  # fmt: skip
-        widgets = {"tenants": ManyCheckboxes}
+        widgets = {"tenants": ManyCheckboxes, "parent": LongSelect}
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
             "weight": _("Its relative share when queues compete. Twice the weight means twice the share."),
