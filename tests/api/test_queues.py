@@ -3,8 +3,9 @@
 import pytest
 
 from hekla.api import throttles
+from hekla.api.v1.serializers import NodeSerializer, NodeUsageSerializer
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster, NodeFacts
+from hekla.apps.clusters.models import Cluster, Node, NodeFacts, NodeUsageRow
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
@@ -185,6 +186,22 @@ def test_node_reports_used_resources(alice, a_job, world):
     )
     node = alice.get("/api/v1/nodes").json()[0]
     assert (node["name"], node["cluster"], node["allocatable"]["cpu"], node["used"]["cpu"]) == ("n", "sim", "4", "1")
+
+
+def test_node_is_as_documented(alice):
+    card = {"resource": "nvidia.com/gpu", "index": 0, "id": "", "model": "A100", "memory_mib": 0, "is_healthy": True}
+    clusters.observe_nodes(
+        Cluster.objects.get(name="sim"), [NodeFacts("n", {"cpu": "4"}, {}, cards=[card])], now=clock.now()
+    )
+    busy = {"resource": "nvidia.com/gpu", "index": 0, "busy": 12.5, "memory_mib": 7}
+    facts = {"at": clock.now(), "cpu": 37.5, "memory": 13, "whole_cpu": 4000, "whole_memory": 1}
+    NodeUsageRow.objects.create(node=Node.objects.get(), cards=[busy], **facts)
+    (node,) = alice.get("/api/v1/nodes").json()
+    assert node.keys() == NodeSerializer().fields.keys()
+    assert node["cards"] == [card]
+    usage = node["usage"]
+    assert usage.keys() == NodeUsageSerializer().fields.keys()
+    assert (usage["measured_at"], usage["cards"]) == (f"{facts['at']:%Y-%m-%dT%H:%M:%S.%fZ}", [{**busy, "busy": 12}])
 
 
 def test_node_reports_its_taints(alice):

@@ -129,6 +129,7 @@ TEMPLATES = [
             ],
             "builtins": [
                 "django_cotton.templatetags.cotton",
+                "hekla.pages.clusters.templatetags.clusters",
                 "hekla.pages.frame.templatetags.hekla",
                 "hekla.pages.jobs.templatetags.jobs",
                 "hekla.pages.queues.templatetags.queues",

@@ -1,12 +1,12 @@
 """Queries for clusters, nodes, policies, leases and environments."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import repeat
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from django.db import connection
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, FloatField, Func, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
@@ -30,7 +30,7 @@ from hekla.domain.resources import Resources
 from hekla.domain.runtime_classes import RuntimeClassFacts
 from hekla.lib.encryption import DecryptionError
 
-_MANY_NAMES = 2000
+_MANY_NAMES, _FEW_NODES = 2000, 100
 _NODE_VERSIONS = "SELECT name, ctid || ' ' || xmin FROM clusters_node WHERE cluster_id = %s ORDER BY name"
 """A change writes a new version of the row: at another place, or in another transaction."""
 _POLICY_TEXT = "SELECT text FROM clusters_policyversion WHERE cluster_id = %s ORDER BY number DESC LIMIT 1"
@@ -134,8 +134,10 @@ def node_images(cluster: Cluster, digests: Collection[str]) -> dict[str, dict[st
 
 
 def node_cards(nodes: Collection[Node]) -> dict[int, list[dict[str, Any]]]:
-    """The cards of each of these nodes that has some, by row id."""
-    found = Node.objects.filter(pk__in=[node.pk for node in nodes]).exclude(cards=[])
+    """The cards of each of these nodes that has some, by row id. If they are many, those of all nodes."""
+    found = Node.objects.exclude(cards=[])
+    if len(nodes) <= _FEW_NODES:
+        found = found.filter(pk__in=[node.pk for node in nodes])
     return dict(found.values_list("pk", "cards"))
 
 
@@ -145,10 +147,33 @@ def usage(cluster: Cluster) -> list[tuple[str, datetime, float, float, int, int]
     return list(found.values_list("node__name", "at", "cpu", "memory", "whole_cpu", "whole_memory"))
 
 
-def fresh_usage(nodes: Collection[Node], *, now: datetime) -> dict[int, NodeUsageRow]:
-    """The usage of these nodes by row id, without old measurements."""
-    found = NodeUsageRow.objects.filter(pk__in=[node.pk for node in nodes], at__gte=now - MAX_AGE)
-    return {one.pk: one for one in found}
+class NodeUsage(NamedTuple):
+    """What was measured at a node up to `at`, in per cent. `busy`: the mean of its cards, if some were measured.
+
+    `cards`: each of them, as in `models.UsageFacts`; left out of lists.
+    """
+
+    at: datetime
+    cpu: float
+    memory: float
+    busy: float | None
+    cards: Sequence[Mapping[str, Any]] = ()
+
+
+_BUSY = Func(
+    "cards",
+    template="(SELECT avg((card ->> 'busy')::float8) FROM jsonb_array_elements(%(expressions)s) AS card)",
+    output_field=FloatField(null=True),
+)
+
+
+def fresh_usage(nodes: Collection[Node], *, now: datetime, with_cards: bool = True) -> dict[int, NodeUsage]:
+    """The usage of these nodes by row id, without old measurements. If they are many, that of all nodes."""
+    found = NodeUsageRow.objects.filter(at__gte=now - MAX_AGE)
+    if len(nodes) <= _FEW_NODES:
+        found = found.filter(pk__in=[node.pk for node in nodes])
+    columns = ("at", "cpu", "memory", "busy", *(["cards"] if with_cards else []))
+    return {pk: NodeUsage(*facts) for pk, *facts in found.annotate(busy=_BUSY).values_list("pk", *columns)}
 
 
 def has_usage(cluster: Cluster, *, now: datetime) -> bool:

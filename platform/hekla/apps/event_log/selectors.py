@@ -121,18 +121,19 @@ def of_people(
     if ":" in named:
         return list(matching.filter(subject=named)[:limit])
     # Two queries: each uses an index of its own, and one with both conditions none.
-    own = list(_naming(matching, named)[:limit])
-    return _newest([*own, *matching.filter(_known(found, named))[:limit]])[:limit]
+    newest = list(_naming(found, named).values_list("pk", "subject")[:_MOST_NAMED])
+    own = _naming(matching, named) if any(wanted.values()) else found.filter(pk__in=[pk for pk, _ in newest[:limit]])
+    others = matching.filter(_known({subject for _, subject in newest}))
+    return _newest([*own[:limit], *others[:limit]])[:limit]
 
 
 def _newest(events: Iterable[LoggedEvent]) -> list[LoggedEvent]:
     return sorted({event.pk: event for event in events}.values(), key=lambda event: -event.pk)
 
 
-def _known(events: QuerySet[LoggedEvent], named: str) -> Q:
-    """Whether the object of an event has a name with this part in one of these events of its own."""
-    known = set(_naming(events, named).values_list("subject", flat=True)[:_MOST_NAMED])
-    return Q(subject__in=[one for one in known if not one.startswith(("user:", "tenant:"))])
+def _known(subjects: Collection[str]) -> Q:
+    """Whether the object of an event is one of these, which have the name that is searched in events of their own."""
+    return Q(subject__in=[one for one in subjects if not one.startswith(("user:", "tenant:"))])
 
 
 def _naming(events: QuerySet[LoggedEvent], part: str) -> QuerySet[LoggedEvent]:

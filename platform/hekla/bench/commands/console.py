@@ -24,6 +24,7 @@ _MODULE = "hekla.bench.console"  # a separate process, with its own servers and 
 @click.option("--tenants", type=click.IntRange(1, 1000), default=200, show_default=True, help="Number of tenants.")
 @click.option("--nodes", type=click.IntRange(1, 10_000), default=1000, show_default=True, help="Number of nodes.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Requests per page.")
+@click.option("--page", "pages", multiple=True, help="Measure this page only, by its name. May be repeated.")
 @click.option(
     "--sockets", type=click.IntRange(1, 20_000), help="Measure this number of open pages and their delay instead."
 )
@@ -39,10 +40,12 @@ _MODULE = "hekla.bench.console"  # a separate process, with its own servers and 
     "--seconds", type=click.FloatRange(1, 600), default=30.0, show_default=True, help="For open pages and requests."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def console(as_json: bool, sockets: int | None, requests_a_minute: int | None, **sizes: float) -> None:
+def console(
+    as_json: bool, sockets: int | None, requests_a_minute: int | None, pages: tuple[str, ...], **sizes: float
+) -> None:
     """Measure a separate console with many jobs. This takes some minutes and 3 GiB of disk."""
     sizes |= {"requests_a_minute": requests_a_minute} if requests_a_minute else {}
-    found = _measured(sizes | _with_people_for(sockets, int(sizes["tenants"])))
+    found = _measured(sizes | _with_people_for(sockets, int(sizes["tenants"])), pages)
     if as_json:
         click.echo(json.dumps(found))
     elif sockets:
@@ -105,8 +108,9 @@ def _tell_pages(found: dict[str, Any]) -> None:
     output.table(("FIRST VISIT", "COMPRESSED, WITHOUT PLOTS"), weights, "")
 
 
-def _measured(sizes: dict[str, float]) -> dict[str, Any]:
+def _measured(sizes: dict[str, float], pages: tuple[str, ...]) -> dict[str, Any]:
     words = [f"--{name.replace('_', '-')}={value}" for name, value in sizes.items()]
+    words += [f"--page={page}" for page in pages]
     done = subprocess.run([sys.executable, "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise Failure("The console could not be measured.")

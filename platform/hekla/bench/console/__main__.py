@@ -31,7 +31,7 @@ def _measured(size: Size, options: argparse.Namespace, home: Path) -> dict[str, 
         return _measure_sockets(size, options, home)
     if options.requests_a_minute:
         return _measure_flood(size, options, home)
-    return _measure(size, options.repeat)
+    return _measure(size, options.repeat, options.page)
 
 
 def _fill(size: Size) -> None:
@@ -67,13 +67,13 @@ def _measure_flood(size: Size, options: argparse.Namespace, home: Path) -> dict[
     return asdict(size) | flood.measure(home, options.requests_a_minute, options.seconds, say=_say)
 
 
-def _measure(size: Size, repeat: int) -> dict[str, Any]:
+def _measure(size: Size, repeat: int, only: list[str]) -> dict[str, Any]:
     _fill(size)
     from hekla.apps.jobs.models import Pod  # noqa: PLC0415
     from hekla.bench.console import pages, weights  # noqa: PLC0415
 
     facts = asdict(size) | {"pods": Pod.objects.count(), "repeat": repeat}
-    timings = [asdict(timing) for timing in pages.measure(repeat, say=_say)]
+    timings = [asdict(timing) for timing in pages.measure(repeat, only=only, say=_say)]
     return facts | {"pages": timings, "first_load_bytes": weights.measure()}
 
 
@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, value in asdict(default).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
     parser.add_argument("--repeat", type=int, default=100)
+    parser.add_argument("--page", action="append", default=[])
     parser.add_argument("--sockets", type=int, default=0)
     parser.add_argument("--requests-a-minute", type=int, default=0)
     parser.add_argument("--changes-per-second", type=float, default=5.0)

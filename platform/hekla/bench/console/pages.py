@@ -6,7 +6,7 @@ Requests run through all of Django in this process, with middleware and template
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, islice
@@ -46,19 +46,24 @@ class Timing:
     queries: int
 
 
-def measure(repeat: int, *, say: Callable[[str], None]) -> Iterator[Timing]:
-    """Measure every page for an admin and for a member of one tenant, then submissions and previews."""
+def measure(repeat: int, *, only: Collection[str] = (), say: Callable[[str], None]) -> Iterator[Timing]:
+    """Measure every page for an admin and for a member of one tenant, then submissions and previews.
+
+    `only`: the names of the pages to measure; empty: all of it.
+    """
     settings.API_REQUESTS_A_MINUTE = 10**9
     settle_with_pages()  # as in a web process
     for user in (_person(ADMIN), _person("person-0-1")):
         client = _signed_in(user)
         who = "admin" if user.platform_role else "member"
         for what, addresses in pages(user):
-            if addresses:
+            if addresses and (not only or what in only):
                 timing = _timed(what, who, addresses, client.get, repeat)
                 say(f"{what}, {who}: {timing.p50} ms, {timing.queries} queries")
                 yield timing
         client.session.flush()
+    if only:
+        return
     yield _submissions(repeat)
     yield _what_if("what-if, starts", repeat, pods=1, cpu="1")
     yield _what_if("what-if, waits", repeat, pods=Node.objects.count(), cpu="100")

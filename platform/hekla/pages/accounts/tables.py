@@ -10,10 +10,11 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_filters import ChoiceFilter
 
 from hekla.apps.accounts.models import User
-from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS
+from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, PlatformRole
 from hekla.lib import clock
 from hekla.pages.frame import html
 from hekla.pages.frame.card_use import UsageColumns
+from hekla.pages.frame.row_actions import Button, row_actions
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, ListTable, named
 
 _DAYS = 30
@@ -56,7 +57,7 @@ class PeopleTable(UsageColumns, ListTable):
     role = ListColumn(
         gettext_lazy("Platform role"),
         sort="platform_role",
-        cell=lambda user: user.get_platform_role_display() or _("none"),
+        cell=lambda user: PLATFORM_ROLE_LABELS[PlatformRole(user.platform_role)] if user.platform_role else _("none"),
     )
     tenants = ListColumn(gettext_lazy("Tenants"), cell=_tenants)
     gpus = ListColumn(gettext_lazy("GPUs now"), number=True)
@@ -67,7 +68,14 @@ class PeopleTable(UsageColumns, ListTable):
         cell=lambda user: html.moment(user.last_login) if user.last_login else _("never"),
     )
     since = ListColumn(gettext_lazy("Added"), sort="date_joined", cell=lambda user: html.moment(user.date_joined))
-    actions = ActionsColumn("accounts/_person_actions.html")
+    actions = ActionsColumn()
+
+    def render_actions(self, record: User) -> SafeString:
+        """A link to act for the person, unless they may not sign in or are a platform admin."""
+        if not record.is_active or record.platform_role == PlatformRole.ADMIN:
+            return SafeString()
+        button = Button(_("Impersonate %(person)s") % {"person": record}, "quiet")
+        return row_actions(button.link(html.address("accounts:impersonate", record.pk)))
 
 
 class PeopleFilter(ListFilter):

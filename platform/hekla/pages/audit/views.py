@@ -19,6 +19,7 @@ from hekla.lib import clock
 from hekla.pages.audit import links
 from hekla.pages.frame import downloads, person_picker
 from hekla.pages.frame.people import person
+from hekla.pages.frame.selects import options
 
 HEAD = ("number", "time", "person", "impersonated_by", "kind", "sentence", "object", "subject", "tenant")
 
@@ -38,11 +39,15 @@ def show(request: HttpRequest) -> HttpResponse:
         "filters": any(filters.values()),
         "file": f"{reverse('audit_file')}?{filters.urlencode()}",
         "most": audit.MOST_EXPORTED,
-        "tenants": tenants,
-        "kinds": sorted(KINDS.items(), key=lambda kind: str(kind[1])),
+        "tenants": options(((one.slug, one.name) for one in tenants), {query.tenant}) if len(tenants) > 1 else "",
+        "kinds": options(sorted(_kinds(), key=lambda kind: kind[1]), {query.kind}),
         "people": person_picker.options(tenancy.known_people(user)),
     }
     return render(request, "audit/list.html", context)
+
+
+def _kinds() -> Iterator[tuple[str, str]]:
+    return ((kind, str(words)) for kind, words in KINDS.items())
 
 
 @require_safe

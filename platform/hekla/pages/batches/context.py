@@ -19,6 +19,7 @@ from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
 from hekla.pages.batches.curves import curves
 from hekla.pages.batches.parallel import parallel
+from hekla.pages.batches.run_rows import run_rows
 
 PAGE = 100
 MOST_METRICS = 8
@@ -120,7 +121,7 @@ def detail(batch: Batch, user: User, query: QueryDict) -> dict[str, Any]:
             *(RunColumn(name, f"p.{name}") for name in jobs.parameters),
             *(RunColumn(name, f"m.{name}", is_metric=True) for name in metrics),
         ],
-        "members": [_row(run, jobs, metrics) for run in jobs.found[(page - 1) * PAGE : page * PAGE]],
+        "members": run_rows(_row(run, jobs, metrics) for run in jobs.found[(page - 1) * PAGE : page * PAGE]),
         "found": len(jobs.found),
         "previous": _address(query, page - 1) if page > 1 else "",
         "next": _address(query, page + 1) if page * PAGE < len(jobs.found) else "",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from django.utils.safestring import SafeString
 
@@ -38,22 +39,26 @@ def curves(runs: Sequence[Run], order: Ranking, names: Sequence[str]) -> Curves 
     if not any(run.metrics[order.metric]["count"] > 1 for run in drawn):
         return None
     points = selectors.metric_points([run.member.pk for run in drawn], order.metric)
-    figure = plots.new_figure(hovermode="closest", legend={"orientation": "h", "y": -0.12}, showlegend=True)
-    best = best_run(drawn, order)
+    best, traces = best_run(drawn, order), list[dict[str, Any]]()
     for number, run in enumerate(drawn):
         if run.member.pk not in points:
             continue
         steps, values = curve(*points[run.member.pk])
-        figure.add_scatter(
-            x=steps,
-            y=values,
-            mode="lines" if len(values) > 1 else "markers",
-            name=_plain(describe(run, names) or run.member.job.name),
-            meta=_plain(run.member.job.name),
-            hovertemplate="%{meta}<br>%{fullData.name}<br>%{x}: %{y:.4g}<extra></extra>",
-            line={"width": 3.5 if run is best else 1.5, "dash": _DASHES[number // _COLOURS]},
+        line = {"width": 3.5 if run is best else 1.5, "dash": _DASHES[number // _COLOURS]}
+        traces.append(
+            {
+                "type": "scatter",
+                "x": steps,
+                "y": values,
+                "mode": "lines" if len(values) > 1 else "markers",
+                "name": _plain(describe(run, names) or run.member.job.name),
+                "meta": _plain(run.member.job.name),
+                "hovertemplate": "%{meta}<br>%{fullData.name}<br>%{x}: %{y:.4g}<extra></extra>",
+                "line": line,
+            }
         )
-    return Curves(plots.to_json(figure), len(drawn), len(with_metric))
+    figure = plots.json_of(traces, hovermode="closest", legend={"orientation": "h", "y": -0.12}, showlegend=True)
+    return Curves(figure, len(drawn), len(with_metric))
 
 
 def _plain(words: str) -> str:

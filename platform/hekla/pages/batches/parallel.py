@@ -8,6 +8,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from django.utils.safestring import SafeString
+from markupsafe import escape
+
 from hekla.apps.batches.ranking import Ranking, Run, best_run, describe
 from hekla.lib.text import show_bidi_controls, truncate
 
@@ -54,6 +57,17 @@ class Parallel:
     height: int = HEIGHT
     top: int = _TOP
     bottom: int = _BOTTOM
+
+    @property
+    def drawn(self) -> SafeString:
+        """The lines as SVG."""
+        return SafeString("".join(map(_polyline, self.lines)))
+
+
+def _polyline(line: RunLine) -> str:
+    best = " parallel-best" if line.is_best else ""
+    title = f"<title>{escape(line.title)}</title>"
+    return f'<polyline class="level-{line.level}{best}" points="{line.points}">{title}</polyline>'
 
 
 def parallel(runs: Sequence[Run], names: Sequence[str], order: Ranking) -> Parallel | None:

@@ -6,16 +6,19 @@ Its cells are links that screen readers and the keyboard skip: the table below t
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import ceil
 
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
 from hekla.apps.clusters.models import Node
-from hekla.pages.clusters.node_state import is_in_use, state_word
+from hekla.domain.resources import Resources
+from hekla.pages.clusters.node_state import is_in_use, word_of_state
 from hekla.pages.frame import html
-from hekla.pages.queues.figures import NodeView, together
+from hekla.pages.queues.figures import NodeView, bars, together
 from hekla.pages.queues.usage_cells import bars_of, card_bars, share
 
 MOST_CELLS = 1000
@@ -30,7 +33,7 @@ class Rack:
     """The nodes of one rack; `name`: empty if the cluster names none."""
 
     name: str
-    cells: list[SafeString] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
 
     @property
     def lines(self) -> list[SafeString]:
@@ -58,9 +61,10 @@ def cluster_maps(views: Sequence[NodeView]) -> list[ClusterMap]:
 
 def _cluster_map(views: Sequence[NodeView]) -> ClusterMap:
     cluster, racks = views[0].node.cluster, dict[str, Rack]()
+    words, language = _("measured: %(n)d %%"), get_language()
     for view in views:
         name = _rack(view.node)
-        racks.setdefault(name, Rack(name)).cells.append(_cell(view))
+        racks.setdefault(name, Rack(name)).cells.append(_cell(view, words, language))
     return ClusterMap(cluster.name, cluster.is_simulated, _together(views), list(racks.values()))
 
 
@@ -76,18 +80,27 @@ def _together(views: Sequence[NodeView]) -> str:
     return _(", ").join(bar.words for bar in card_bars(whole) or bars_of(whole, "cpu"))
 
 
-def _cell(view: NodeView) -> SafeString:
-    node, bars = view.node, card_bars(view.bars) or bars_of(view.bars, "cpu")
-    words = [node.name, state_word(node), *(bar.words for bar in bars)]
-    used = measured(view)
+def _cell(view: NodeView, measured_words: str, language: str | None) -> str:
+    """The cell of a node. `measured_words`: about its measured use, in the language, translated once for all cells."""
+    node, used = view.node, measured(view)
+    words, shade = _allocated(node.is_ready, node.is_cordoned, view.used, view.allocatable, language)
+    inner = ""
     if used is not None:
-        words.append(_("measured: %(n)d %%") % {"n": round(used)})
-    inner = f'<i class="heat-{step(used / 100)}"></i>' if used is not None else ""
-    kind = f"heat heat-{step(share(bars))}{'' if is_in_use(node) else ' heat-out'}"
-    address, title = html.address("clusters:node", node.pk), text(" · ".join(words))
-    return SafeString(
-        f'<a class="{kind}" href="{address}" title="{title}" aria-label="{title}" tabindex="-1">{inner}</a>'
-    )
+        words = f"{words} · {measured_words % {'n': round(used)}}"
+        inner = f'<i class="heat-{step(used / 100)}"></i>'
+    kind = f"heat heat-{shade}{'' if is_in_use(node) else ' heat-out'}"
+    address, title = html.address("clusters:node", node.pk), text(f"{node.name} · {words}")
+    return f'<a class="{kind}" href="{address}" title="{title}" aria-label="{title}" tabindex="-1">{inner}</a>'
+
+
+@lru_cache(maxsize=4096)
+def _allocated(
+    is_ready: bool, is_cordoned: bool, used: Resources, allocatable: Resources, _language: str | None
+) -> tuple[str, int]:
+    """The state and the allocation of a node in words, and its shade. Cached, since most nodes have the same ones."""
+    whole = bars(used, allocatable)
+    drawn = card_bars(whole) or bars_of(whole, "cpu")
+    return " · ".join([word_of_state(is_ready, is_cordoned), *(bar.words for bar in drawn)]), step(share(drawn))
 
 
 def step(part: float) -> int:
@@ -99,5 +112,4 @@ def measured(view: NodeView) -> float | None:
     """The measured use in per cent, of its cards, else of its CPUs; None if it was not measured."""
     if view.usage is None:
         return None
-    cards = [card["busy"] for card in view.usage.cards]
-    return sum(cards) / len(cards) if cards else view.usage.cpu
+    return view.usage.cpu if view.usage.busy is None else view.usage.busy

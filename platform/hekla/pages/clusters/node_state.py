@@ -16,16 +16,21 @@ def is_in_use(node: Node) -> bool:
 
 def state_word(node: Node) -> str:
     """Ready, cordoned, or not ready."""
-    return str(labels.phase(_phase(node))) if node.is_ready else _("not ready")
+    return word_of_state(node.is_ready, node.is_cordoned)
+
+
+def word_of_state(is_ready: bool, is_cordoned: bool) -> str:
+    """As `state_word`, for a node with these facts."""
+    return labels.phase(_phase(is_cordoned)) if is_ready else _("not ready")
 
 
 def state_badge(node: Node) -> SafeString:
     """The state as a badge."""
     if node.is_ready:
-        return html.phase(_phase(node))
+        return html.phase(_phase(node.is_cordoned))
     return format_html('<span class="badge state-failed">{}{}</span>', html.icon("warning"), state_word(node))
 
 
-def _phase(node: Node) -> str:
+def _phase(is_cordoned: bool) -> str:
     """The phase of a node that is ready."""
-    return "cordoned" if node.is_cordoned else "ready"
+    return "cordoned" if is_cordoned else "ready"

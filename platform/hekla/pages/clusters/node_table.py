@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 
-from django.template.defaultfilters import floatformat, truncatechars
+from django.template.defaultfilters import truncatechars
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from hekla.pages.clusters.cordon import cordon_form
 from hekla.pages.clusters.node_state import state_badge, state_word
 from hekla.pages.frame import html
+from hekla.pages.frame.row_actions import row_actions
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextSearch, named
 from hekla.pages.jobs.node_jobs import node_jobs
 from hekla.pages.queues.figures import NodeView
@@ -38,8 +40,10 @@ def _usage_of(name: str) -> Callable[[NodeView], SafeString]:
 def _measured(view: NodeView) -> str:
     if view.usage is None:
         return ""
-    facts = {"cpu": floatformat(view.usage.cpu, 0), "memory": floatformat(view.usage.memory, 0)}
-    return _("%(cpu)s %% CPU, %(memory)s %% memory") % facts
+    return _("%(cpu)s %% CPU, %(memory)s %% memory") % {
+        "cpu": f"{view.usage.cpu:.0f}",
+        "memory": f"{view.usage.memory:.0f}",
+    }
 
 
 def _jobs(view: NodeView) -> SafeString | None:
@@ -75,7 +79,12 @@ class NodesTable(ListTable):
     measured = ListColumn(gettext_lazy("Measured usage"), sort="measured_cpu", cell=_measured)
     jobs = ListColumn(gettext_lazy("Jobs"), cell=_jobs)
     cluster = ListColumn(gettext_lazy("Cluster"), sort="node__cluster__name", cell=_cluster)
-    actions = ActionsColumn("clusters/_cordon.html")
+    actions = ActionsColumn()
+
+    def render_actions(self, record: NodeView) -> SafeString:
+        """The button that cordons the node, with the token of the page's forms."""
+        form = cordon_form(record.node, "list", self.context.get("csrf_token"))
+        return row_actions(form)
 
 
 def _text(view: NodeView) -> str:

@@ -91,7 +91,7 @@ def one_parts(user: User, node_id: int, rights: Rights | None = None) -> dict[st
     view = figures.node_view(whole, node, Resources.parse(node.allocatable))
     figures.name_jobs([view], user, rights)
     figures.name_cards([view], user, rights)
-    node_usage.add_usage([view])
+    node_usage.add_card_usage([view])
     return {
         "since": whole.number,
         "view": view,

@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.timezone import get_current_timezone_name, localtime
 from django.utils.translation import get_language
@@ -18,7 +18,7 @@ from markupsafe import escape as text
 
 from hekla.apps.job_history import labels
 
-NOTHING = mark_safe('<span class="muted nothing">–</span>')
+NOTHING = SafeString('<span class="muted nothing">–</span>')
 
 
 @cache
@@ -50,12 +50,12 @@ def column_head(
     """
     kind = ' class="number"' if number else ""
     if not field:
-        return mark_safe(f'<th scope="col"{kind}>{text(label)}</th>')
+        return SafeString(f'<th scope="col"{kind}>{text(label)}</th>')
     order, picture, other = _orders(field).get(sort, ("", "", field))
     words: str = text(label)
     if isinstance(query, QueryDict):
         words = f'<a href="{text(page + _sorted_by(query, other))}">{words}{picture}</a>'
-    return mark_safe(f'<th scope="col"{kind}{order}>{words}</th>')
+    return SafeString(f'<th scope="col"{kind}{order}>{words}</th>')
 
 
 @cache
@@ -80,15 +80,20 @@ def _sorted_by(query: QueryDict, sort: str) -> str:
 
 def phase(value: str, title: str = "") -> SafeString:
     """A badge of a phase: colour, shape and word. `title`: the tooltip."""
+    return _phase(value, title, get_language())
+
+
+@lru_cache(maxsize=1024)
+def _phase(value: str, title: str, _language: str | None) -> SafeString:
     more = f' title="{text(title)}"' if title else ""
     shape, word = icon(f"phase-{value}"), text(labels.phase(value))
-    return mark_safe(f'<span class="badge phase-{text(value)}"{more}>{shape}{word}</span>')
+    return SafeString(f'<span class="badge phase-{text(value)}"{more}>{shape}{word}</span>')
 
 
 def badge(state: str, word: str, title: str = "") -> SafeString:
     """A badge with a state's colour. `title`: the tooltip."""
     more = f' title="{text(title)}"' if title else ""
-    return mark_safe(f'<span class="badge state-{text(state)}"{more}>{text(word)}</span>')
+    return SafeString(f'<span class="badge state-{text(state)}"{more}>{text(word)}</span>')
 
 
 def moment(at: datetime | None, exact: object = "") -> SafeString:
@@ -99,7 +104,7 @@ def moment(at: datetime | None, exact: object = "") -> SafeString:
 @lru_cache(maxsize=8192)
 def _moment(at: datetime, _zone: str, exact: bool) -> SafeString:
     here, kind = localtime(at), "data-exact" if exact else "data-relative"
-    return mark_safe(f'<time datetime="{here.isoformat()}" {kind}>{here:%Y-%m-%d %H:%M:%S}</time>')
+    return SafeString(f'<time datetime="{here.isoformat()}" {kind}>{here:%Y-%m-%d %H:%M:%S}</time>')
 
 
 def duration(began: datetime | None, ended: datetime | None) -> SafeString:
@@ -119,14 +124,14 @@ def _took(began: datetime, ended: datetime, _zone: str, _language: str) -> SafeS
 def _duration(began: datetime, ended: datetime | None) -> SafeString:
     to = f' data-to="{localtime(ended).isoformat()}"' if ended else ""
     words = text(timesince(began, ended))
-    return mark_safe(f'<time class="number" data-from="{localtime(began).isoformat()}"{to}>{words}</time>')
+    return SafeString(f'<time class="number" data-from="{localtime(began).isoformat()}"{to}>{words}</time>')
 
 
 def progress(value: object, most: object, *, label: str, state: str, words: str) -> SafeString:
     """A progress bar. `label`: its meaning, for screen readers; `words`: the text beside it."""
     bar = f'<progress value="{text(value)}" max="{text(most)}" aria-label="{text(label)}"></progress>'
     beside = f'<span class="number">{text(words)}</span>' if words else ""
-    return mark_safe(f'<span class="progress state-{text(state)}">{bar}{beside}</span>')
+    return SafeString(f'<span class="progress state-{text(state)}">{bar}{beside}</span>')
 
 
 def queue_bar(
@@ -147,7 +152,7 @@ def queue_bar(
     used, borrowed, lent, guarantee, deserved = (round(float(one) * scale) for one in amounts)
     title = text(words)
     parts = f"{_borrowed(used, borrowed)}{_lent(used, lent)}{_tick(guarantee, 8)}{_tick(deserved, 0)}"
-    return mark_safe(
+    return SafeString(
         f'<div class="queue-bar" title="{title}"><svg role="img" aria-label="{title}" viewBox="0 0 1000 14"'
         ' preserveAspectRatio="none"><rect class="queue-bar-room" x="0" y="2" width="1000" height="10"/>'
         f'<rect class="queue-bar-used" x="0" y="2" width="{used}" height="10"/>{parts}</svg></div>'

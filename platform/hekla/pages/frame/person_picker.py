@@ -8,8 +8,9 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from markupsafe import escape as text
 
 from hekla.apps.accounts.models import User
 
@@ -41,4 +42,4 @@ def options(people: QuerySet[User] | Iterable[User]) -> SafeString:
     """The options of these people: the user name to enter, and the full name."""
     if isinstance(people, QuerySet):
         people = people.order_by("username").only("username", "display_name")[:MOST_OFFERED]
-    return format_html_join("", '<option value="{}">{}</option>', ((one.username, str(one)) for one in people))
+    return SafeString("".join(f'<option value="{text(one.username)}">{text(str(one))}</option>' for one in people))

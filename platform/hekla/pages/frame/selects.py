@@ -1,12 +1,14 @@
 """Choices of which there are hundreds."""
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django import forms
 from django.forms.renderers import BaseRenderer
 from django.forms.utils import flatatt
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from markupsafe import escape as text
 
 
 class LongSelect(forms.Select):
@@ -20,10 +22,36 @@ class LongSelect(forms.Select):
         renderer: BaseRenderer | None = None,  # noqa: ARG002
     ) -> SafeString:
         chosen = {str(one) for one in self.format_value(value)}
-        options = format_html_join(
-            "",
-            '<option value="{}"{}>{}</option>',
-            ((key, SafeString(" selected") if str(key) in chosen else "", label) for key, label in self.choices),
-        )
         own = flatatt(self.build_attrs(self.attrs, {"name": name, **(attrs or {})}))
-        return format_html("<select{}>{}</select>", own, options)
+        return format_html("<select{}>{}</select>", own, options(self.choices, chosen))
+
+
+def options(choices: Iterable[tuple[object, object]], chosen: Collection[str]) -> SafeString:
+    """The options of these values and labels. `chosen`: the selected values."""
+    parts = (
+        f'<option value="{text(key)}"{" selected" if key in chosen else ""}>{text(label)}</option>'
+        for key, label in ((str(key), str(label)) for key, label in choices)
+    )
+    return SafeString("".join(parts))
+
+
+class ManyCheckboxes(forms.CheckboxSelectMultiple):
+    """Several choices of many, without groups. Its checkboxes are no templates, as the options of `LongSelect`."""
+
+    def render(
+        self,
+        name: str,
+        value: Any,  # noqa: ANN401  (of any field)
+        attrs: dict[str, Any] | None = None,
+        renderer: BaseRenderer | None = None,  # noqa: ARG002
+    ) -> SafeString:
+        chosen = {str(one) for one in self.format_value(value)}
+        own = self.build_attrs(self.attrs, attrs)
+        group = own.pop("id", name)
+        common = flatatt({"type": "checkbox", "name": name, **own})
+        boxes = (
+            f'<div><label for="{group}_{number}"><input{common} value="{text(key)}" id="{group}_{number}"'
+            f"{' checked' if key in chosen else ''}> {text(label)}</label></div>"
+            for number, (key, label) in enumerate((str(key), str(label)) for key, label in self.choices)
+        )
+        return format_html('<div id="{}">{}</div>', group, SafeString("".join(boxes)))

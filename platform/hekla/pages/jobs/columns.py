@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.functional import Promise
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from markupsafe import escape as text
@@ -49,7 +49,7 @@ def _reason(row: JobTableRow) -> SafeString:
     if job.phase in {JobPhase.COMPLETED, JobPhase.RUNNING}:
         return html.NOTHING
     words = text(explanations.first(job) or messages.of_job(job))
-    return mark_safe(f'<span class="one-line" title="{words}">{words}</span>') if words else html.NOTHING
+    return SafeString(f'<span class="one-line" title="{words}">{words}</span>') if words else html.NOTHING
 
 
 def _gpus(row: JobTableRow) -> SafeString:
@@ -59,9 +59,9 @@ def _gpus(row: JobTableRow) -> SafeString:
         return html.NOTHING
     if len(counts) == 1:
         (amount,) = counts.values()
-        return mark_safe(f"{amount:g}")
+        return SafeString(f"{amount:g}")
     words = _(", ").join(f"{amount:g} {quota_messages.resource(name)}" for name, amount in counts.items())
-    return mark_safe(text(words))
+    return SafeString(text(words))
 
 
 def _pods(row: JobTableRow) -> SafeString:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from django.urls import reverse
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
@@ -26,7 +26,7 @@ def job_rows(
         makers.insert(0, _place())
     if choosable:
         makers = [_choice(), *makers, _actions()]
-    return mark_safe(
+    return SafeString(
         "".join(f'<tr id="row-{row["job"].uid}">{"".join(make(row) for make in makers)}</tr>' for row in rows)
     )
 

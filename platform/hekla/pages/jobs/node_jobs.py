@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from markupsafe import escape as text
 
 from hekla.apps.jobs.selectors import JobOnNode
 from hekla.pages.frame import html
@@ -14,12 +14,13 @@ _MOST = 8
 
 def node_jobs(found: Sequence[JobOnNode]) -> SafeString:
     """Links to the first eight jobs on a node."""
-    more = " …" if len(found) > _MOST else ""
-    return mark_safe(_(", ").join(map(_link, found[:_MOST])) + more)
+    more, pods = " …" if len(found) > _MOST else "", _(" (%(n)s pods)")
+    return SafeString(_(", ").join(_link(one, pods) for one in found[:_MOST]) + more)
 
 
-def _link(one: JobOnNode) -> SafeString:
-    place = html.address("jobs:detail", one.job.uid)
+def _link(one: JobOnNode, pods: str) -> str:
+    """`pods`: how their number is said, translated once for all links."""
+    place, name = html.address("jobs:detail", one.job.uid), text(one.job.name)
     if one.count == 1:
-        return format_html('<a href="{}#pod-{}">{} {}</a>', place, one.pod_id, one.job.name, one.pod_name)
-    return format_html('<a href="{}">{}</a>{}', place, one.job.name, _(" (%(n)s pods)") % {"n": one.count})
+        return f'<a href="{place}#pod-{one.pod_id}">{name} {text(one.pod_name)}</a>'
+    return f'<a href="{place}">{name}</a>{text(pods % {"n": one.count})}'

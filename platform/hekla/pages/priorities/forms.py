@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.forms import NAME_ERRORS, refuse_reserved
 from hekla.apps.priorities.models import PriorityClass
 from hekla.pages.frame.edit_form import ModelEditForm
+from hekla.pages.frame.selects import ManyCheckboxes
 
 
 class PriorityClassForm(forms.ModelForm):
@@ -16,7 +17,7 @@ class PriorityClassForm(forms.ModelForm):
     class Meta:
         model = PriorityClass
         fields = ["name", "value", "description", "is_default", "never_preempts", "is_offered", "tenants"]
-        widgets = {"tenants": forms.CheckboxSelectMultiple, "description": forms.Textarea({"rows": 2})}
+        widgets = {"tenants": ManyCheckboxes, "description": forms.Textarea({"rows": 2})}
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
             "value": _("Jobs with a higher value are scheduled first. A new value applies to new jobs only."),

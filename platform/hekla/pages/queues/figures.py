@@ -10,7 +10,8 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.clusters.models import Cluster, Node, NodeUsageRow
+from hekla.apps.clusters.models import Cluster, Node
+from hekla.apps.clusters.selectors import NodeUsage
 from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.forms import format_amounts
 from hekla.apps.job_history import labels, quota_messages
@@ -80,18 +81,18 @@ class NodeView:
     jobs: list[JobOnNode] = field(default_factory=list)
     """Only jobs that the person may see."""
     cards: list[CardView] = field(default_factory=list)
-    usage: NodeUsageRow | None = None
+    usage: NodeUsage | None = None
     """None if it was not measured in the last minutes."""
 
     @cached_property
-    def bars(self) -> list[UsageBar]:
+    def bars(self) -> Sequence[UsageBar]:
         return bars(self.used, self.allocatable)
 
     @property
     def free(self) -> str:
         return labels.amounts(self.allocatable - self.used)
 
-    @property
+    @cached_property
     def models(self) -> list[str]:
         """The models of its cards: those in its labels, else those that the cards name themselves."""
         names = of_cards(name for name, amount in self.allocatable.items() if amount)
@@ -136,7 +137,7 @@ class QueueView:
     use: QueueUsage
 
     @cached_property
-    def bars(self) -> list[UsageBar]:
+    def bars(self) -> Sequence[UsageBar]:
         return bars(self.use.used, self.limit)
 
     @property
@@ -164,20 +165,26 @@ def _names(capacity: Iterable[str]) -> list[str]:
     return [*of_cards(capacity), *_MAIN]
 
 
-def bars(used: Resources, capacity: Resources) -> list[UsageBar]:
+def bars(used: Resources, capacity: Resources) -> Sequence[UsageBar]:
     """A bar for each resource with a capacity."""
-    names = _names(capacity)
-    return [_bar(name, used.amount(name), capacity.amount(name)) for name in names if capacity.amount(name)]
+    return _bars(used, capacity, get_language() or "")
 
 
-def _bar(name: str, used: float, capacity: float) -> UsageBar:
-    words = _words(name, used, capacity, get_language() or "")
+@lru_cache(maxsize=4096)
+def _bars(used: Resources, capacity: Resources, language: str) -> tuple[UsageBar, ...]:
+    """As `bars`, in the language in force. Thousands of nodes have few different amounts."""
+    names = (name for name in _names(capacity) if capacity.amount(name))
+    return tuple(_bar(name, used.amount(name), capacity.amount(name), language) for name in names)
+
+
+def _bar(name: str, used: float, capacity: float, language: str) -> UsageBar:
+    words = _words(name, used, capacity, language)
     return UsageBar(name, _scaled(name, used), max(_scaled(name, capacity), 1), words)
 
 
 @lru_cache(maxsize=4096)
 def _words(name: str, used: float, capacity: float, _language: str) -> str:
-    """Use and capacity in words, in the language in force. Thousands of nodes have few different amounts."""
+    """Use and capacity in words, in the language in force."""
     return labels.part(Resources({name: used}), Resources({name: capacity}), name)
 
 
@@ -200,7 +207,7 @@ def _card_words(use: CardModelUsage) -> str:
 
 
 def _share_bar(shares: QueueShares, name: str) -> UsageBar:
-    bar = _bar(name, shares.allocated.amount(name), shares.limit.amount(name))
+    bar = _bar(name, shares.allocated.amount(name), shares.limit.amount(name), get_language() or "")
     parts = {part: getattr(shares, part).amount(name) for part in ("borrowed", "lent", "guarantee", "deserved")}
     phrases = [_PARTS[part] % labels.amounts(Resources({name: amount})) for part, amount in parts.items() if amount]
     scaled = {part: _scaled(name, amount) for part, amount in parts.items()}
@@ -234,7 +241,7 @@ def is_of_demonstration(cluster: Cluster) -> bool:
 
 def nodes(whole: Occupancy) -> list[NodeView]:
     """All nodes with their usage, the simulated ones last."""
-    simulated = {cluster.pk for cluster in {node.cluster for node, _ in whole.nodes} if cluster.is_simulated}
+    simulated = {node.cluster_id for node, _ in whole.nodes if node.cluster.is_simulated}
     return [
         node_view(whole, node, allocatable)
         for node, allocatable in sorted(whole.nodes, key=lambda one: one[0].cluster_id in simulated)
@@ -291,10 +298,10 @@ def as_tree(views: Sequence[QueueView]) -> list[Branch]:
 
 def by_cluster(whole: Occupancy) -> dict[int, Resources]:
     """The total allocatable resources of each cluster, by the cluster's primary key."""
-    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    found: dict[int, list[Resources]] = defaultdict(list)
     for node, allocatable in whole.nodes:
-        found[node.cluster_id].update(allocatable)
-    return {cluster: Resources(amounts) for cluster, amounts in found.items()}
+        found[node.cluster_id].append(allocatable)
+    return {cluster: _sum(parts) for cluster, parts in found.items()}
 
 
 def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
@@ -304,7 +311,7 @@ def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
 
 def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
     """For each resource that counts cards: its name, and the number of nodes with at least 8, 4, 2 and 1 free ones."""
-    resources = sorted({name for view in views for name, amount in view.allocatable.items() if amount})
+    resources = sorted({name for amounts in {view.allocatable for view in views} for name in amounts})
     return [{"unit": quota_messages.resource(name), "rows": _slots(views, name)} for name in filter(is_card, resources)]
 
 
@@ -315,18 +322,24 @@ def _slots(views: Sequence[NodeView], resource: str) -> list[dict[str, int]]:
     return [row | {"most": most} for row in rows]
 
 
-def together(views: Sequence[NodeView]) -> list[UsageBar]:
+def together(views: Sequence[NodeView]) -> Sequence[UsageBar]:
     """The bars of all these nodes together."""
-    used, most = Counter[str](), Counter[str]()
-    for view in views:
-        used.update(view.used)
-        most.update(view.allocatable)
-    return bars(Resources(used), Resources(most))
+    return bars(_sum(view.used for view in views), _sum(view.allocatable for view in views))
+
+
+def _sum(parts: Iterable[Resources]) -> Resources:
+    """The sum of these amounts. Those that are the same mapping, as equal ones are (`Resources`), are added at once."""
+    amounts = [part.amounts for part in parts]
+    known, whole = {id(one): one for one in amounts}, defaultdict[str, float](float)
+    for identity, count in Counter(map(id, amounts)).items():
+        for name, amount in known[identity].items():
+            whole[name] += amount * count
+    return Resources(whole)
 
 
 def total_free(views: Sequence[NodeView]) -> list[str]:
     """The total free amount of each resource, on nodes that are ready and not cordoned."""
     ready = [view for view in views if view.node.is_ready and not view.node.is_cordoned]
-    names = _names({name for view in ready for name in view.allocatable})
-    free = {name: sum(v.allocatable.amount(name) - v.used.amount(name) for v in ready) for name in names}
+    most, used = _sum(view.allocatable for view in ready), _sum(view.used for view in ready)
+    free = {name: most.amount(name) - used.amount(name) for name in _names(most)}
     return [labels.amounts(Resources({name: amount})) for name, amount in free.items() if amount]

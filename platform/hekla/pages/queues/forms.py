@@ -9,6 +9,7 @@ from hekla.apps.forms import NAME_ERRORS, QuantitiesField, refuse_reserved
 from hekla.apps.queues.models import JOB_ORDERS, FederatedQueue, Queue
 from hekla.domain import queue_settings
 from hekla.pages.frame.edit_form import ModelEditForm
+from hekla.pages.frame.selects import LongSelect, ManyCheckboxes
 from hekla.pages.queues.fields import CardQuotaField, GroupLimitsField, NamesField
 
 
@@ -59,7 +60,7 @@ class QueueForm(forms.ModelForm):
             "reclaimable", "job_order", *queue_settings.AFFINITY, "node_group_limits", "card_quota",
             "hierarchy", "hierarchy_weights", "tenants",
         ]  # fmt: skip
-        widgets = {"tenants": forms.CheckboxSelectMultiple}
+        widgets = {"tenants": ManyCheckboxes, "parent": LongSelect}
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
             "weight": _("Its relative share when queues compete. Twice the weight means twice the share."),
@@ -108,7 +109,7 @@ class QueueChangeForm(ModelEditForm, QueueForm):
 class MembersField(forms.ModelMultipleChoiceField):
     """Queues, each labelled with its cluster."""
 
-    widget = forms.CheckboxSelectMultiple
+    widget = ManyCheckboxes
 
     def label_from_instance(self, obj: Queue) -> str:
         """The queue's name and cluster."""
@@ -127,7 +128,7 @@ class FederatedQueueForm(forms.ModelForm):
     class Meta:
         model = FederatedQueue
         fields = ["name", "description", "members", "tenants"]
-        widgets = {"tenants": forms.CheckboxSelectMultiple}
+        widgets = {"tenants": ManyCheckboxes}
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
             "tenants": _(

@@ -8,7 +8,14 @@ from hekla.pages.queues.figures import NodeView
 
 
 def add_usage(views: Sequence[NodeView]) -> None:
-    """Add to each node what was measured there in the last minutes, and to its cards their part."""
+    """Add to each node what was measured there in the last minutes."""
+    found = clusters.fresh_usage([view.node for view in views], now=clock.now(), with_cards=False)
+    for view in views:
+        view.usage = found.get(view.node.pk)
+
+
+def add_card_usage(views: Sequence[NodeView]) -> None:
+    """As `add_usage`; add to the cards of each node their part, too."""
     found = clusters.fresh_usage([view.node for view in views], now=clock.now())
     for view in views:
         view.usage = found.get(view.node.pk)

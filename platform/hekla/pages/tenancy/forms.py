@@ -16,6 +16,7 @@ from hekla.apps.tenancy import selectors
 from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Department, Tenant
 from hekla.pages.frame.edit_form import ModelEditForm, ValuesEditForm
 from hekla.pages.frame.person_picker import PersonPicker, offer
+from hekla.pages.frame.selects import ManyCheckboxes
 
 ROLES = [(role.value, label) for role, label in TENANT_ROLE_LABELS.items()]
 
@@ -112,7 +113,7 @@ class DepartmentForm(forms.ModelForm):
         label=_("Tenants"),
         queryset=selectors.all_tenants(),
         required=False,
-        widget=forms.CheckboxSelectMultiple,
+        widget=ManyCheckboxes,
         help_text=_("Tenants of other departments are not listed. A tenant belongs to at most one department."),
     )
 
