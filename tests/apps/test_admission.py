@@ -58,8 +58,9 @@ def url(django_db_setup: None) -> Iterator[str]:
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], url: str) -> None:
+    """With one client: each new one reads all certificates."""
     limit = time.monotonic() + START_SECONDS
-    with httpx2.Client(timeout=2) as client:  # one client, because each loads the certificates of the machine
+    with httpx2.Client(timeout=2) as client:
         while True:
             assert process.poll() is None
             assert time.monotonic() < limit

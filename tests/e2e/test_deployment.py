@@ -1,8 +1,10 @@
 """The processes of the systemd units and of the Helm chart start, run a job and stop in time.
 
-The commands are those of the files. Only paths, the address and the port are of this machine.
+The commands are those of the files. Only paths, the address and the port are of this machine. Those of the chart are
+forks of one process, which loads the code once: each start of Python would take five CPU seconds for it.
 """
 
+import json
 import os
 import re
 import shlex
@@ -10,17 +12,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
 import httpx2
+import psutil
 import pytest
 from tests.deploy import chart
 from tests.e2e.conftest import CHECKOUT, free_port
 from tests.support.processes import PROCESSES
+from tests.support.worker_forks import FAILED
 
 from hekla.launcher.embedded import Postgres, Valkey
 from hekla.launcher.embedded.child import spawn
@@ -74,6 +78,43 @@ class ChartPods:
         return [self._pods[name]["spec"]["initContainers"][0]["command"] for name in PROCESSES]
 
 
+class Forks:
+    """Runs commands of Python modules as forks of one process: a client of `tests.support.worker_forks`."""
+
+    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+        self._home = home
+        argv, pipe = [sys.executable, "-m", "tests.support.worker_forks"], subprocess.PIPE
+        threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # a fork would lack the others
+        with (home / "forks.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                argv, stdin=pipe, stdout=pipe, stderr=log, env={**environment, **threads}, cwd=CHECKOUT, text=True
+            )
+
+    def start(self, argv: Sequence[str], log: Path) -> psutil.Process:
+        assert argv[1] == "-m", argv
+        assert self._process.stdin
+        assert self._process.stdout
+        log.touch()
+        self._process.stdin.write(json.dumps([{}, argv[2:], str(log)]) + "\n")
+        self._process.stdin.flush()
+        return psutil.Process(int(self._process.stdout.readline()))
+
+    def run(self, argv: Sequence[str]) -> str:
+        """Run a command, or those that a shell would run one after another. Return what the last one wrote."""
+        output = ""
+        for command in argv[-1].split(" && ") if argv[0] == "sh" else [shlex.join(argv)]:
+            log = self._home / "run.log"
+            log.unlink(missing_ok=True)
+            with suppress(psutil.NoSuchProcess):  # it has ended before anyone looked
+                self.start(shlex.split(command), log).wait(120)
+            output = log.read_text()
+            assert FAILED not in output, output
+        return output
+
+    def close(self) -> None:
+        self._process.communicate(timeout=30)
+
+
 class Deployment:
     """A deployment on this machine: settings, a database, Valkey, and the processes of the files."""
 
@@ -87,7 +128,8 @@ class Deployment:
             "HEKLA_HOME": str(home),
             "PYTHONPATH": str(CHECKOUT / "platform"),
         }
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, subprocess.Popen[bytes] | psutil.Process] = {}
+        self.forks: Forks | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -108,7 +150,13 @@ class Deployment:
             word = word.replace(original, replacement)
         return word
 
+    def fork(self) -> None:
+        """Run all later commands as forks."""
+        self.forks = Forks(self.home, self.environment)
+
     def run(self, argv: list[str]) -> str:
+        if self.forks:
+            return self.forks.run(argv)
         result = self.run_unchecked(argv)
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout
@@ -125,7 +173,11 @@ class Deployment:
     def start(self) -> None:
         for name in PROCESSES:
             (argv,) = self.commands(name)
-            with (self.home / f"{name}.log").open("ab") as log:
+            path = self.home / f"{name}.log"
+            if self.forks:
+                self.processes[name] = self.forks.start(argv, path)
+                continue
+            with path.open("ab") as log:
                 self.processes[name] = spawn(argv, output=log.fileno(), env=self.environment, folder=CHECKOUT)
 
     def stop(self) -> dict[str, float]:
@@ -160,6 +212,8 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         for process in created.processes.values():
             process.kill()
             process.wait(10)
+        if created.forks:
+            created.forks.close()
 
 
 def until(condition: Callable[[], bool], seconds: float = 180) -> None:
@@ -202,7 +256,9 @@ def test_chart_pods_wait_for_the_tables_and_run_a_job(deployment: Deployment, he
     waits = deployment.run_unchecked(["sh", "-c", check], DATABASE_URL=deployment.without_tables)
     assert waits.returncode != 0
     assert "Traceback" not in waits.stderr, waits.stderr
-    for argv in [*deployment.commands("tables"), *pods.waits()[:1]]:
+    deployment.fork()
+    for argv in deployment.commands("tables"):
         deployment.run(argv)
+    deployment.run(["sh", "-c", check])
     assert_starts_and_runs_a_job(deployment)
     deployment.stop()

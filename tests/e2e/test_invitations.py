@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.conftest import HeklaServer
-from tests.e2e.people import PASSWORD, PHONE, drop_session, invitation_link, sign_up
+from tests.e2e.people import PASSWORD, PHONE, drop_session, invitation_link, invite, join, sign_up
 from tests.support.authenticator import code_at
 
 from hekla.lib import clock
@@ -51,7 +51,7 @@ def test_invited_person_runs_a_job_and_reads_its_log_within_three_clicks(
 
 
 def test_sign_in_with_password_and_recovery_code(hekla: HeklaServer, browser: Browser, page: Page) -> None:
-    visitor = sign_up(hekla, browser, invitation_link(page), "emil")
+    visitor = join(hekla, browser, invite(page), "emil")
     visitor.goto("/accounts/me/")
     visitor.get_by_role("link", name="Two-factor authentication").click()
     visitor.get_by_role("button", name="Set up").click()
@@ -81,7 +81,7 @@ def test_sign_in_with_password_and_recovery_code(hekla: HeklaServer, browser: Br
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
 def test_invitation_pages_fit_a_phone(hekla: HeklaServer, browser: Browser, page: Page, scheme: str) -> None:
-    link = invitation_link(page)
+    link = invite(page)
     page.set_viewport_size(PHONE)
     visitor = browser.new_context(base_url=hekla.url, viewport=PHONE).new_page()
     for viewer, address in ((visitor, link), (page, link), (page, "/tenants/first/invitations/")):

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 from tests.e2e.conftest import HeklaServer
-from tests.e2e.people import PASSWORD, drop_session, invitation_link, send, sign_up
+from tests.e2e.people import PASSWORD, drop_session, invite, join, send
 from tests.support.examples import EVERY
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-WIDE = {"width": 1440, "height": 900}
+WIDE: ViewportSize = {"width": 1440, "height": 900}
 MAX_STOPS = 150
 # A transparent element is drawn by its next sibling.
 IS_FOCUS_VISIBLE = """() => {
@@ -83,7 +83,7 @@ class Keys:
 @pytest.fixture
 def nina(hekla: HeklaServer, browser: Browser, page: Page) -> Iterator[Page]:
     """A page of a person who has an account and is not signed in."""
-    visitor = sign_up(hekla, browser, invitation_link(page), "nina", WIDE)
+    visitor = join(hekla, browser, invite(page), "nina", WIDE)
     drop_session(visitor)
     yield visitor
     visitor.context.close()

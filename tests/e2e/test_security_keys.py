@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.conftest import HeklaServer
-from tests.e2e.people import PASSWORD, drop_session, invitation_link, sign_up
+from tests.e2e.people import PASSWORD, drop_session, invite, join
 from tests.e2e.test_keyboard import WIDE, Keys
 
 pytestmark = pytest.mark.browser
@@ -25,7 +25,7 @@ CANCELLED = "() => { navigator.credentials.get = () => Promise.reject(new DOMExc
 @pytest.fixture
 def kim(hekla: HeklaServer, browser: Browser, page: Page) -> Iterator[Page]:
     """A page of a person with a security key, not signed in, at the host name where browsers allow keys."""
-    sign_up(hekla, browser, invitation_link(page), "kim").context.close()
+    join(hekla, browser, invite(page), "kim").context.close()
     context = browser.new_context(base_url=f"http://localhost:{hekla.port}", viewport=WIDE)
     visitor = context.new_page()
     devtools = context.new_cdp_session(visitor)

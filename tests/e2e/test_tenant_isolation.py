@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Page, WebSocket, expect
+from playwright.sync_api import Browser, Page, ViewportSize, WebSocket, expect
 from tests.e2e.conftest import HeklaServer, clean
 from tests.e2e.crawler import crawl
-from tests.e2e.people import invitation_link, send, sign_up
+from tests.e2e.people import invite, join, send
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-WIDE = {"width": 1440, "height": 900}
+WIDE: ViewportSize = {"width": 1440, "height": 900}
 SHARED = "both-wait"
 LONG = {"name": "main", "command": ["sleep", "600"], "resources": {"cpu": "50m"}}
 """The shared queue has room for one such task, so later jobs stay pending during the test."""
@@ -57,7 +57,7 @@ def add_tenant(admin: Page, word: str) -> None:
 
 def add_person(hekla: HeklaServer, browser: Browser, admin: Page, word: str) -> Person:
     add_tenant(admin, word)
-    page = sign_up(hekla, browser, invitation_link(admin, word, "admin"), f"{word}-ann", WIDE)
+    page = join(hekla, browser, invite(admin, word, "admin"), f"{word}-ann", WIDE)
     person = Person(word, page)
     page.on("websocket", lambda socket: record_messages(socket, person))
     return person

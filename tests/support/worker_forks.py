@@ -1,7 +1,7 @@
-"""Forks Celery processes whose code it loads once, as `manage.py up` does: loading takes longer than their work.
+"""Forks Hekla's processes, whose code it loads once, as `manage.py up` does: loading takes longer than their work.
 
-Each line of the input starts one: its environment, arguments and log in JSON. The output is its PID. All end with this
-process, which ends with its input.
+Each line of the input starts one: its environment, arguments and log in JSON. The output is its PID. The log of one
+that fails ends with `FAILED`. All end with this process, which ends with its input.
 """
 
 import gc
@@ -17,6 +17,8 @@ from typing import NoReturn
 
 from hekla.launcher.embedded.child import follow_parent
 from hekla.launcher.up import preload
+
+FAILED = "This process ended with exit code"
 
 
 def main() -> None:
@@ -37,7 +39,7 @@ def main() -> None:
 
 
 def _run(environment: Mapping[str, str], argv: Sequence[str], log: str) -> NoReturn:
-    """Runs Celery in the fork, and ends it."""
+    """Runs the module in the fork, and ends it."""
     code = 1
     try:
         os.setsid()
@@ -55,6 +57,8 @@ def _run(environment: Mapping[str, str], argv: Sequence[str], log: str) -> NoRet
     except BaseException:
         traceback.print_exc()
     finally:
+        if code:
+            print(FAILED, code)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
