@@ -40,7 +40,7 @@ from hekla.lib import clock
 from hekla.live import routing
 from hekla.pages.access_matrix import declared
 
-FOLDERS = examples(120) if EVERY == 1 else 6
+FOLDERS = examples(120) if EVERY == 1 else 4
 MOST_PIECES = 16
 """Of a download. The log of a terabyte is not read to its end."""
 QUERIES = {"live:search_log": "?q=secret", "api:v1:pod_search": "?q=secret", "jobs:pod": "?log=all"}

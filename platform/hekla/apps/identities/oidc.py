@@ -74,5 +74,6 @@ def _client(provider: Provider) -> _Client:
             "code_challenge_method": "S256",
             "timeout": _TIMEOUT_SECONDS,
             "follow_redirects": True,
+            "verify": httpx2.create_ssl_context(),  # once: each request has a client, and to load certificates is slow
         },
     )
