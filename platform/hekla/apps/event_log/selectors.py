@@ -47,9 +47,9 @@ def subjects(number: int, last: int, *, topic: str = "", or_kinds: Collection[st
     With `topic`, those of the topic, and those of the kinds `or_kinds`.
     """
     condition = " AND (topics @> ARRAY[%(topic)s]::varchar[] OR kind = ANY(%(kinds)s))" if topic else ""
-    values = {"number": number, "last": last, "topic": topic, "kinds": list(or_kinds), "limit": limit + 1}
+    values: dict[str, Any] = {"number": number, "last": last, "topic": topic, "kinds": list(or_kinds)}
     with connection.cursor() as cursor:
-        cursor.execute(f"{_SUBJECTS}{condition} ORDER BY id LIMIT %(limit)s", values)
+        cursor.execute(f"{_SUBJECTS}{condition} ORDER BY id LIMIT %(limit)s", values | {"limit": limit + 1})
         subjects = [subject for (subject,) in cursor.fetchall()]
     return set(subjects) if len(subjects) <= limit else None
 

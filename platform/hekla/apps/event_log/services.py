@@ -18,6 +18,7 @@ from django.db.models import F
 
 from hekla.apps.event_log.models import LoggedEvent, Numbering
 from hekla.apps.event_log.signals import recorded
+from hekla.apps.rows import insert_all
 from hekla.domain import events
 
 _TAKE_NUMBERS = """
@@ -166,7 +167,7 @@ def _number(pending: list[LoggedEvent]) -> None:
         (last,) = cursor.fetchone()
     for number, event in enumerate(pending, start=last - len(pending) + 1):
         event.pk = number
-    LoggedEvent.objects.bulk_create(pending, batch_size=2000)
+    insert_all(pending)
     if not _is_announced.get():
         return
     actor, topics = pending[-1].actor_name, {topic for event in pending for topic in event.topics}
