@@ -89,7 +89,8 @@ class FlowDraft {
       this.#drawn = answer.text;
       this.#last = answer.text;
       this.#write(answer.text);
-      const begun = values.edit === "add" ? "" : document.getElementById("flow-add-name").value;
+      const name = document.getElementById("flow-add-name");
+      const begun = values.edit !== "add" && name.value !== name.defaultValue ? name.value : "";
       window.htmx.swap(this.#draft, answer.drawing, { swapStyle: window.htmx.config.defaultSwapStyle });
       if (begun) document.getElementById("flow-add-name").value = begun;
       tell(answer.words);

@@ -150,11 +150,12 @@ def _advance(pk: int, now: datetime) -> None:
         run = DemoRun.objects.select_for_update().get(pk=pk)
         if run.ended_at is not None:
             return
-        demonstration, submitted = catalogue.get(run.demonstration), selectors.jobs_of(run)
+        submitted = selectors.jobs_of(run)
         try:
+            demonstration = catalogue.get(run.demonstration)
             _submit_what_is_due(run, demonstration, submitted, now)
             _end_hours_if_due(run, demonstration, submitted, now)
-        except HeklaError as refusal:  # for example a closed queue; the run ends with the jobs it has
+        except HeklaError as refusal:  # for example a closed queue; then the run ends with the jobs it has
             log.warning("run %s cannot go on now: %s", run, refusal)
         if all(job.is_final for job in submitted):
             run.ended_at = now
