@@ -41,7 +41,7 @@ class GpuLinks:
         self._ids, self._matrix = ids, links
 
     def annotations(self, ids: tuple[str, ...], numbers: tuple[int, ...]) -> dict[str, str]:
-        """The annotation of the node with these GPUs: a matrix of those with these numbers; nothing without any link."""
+        """The annotation of the node with these GPUs: a matrix of those with these numbers; nothing without a link."""
         if not self._matrix or ids != self._ids:
             return {}
         rows = [[self._matrix[one][other] for other in numbers] for one in numbers]
