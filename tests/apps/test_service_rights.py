@@ -53,7 +53,7 @@ BY_SECRET = {
 
 QUESTIONS = {
     "accounts": {"actor_of", "person_of", "require", "require_actor"},
-    "event_log": {"dry_run"},
+    "event_log": {"dry_run", "is_pending"},
     "external_pods": {"find_owner"},
     "invitations.importing": {"counted"},
     "jobs": {

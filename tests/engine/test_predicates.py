@@ -1,5 +1,6 @@
 """The `predicates` plugin: Kubernetes' filters, tested with Kubernetes objects."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -425,3 +426,17 @@ def test_a_volume_that_exists_needs_no_room() -> None:
         "csiDrivers": [csi_driver("disk.test", True)],
     }
     assert allowed(using("p", "c"), **found) == "b1"
+
+
+def test_pods_that_share_a_new_volume_need_room_where_it_is_made() -> None:
+    pods = [using(name, "c", nodeSelector={"zone": zone}) for name, zone in (("p0", "za"), ("p1", "zb"))]
+    found = {
+        "persistentVolumeClaims": [changed(claim("c", storage_class="disks"), spec={"accessModes": ["ReadWriteMany"]})],
+        "storageClasses": [storage_class("disks", provisioner="disk.test")],
+        "csiDrivers": [csi_driver("disk.test", True)],
+        "csiStorageCapacities": [capacity(["za"], "2Gi")],
+    }
+    read = scenario.read(document(NODES, pods, plugins=[{"name": "predicates"}], **found))
+    read = replace(read, policy=replace(read.policy, compatibility="hekla"))
+    (outcome,) = scenario.play(read)
+    assert outcome["binds"] == {"ns/p0": "a1", "ns/p1": "b1"}

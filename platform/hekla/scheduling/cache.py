@@ -13,6 +13,7 @@ from itertools import pairwise
 from hekla.apps.clusters import leases
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.services import is_pending
 from hekla.apps.external_pods import selectors as external_pods
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.facts import spec_fault, spec_of
@@ -324,11 +325,15 @@ class ClusterCache:
         )
 
     def _queues_of(self, cluster: Cluster) -> tuple[model.QueueSpec, ...]:
+        if is_pending(_QUEUE):  # as in a dry run: these rows may be undone, so they are not kept
+            return tuple(map(snapshot.queue, queues.of_cluster(cluster)))
         if self._queues is None:
             self._queues = tuple(map(snapshot.queue, queues.of_cluster(cluster)))
         return self._queues
 
     def _tenant_quotas(self) -> tuple[model.TenantQuota, ...]:
+        if is_pending(_TENANT):
+            return tuple(map(snapshot.bound, quotas.that_bound_resources()))
         if self._quotas is None:
             self._quotas = tuple(map(snapshot.bound, quotas.that_bound_resources()))
         return self._quotas

@@ -10,7 +10,7 @@ from tests.backends.local.test_gpus import MEMORY, node
 
 from hekla.backends.local import gpus, mig
 from hekla.backends.local.sandbox import root
-from hekla.domain.cards import CardUse, HeldCard, NodeCard, held
+from hekla.domain.cards import CardUse, HeldCard, NodeCard, decided, held
 from hekla.domain.resources import Resources
 
 SMALL, LARGE = "nvidia.com/mig-1g.10gb", "nvidia.com/mig-2g.20gb.me"
@@ -75,7 +75,10 @@ def test_instances_of_each_profile_are_a_resource(tmp_path: Path) -> None:
 
 
 def test_instances_are_not_shared_with_the_memory_of_whole_gpus(tmp_path: Path) -> None:
+    """The plugin `deviceshare` numbers the shared ones from 0."""
     found = node(tmp_path, share_gpu_memory=True)
+    (shared,) = decided({"volcano.sh/gpu-index": "0"}, found.cards, Resources.parse({"volcano.sh/gpu-memory": "8"}))
+    assert (shared.id, gpus._device_name(shared)) == ("GPU-1", "nvidia.com/gpu=1")
     assert (found.allocatable["volcano.sh/gpu-number"], found.allocatable["volcano.sh/gpu-memory"]) == (1000, 81079000)
     assert found.allocatable[SMALL] == 2000
 
@@ -97,14 +100,27 @@ def test_pods_get_instances_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mine", "expected"),
     [
-        ((), {"nvidia4", "nvidia5", *(f"nvidia-caps/nvidia-cap{n}" for n in (21, 22, 30, 31, 39, 40))}),
-        ((0,), {"nvidia5", *(f"nvidia-caps/nvidia-cap{n}" for n in (30, 31, 39, 40))}),
-        ((3,), {"nvidia4", *(f"nvidia-caps/nvidia-cap{n}" for n in (21, 22, 30, 31, 39, 40))}),
+        ((), {"nvidia4", "nvidia5", "nvidia-caps"}),
+        ((0,), {"nvidia5", *(f"nvidia-caps/nvidia-cap{n}" for n in (1, 30, 31, 39, 40, 48))}),
+        ((3,), {"nvidia4", "nvidia-caps"}),
     ],
 )
-def test_a_pod_opens_only_its_instances(tmp_path: Path, mine: tuple[int, ...], expected: set[str]) -> None:
+def test_a_pod_opens_only_its_instances(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mine: tuple[int, ...], expected: set[str]
+) -> None:
+    """Nor instances that are made later, whose files may be there already."""
+    files = [f"nvidia-cap{number}" for number in (1, 21, 22, 30, 31, 39, 40, 48)]
     cards = node(tmp_path).cards
+    monkeypatch.setattr(mig.os, "listdir", lambda _path: files)
     assert set(gpus.hidden_devices(cards, [held(cards[one]) for one in mine])) == expected
+
+
+def test_a_divided_gpu_without_instances_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetMaxMigDeviceCount", lambda _gpu: 0)
+    cards = node(tmp_path).cards
+    assert [card.id for card in cards] == ["GPU-1"]
+    assert set(gpus.hidden_devices(cards, [held(cards[0])])) == {"nvidia4", "nvidia-caps"}
+    assert set(gpus.hidden_devices([], [])) == {"nvidia4", "nvidia-caps"}
 
 
 def test_some_devices_of_a_folder_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

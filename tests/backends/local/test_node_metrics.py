@@ -81,6 +81,7 @@ def driver(times: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
         return index
 
     monkeypatch.setattr(gpus, "has_nvml", lambda: True)
+    monkeypatch.setattr(gpus, "_library", gpus._Library())
     monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
     monkeypatch.setattr(pynvml, "nvmlShutdown", lambda: None)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", lambda: 3)

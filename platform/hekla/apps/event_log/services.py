@@ -94,6 +94,14 @@ def dry_run() -> Iterator[None]:
         _pending.reset(token)
 
 
+def is_pending(prefix: str) -> bool:
+    """Whether this unit of work has recorded an event with such a subject. It has no number yet, and may never get one.
+
+    `prefix`: the beginning of the subject, for example `queue:`.
+    """
+    return any(event.subject.startswith(prefix) for event in _pending.get() or ())
+
+
 @contextmanager
 def _or_nothing(pending: list[LoggedEvent]) -> Iterator[None]:
     before = len(pending)

@@ -26,7 +26,7 @@ class GpuLinks:
 
     def __init__(self) -> None:
         self._ids: tuple[str, ...] = ()
-        self._matrix = ""
+        self._matrix: list[list[int]] = []
 
     def measure(self, ids: tuple[str, ...]) -> None:
         """Measure the links of these GPUs unless they were the last, while the driver's library is in use anyway.
@@ -38,11 +38,14 @@ class GpuLinks:
         links = [[0] * len(ids) for _ in ids]
         for first, second in combinations(range(len(ids)), 2):
             links[first][second] = links[second][first] = _strength(first, second)
-        self._ids, self._matrix = ids, json.dumps(links) if any(map(any, links)) else ""
+        self._ids, self._matrix = ids, links
 
-    def annotations(self, ids: tuple[str, ...]) -> dict[str, str]:
-        """The annotation of the node with these GPUs: a matrix by their numbers; nothing if no link is known."""
-        return {ANNOTATION: self._matrix} if self._matrix and ids == self._ids else {}
+    def annotations(self, ids: tuple[str, ...], numbers: tuple[int, ...]) -> dict[str, str]:
+        """The annotation of the node with these GPUs: a matrix of those with these numbers; nothing without a link."""
+        if not self._matrix or ids != self._ids:
+            return {}
+        rows = [[self._matrix[one][other] for other in numbers] for one in numbers]
+        return {ANNOTATION: json.dumps(rows)} if any(map(any, rows)) else {}
 
 
 def _strength(first: int, second: int) -> int:

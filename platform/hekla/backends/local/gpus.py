@@ -41,15 +41,25 @@ def detected(*, shares_memory: bool) -> tuple[NodeCard, ...]:
 
 
 def _cards(resource: str) -> Iterator[NodeCard]:
-    """`resource`: that of whole GPUs, whose index is the driver's number also beside divided ones."""
-    instances: Counter[str] = Counter()
-    for index, gpu in enumerate(_reported()):
+    """`resource`: that of whole GPUs. Their index is the driver's number, also beside divided ones, but if their memory
+    is shared, the plugin `deviceshare` numbers them without gaps.
+    """
+    counted: Counter[str] = Counter()
+    for number, gpu in enumerate(_reported()):
         if gpu.instances is None:
+            index = counted[NUMBER] if resource == NUMBER else number
             yield NodeCard(resource, index, gpu.id, gpu.model, gpu.memory_mib, gpu.is_healthy)
+            counted[NUMBER] += 1
         for one in gpu.instances or ():
             size = one.memory_bytes // _MIB
-            yield NodeCard(one.resource, instances[one.resource], one.id, one.model, size, gpu.is_healthy)
-            instances[one.resource] += 1
+            yield NodeCard(one.resource, counted[one.resource], one.id, one.model, size, gpu.is_healthy)
+            counted[one.resource] += 1
+
+
+def shared_indices() -> dict[int, int]:
+    """By the driver's numbers of whole GPUs: their indices if their memory is shared. Call `detected` before."""
+    whole = (number for number, gpu in enumerate(_reported()) if gpu.instances is None)
+    return {number: index for index, number in enumerate(whole)}
 
 
 def has_nvml() -> bool:
@@ -82,9 +92,8 @@ class _Gpu(NamedTuple):
     instances: tuple[mig.MigInstance, ...] | None = None
 
     def devices(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The id of each card on it, and the names of the files in /dev that a pod with the card needs."""
-        if self.instances is None:
-            yield self.id, (self.device,)
+        """The id of the GPU and of its instances, and the names of the files in /dev that a pod with it needs."""
+        yield self.id, (self.device,)
         yield from ((one.id, one.devices) for one in self.instances or ())
 
 
@@ -113,8 +122,9 @@ _library, _links = _Library(), GpuLinks()
 
 
 def links() -> dict[str, str]:
-    """The annotation with the links of the GPUs, if the driver reports them. Call `detected` before."""
-    return _links.annotations(tuple(gpu.id if gpu.is_healthy else "" for gpu in _reported()))
+    """The annotation with the links of the whole GPUs, if the driver reports them. Call `detected` before."""
+    ids = tuple(gpu.id if gpu.is_healthy else "" for gpu in _reported())
+    return _links.annotations(ids, tuple(shared_indices()))
 
 
 def _gpus_by_nvml() -> list[_Gpu]:
@@ -179,13 +189,17 @@ def _gpu_by_file(path: Path) -> _Gpu:
 
 def hidden_devices(cards: Iterable[NodeCard], held: Iterable[HeldCard]) -> list[str]:
     """The files in /dev that a pod does not need for its GPUs and MIG instances, as far as the ids of the node's cards
-    tell.
+    tell. Those of a divided GPU without instances are among them: instances may be made while the pod runs.
     """
-    mine = {card.id for card in held}
-    others = {card.id for card in cards if card.id} - mine
-    files = [found for gpu in _reported() for found in gpu.devices()]
+    ids, mine, reported = [card.id for card in cards], {card.id for card in held}, _reported()
+    known = {id for id in ids if id}
+    if ids and not known:
+        return []
+    divided = {gpu.id for gpu in reported if gpu.instances is not None}
+    files = [found for gpu in reported for found in gpu.devices()]
     needed = {name for id, names in files if id in mine for name in names}
-    return [name for id, names in files if id in others for name in dict.fromkeys(names) if name not in needed]
+    hidden = [names[0] for id, names in files if id in (known | divided) - mine and names[0] not in needed]
+    return [*dict.fromkeys(hidden), *(mig.hidden_capabilities(needed) if divided else ())]
 
 
 def _reported() -> tuple[_Gpu, ...]:
@@ -249,4 +263,7 @@ def container_devices(order: PodOrder) -> list[str]:
 def _device_name(card: HeldCard) -> str:
     if card.resource.startswith(mig.PREFIX):
         return f"{NVIDIA}={card.id}"
-    return f"{NVIDIA if card.resource == NUMBER else card.resource}={card.index}"
+    if card.resource == NUMBER:
+        numbers = (number for number, index in shared_indices().items() if index == card.index)
+        return f"{NVIDIA}={next(numbers, card.index)}"
+    return f"{card.resource}={card.index}"

@@ -4,14 +4,17 @@ Jobs request them as NVIDIA's device plugin for Kubernetes names them, one resou
 """
 
 import contextlib
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pynvml
 
 PREFIX = "nvidia.com/mig-"
+CAPABILITY_FILES = "nvidia-caps"
+"""The folder of /dev with the files of all instances, also of those that are made later."""
 _CAPABILITIES = Path("/proc/driver/nvidia/capabilities")
 _MINOR = re.compile(r"^DeviceFileMinor:\s*(\d+)\s*$", re.MULTILINE)
 
@@ -63,5 +66,18 @@ def _devices(instance: object, minor: int) -> tuple[str, ...]:
     for folder in (part, cores):
         with contextlib.suppress(OSError):
             named = _MINOR.search((folder / "access").read_text(encoding="utf-8"))
-            found += [f"nvidia-caps/nvidia-cap{named[1]}"] if named else []
+            found += [f"{CAPABILITY_FILES}/nvidia-cap{named[1]}"] if named else []
     return tuple(found)
+
+
+def hidden_capabilities(needed: Collection[str]) -> list[str]:
+    """What a pod that needs these files of /dev may not find of the folder: all of it if it needs none.
+
+    A file may open an instance that is made while the pod runs, so only those that it needs are left.
+    """
+    if not any(name.startswith(f"{CAPABILITY_FILES}/") for name in needed):
+        return [CAPABILITY_FILES]
+    with contextlib.suppress(OSError):
+        files = (f"{CAPABILITY_FILES}/{name}" for name in sorted(os.listdir(f"/dev/{CAPABILITY_FILES}")))
+        return [name for name in files if name not in needed]
+    return []

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from threading import Lock
 from typing import NamedTuple
@@ -54,12 +55,13 @@ class MachineMeter:
         if self._config.cards or not gpus.has_nvml():
             return
         resource = NUMBER if self._config.share_gpu_memory else NVIDIA
+        indices = gpus.shared_indices() if resource == NUMBER else {}
         with contextlib.suppress(pynvml.NVMLError):
             pynvml.nvmlInit()
             try:
                 for index in range(min(pynvml.nvmlDeviceGetCount(), MAX_CARDS)):
                     with contextlib.suppress(pynvml.NVMLError):
-                        yield _card(resource, index)
+                        yield replace(_card(resource, index), index=indices.get(index, index))
             finally:
                 pynvml.nvmlShutdown()
 

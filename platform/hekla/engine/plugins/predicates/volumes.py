@@ -146,7 +146,8 @@ class AssumedVolumes(UsedClaims):
                 free[volume.name], found = reach & ~pick, found | pick
                 picks.append((name, volume.name, pick))
             everywhere = everywhere & (found | self._can_provision(claim))
-            has_room = has_room & (found | self._room.fits(claim))
+            if not (claim.selected_node or name in self._provisioned):  # elsewhere, for pods that share it
+                has_room = has_room & (found | self._room.fits(claim))
         return Places(everywhere & has_room, everywhere & ~has_room, picks)
 
     def _place(self, name: str, claim: PersistentVolumeClaim) -> list[int] | None:
