@@ -14,7 +14,7 @@ from hekla.api.v1.serializers import EnvironmentSerializer, NodeSerializer
 from hekla.api.views import ApiView
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Node
-from hekla.apps.clusters.selectors import NodeUsage
+from hekla.apps.clusters.selectors import NodeMeasurement
 from hekla.domain.resources import Resources
 from hekla.lib import clock
 from hekla.scheduling import occupancy
@@ -67,7 +67,7 @@ def _documents(nodes: Sequence[Node], whole: Occupancy) -> Iterator[dict[str, An
         }
 
 
-def _usage(measured: NodeUsage) -> dict[str, Any]:
+def _usage(measured: NodeMeasurement) -> dict[str, Any]:
     return {
         "cpu": measured.cpu,
         "memory": measured.memory,

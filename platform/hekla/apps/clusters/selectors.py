@@ -147,7 +147,7 @@ def usage(cluster: Cluster) -> list[tuple[str, datetime, float, float, int, int]
     return list(found.values_list("node__name", "at", "cpu", "memory", "whole_cpu", "whole_memory"))
 
 
-class NodeUsage(NamedTuple):
+class NodeMeasurement(NamedTuple):
     """What was measured at a node up to `at`, in per cent. `busy`: the mean of its cards, if some were measured.
 
     `cards`: each of them, as in `models.UsageFacts`; left out of lists.
@@ -167,13 +167,13 @@ _BUSY = Func(
 )
 
 
-def fresh_usage(nodes: Collection[Node], *, now: datetime, with_cards: bool = True) -> dict[int, NodeUsage]:
+def fresh_usage(nodes: Collection[Node], *, now: datetime, with_cards: bool = True) -> dict[int, NodeMeasurement]:
     """The usage of these nodes by row id, without old measurements. If they are many, that of all nodes."""
     found = NodeUsageRow.objects.filter(at__gte=now - MAX_AGE)
     if len(nodes) <= _FEW_NODES:
         found = found.filter(pk__in=[node.pk for node in nodes])
     columns = ("at", "cpu", "memory", "busy", *(["cards"] if with_cards else []))
-    return {pk: NodeUsage(*facts) for pk, *facts in found.annotate(busy=_BUSY).values_list("pk", *columns)}
+    return {pk: NodeMeasurement(*facts) for pk, *facts in found.annotate(busy=_BUSY).values_list("pk", *columns)}
 
 
 def has_usage(cluster: Cluster, *, now: datetime) -> bool:

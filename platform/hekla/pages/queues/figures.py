@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster, Node
-from hekla.apps.clusters.selectors import NodeUsage
+from hekla.apps.clusters.selectors import NodeMeasurement
 from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.forms import format_amounts
 from hekla.apps.job_history import labels, quota_messages
@@ -81,7 +81,7 @@ class NodeView:
     jobs: list[JobOnNode] = field(default_factory=list)
     """Only jobs that the person may see."""
     cards: list[CardView] = field(default_factory=list)
-    usage: NodeUsage | None = None
+    usage: NodeMeasurement | None = None
     """None if it was not measured in the last minutes."""
 
     @cached_property
