@@ -41,9 +41,13 @@ def driver(monkeypatch: pytest.MonkeyPatch, lost: set[int]) -> None:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
         return index
 
+    def undivided(_gpu: int) -> list[int]:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+
     answers: dict[str, Any] = {
         "nvmlInit": lambda: None,
         "nvmlShutdown": lambda: None,
+        "nvmlDeviceGetMigMode": undivided,
         "nvmlDeviceGetCount": lambda: 2,
         "nvmlDeviceGetHandleByIndex": handle,
         "nvmlDeviceGetUUID": lambda gpu: f"GPU-{'ab'[gpu]}",

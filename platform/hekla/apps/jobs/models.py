@@ -92,6 +92,11 @@ class Job(models.Model):
                 condition=models.Q(deleted_at__isnull=False, cleaned_at__isnull=True),
                 name="job_to_clean",
             ),
+            models.Index(
+                fields=["cluster", "expires_at"],
+                condition=models.Q(expires_at__isnull=False, deleted_at=None),
+                name="job_to_expire",
+            ),
             # Indexes to sort, filter and count the list. The initial migration adds one on parts of the name.
             models.Index(fields=["-submitted_at", "-id"], condition=_LISTED, name="job_by_time"),
             models.Index(fields=["name", "id"], condition=_LISTED, name="job_by_name"),

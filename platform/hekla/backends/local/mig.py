@@ -34,18 +34,21 @@ class MigInstance(NamedTuple):
 
 
 def is_divided(gpu: object) -> bool:
-    """Whether the GPU is in MIG mode, in which only its instances can be used."""
+    """Whether the GPU is in MIG mode, in which only its instances can be used. Raises NVMLError if it has failed."""
     try:
         present, _after_reset = pynvml.nvmlDeviceGetMigMode(gpu)
-    except pynvml.NVMLError:  # one that cannot be divided
+    except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_FunctionNotFound):  # one that cannot be divided
         return False
     return bool(present == pynvml.NVML_DEVICE_MIG_ENABLE)
 
 
 def instances(gpu: object, minor: int) -> Iterator[MigInstance]:
-    """The instances of a divided GPU, in the driver's order. `minor`: the number in the name of its device file."""
+    """The instances of a divided GPU, in the driver's order. `minor`: the number in the name of its device file.
+
+    Raises NVMLError if the GPU has failed.
+    """
     for number in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(gpu)):
-        with contextlib.suppress(pynvml.NVMLError):  # there are fewer than the most
+        with contextlib.suppress(pynvml.NVMLError_NotFound):  # there are fewer than the most
             one = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, number)
             yield MigInstance(
                 pynvml.nvmlDeviceGetUUID(one),
