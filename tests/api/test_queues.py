@@ -15,6 +15,7 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
 from hekla.apps.queues.models import Queue
 from hekla.lib import clock
+from hekla.simulation.snapshot_cache import looking_at
 
 QUEUES = "/api/v1/queues"
 
@@ -190,6 +191,19 @@ def test_node_reports_used_resources(alice, a_job, world):
     )
     node = alice.get("/api/v1/nodes").json()[0]
     assert (node["name"], node["cluster"], node["allocatable"]["cpu"], node["used"]["cpu"]) == ("n", "sim", "4", "1")
+
+
+def test_dry_run_of_a_queue_warns_and_leaves_nothing(world):
+    sim, root = Cluster.objects.get(name="sim"), world.as_("root")
+    clusters.observe_nodes(sim, [NodeFacts("n", {"cpu": "4"}, {})], now=clock.now())
+    body = {"name": "wide", "cluster": "sim", "guarantee": {"cpu": "40"}}
+    for _ in range(2):  # the second time, queues are cached
+        tried = root.post("/api/v1/queues?dry_run=1", body, format="json")
+        assert tried.status_code == 200, tried.json()
+        (warning,) = tried.json()["warnings"]
+        assert "guaranteed 40 CPU in total" in warning
+        with looking_at(sim) as outlook:
+            assert "wide" not in {queue.name for queue in outlook.snapshot.state.queues}
 
 
 def test_node_is_as_documented(alice):

@@ -89,7 +89,7 @@ class _Gpu(NamedTuple):
     memory_mib: int = 0
     is_healthy: bool = True
     device: str = ""
-    instances: tuple[mig.MigInstance, ...] | None = None
+    instances: tuple[mig.MigDevice, ...] | None = None
 
     def devices(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The id of the GPU and of its instances, and the names of the files in /dev that a pod with it needs."""

@@ -19,7 +19,7 @@ _CAPABILITIES = Path("/proc/driver/nvidia/capabilities")
 _MINOR = re.compile(r"^DeviceFileMinor:\s*(\d+)\s*$", re.MULTILINE)
 
 
-class MigInstance(NamedTuple):
+class MigDevice(NamedTuple):
     """An instance. `model`: the GPU's name with the profile. `devices`: the names in /dev of the files that open it."""
 
     id: str
@@ -42,7 +42,7 @@ def is_divided(gpu: object) -> bool:
     return bool(present == pynvml.NVML_DEVICE_MIG_ENABLE)
 
 
-def instances(gpu: object, minor: int) -> Iterator[MigInstance]:
+def instances(gpu: object, minor: int) -> Iterator[MigDevice]:
     """The instances of a divided GPU, in the driver's order. `minor`: the number in the name of its device file.
 
     Raises NVMLError if the GPU has failed.
@@ -50,7 +50,7 @@ def instances(gpu: object, minor: int) -> Iterator[MigInstance]:
     for number in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(gpu)):
         with contextlib.suppress(pynvml.NVMLError_NotFound):  # there are fewer than the most
             one = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, number)
-            yield MigInstance(
+            yield MigDevice(
                 pynvml.nvmlDeviceGetUUID(one),
                 pynvml.nvmlDeviceGetName(one),
                 int(pynvml.nvmlDeviceGetMemoryInfo(one).total),
