@@ -40,14 +40,15 @@ def show(request: HttpRequest) -> HttpResponse:
         "file": f"{reverse('audit_file')}?{filters.urlencode()}",
         "most": audit.MOST_EXPORTED,
         "tenants": options(((one.slug, one.name) for one in tenants), {query.tenant}) if len(tenants) > 1 else "",
-        "kinds": options(sorted(_kinds(), key=lambda kind: kind[1]), {query.kind}),
+        "kinds": options(_kinds(), {query.kind}),
         "people": person_picker.options(tenancy.known_people(user)),
     }
     return render(request, "audit/list.html", context)
 
 
-def _kinds() -> Iterator[tuple[str, str]]:
-    return ((kind, str(words)) for kind, words in KINDS.items())
+def _kinds() -> list[tuple[str, str]]:
+    """All kinds with their labels, by label."""
+    return sorted(((kind, str(words)) for kind, words in KINDS.items()), key=lambda one: one[1])
 
 
 @require_safe
