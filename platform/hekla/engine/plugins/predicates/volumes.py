@@ -25,7 +25,7 @@ Pick = tuple[str, str, Mask]
 """A claim, a volume that it could take, and the rows on which it would."""
 
 
-class VolumeRows(NamedTuple):
+class VolumeFit(NamedTuple):
     """The rows where every claim of a pod gets a volume; those where only the room for a new one is missing; and which
     volumes that exist they would take.
     """
@@ -126,7 +126,7 @@ class AssumedVolumes(UsedClaims):
         for claim in claims:
             self._provisioned.pop(claim, None)
 
-    def _find(self, claims: Sequence[str]) -> VolumeRows:
+    def _find(self, claims: Sequence[str]) -> VolumeFit:
         """Where every claim gets a volume: the smallest free one, or else a new one."""
         session = self._session
         everywhere: Mask = np.ones(len(session.table), dtype=bool)
@@ -148,7 +148,7 @@ class AssumedVolumes(UsedClaims):
             everywhere = everywhere & (found | self._can_provision(claim))
             if not (claim.selected_node or name in self._provisioned):  # elsewhere, for pods that share it
                 has_room = has_room & (found | self._room.fits(claim))
-        return VolumeRows(everywhere & has_room, everywhere & ~has_room, picks)
+        return VolumeFit(everywhere & has_room, everywhere & ~has_room, picks)
 
     def _place(self, name: str, claim: PersistentVolumeClaim) -> list[int] | None:
         """The rows, at most one, where the claim's new volume is provisioned; None if it may be any, or none is.
