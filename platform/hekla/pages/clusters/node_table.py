@@ -1,6 +1,7 @@
 """The table of nodes: one line each, with cards first."""
 
 from collections.abc import Callable
+from math import floor
 
 from django.template.defaultfilters import truncatechars
 from django.utils.html import format_html
@@ -40,10 +41,8 @@ def _usage_of(name: str) -> Callable[[NodeView], SafeString]:
 def _measured(view: NodeView) -> str:
     if view.usage is None:
         return ""
-    return _("%(cpu)s %% CPU, %(memory)s %% memory") % {
-        "cpu": f"{view.usage.cpu:.0f}",
-        "memory": f"{view.usage.memory:.0f}",
-    }
+    cpu, memory = (floor(part + 0.5) for part in (view.usage.cpu, view.usage.memory))  # halves up, as elsewhere
+    return _("%(cpu)s %% CPU, %(memory)s %% memory") % {"cpu": cpu, "memory": memory}
 
 
 def _jobs(view: NodeView) -> SafeString | None:
