@@ -153,6 +153,7 @@ def test_local_pods_grow_by_the_figures_of_their_gpus(
         "nvmlDeviceGetName": lambda _gpu: "NVIDIA H100",
         "nvmlDeviceGetMemoryInfo": lambda _gpu, **_more: SimpleNamespace(total=2**33, reserved=0, used=2**30),
         "nvmlDeviceGetComputeRunningProcesses": lambda _gpu: [],
+        "nvmlDeviceGetMigMode": Mock(side_effect=nothing),
         "nvmlDeviceGetProcessUtilization": Mock(side_effect=nothing),
         "nvmlDeviceGetUtilizationRates": lambda _gpu: SimpleNamespace(gpu=92),
     }
