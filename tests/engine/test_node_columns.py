@@ -13,6 +13,7 @@ from hekla.engine.columns import NodeTable
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus
 from hekla.engine.node_columns import NodeColumns, RequestColumns
+from hekla.engine.node_states import steps_of
 from hekla.engine.policy import parse
 from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.session import Session
@@ -59,8 +60,13 @@ def test_score_of_one_node_equals_its_score_among_many(
     everywhere = NodeColumns.of(table.resources(np.arange(len(rows))), requests)
     for scorer in scorers:
         many = np.broadcast_to(scorer(everywhere), len(rows)).tolist()
-        assert many == [scorer(NodeColumns.of_row(table, row, requests)) for row in range(len(rows))]
+        assert many == [scorer(numbers_of(table, row, requests)) for row in range(len(rows))]
     assert session.node_fit(pod).best_node() == opened(cluster(rows, request)).node_fit(pod).best_node()
+
+
+def numbers_of(table: NodeTable, row: int, requests: RequestColumns) -> NodeColumns:
+    _idle, used, expected, allocatable, *_ = table.amounts_of(row)
+    return NodeColumns(requests, allocatable, used, expected, table.nonzero_surplus[row].tolist())
 
 
 def test_rows_have_one_state_while_their_resources_are_equal() -> None:
@@ -84,7 +90,7 @@ def test_few_and_many_rows_have_the_same_steps(count: int) -> None:
     nodes = [node(f"n{at:02}", cpu=f"{at % 7 + 1}", memory=f"{at + 1}Gi") for at in range(30)]
     session = opened(state(nodes, [job("j", 2, cpu="3")]))
     scores = session.node_fit(session.jobs["j"].pods[0])._state_scores
-    expected = list(zip(*(column.tolist() for column in scores.of_candidates()), strict=True))
+    expected = steps_of(*scores.of_candidates())
     assert scores.of_rows(list(range(count))) == expected[:count]
 
 
@@ -97,7 +103,7 @@ def test_candidates_have_their_steps_and_others_no_room(every: int) -> None:
     scorers = [scorer for factory in session.functions(ExtensionPoint.COLUMN_ORDER) if (scorer := factory(pod))]
     candidates, request = np.isin(np.arange(12), rows), (pod.request, pod.nonzero_surplus)
     scores = StateScores(session.table, request, candidates, [], scorers)
-    later, now, found = (column.tolist() for column in scores.of_candidates())
-    assert [(later[row], now[row], found[row]) for row in rows] == scores.of_rows(rows)
+    later, now, found = scores.of_candidates()
+    assert steps_of(later[rows], now[rows], found[rows]) == scores.of_rows(rows)
     if len(rows) < len(session.table.states):
-        assert sum(now) == sum(later) == len(rows)
+        assert later.sum() == now.sum() == len(rows)

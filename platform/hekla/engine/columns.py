@@ -31,6 +31,10 @@ _MANY = 256
 """From this number of rows on, it is faster to compare column by column."""
 CARD_RESOURCES = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
 """Resources of single cards, which nodes do not publish (`volcano-spec` §5.7)."""
+_PLANES = ("idle", "used", "expected", "allocatable", "releasing", "pipelined")
+"""The amounts of nodes that a table keeps in one array."""
+_ALLOCATION = np.array([[-1.0], [1.0], [1.0]])
+"""How an allocated amount changes the first three of them."""
 Request = tuple[Vector, Vector, bool]
 """A request as a row, its non-zero surplus, and whether it is empty (best effort)."""
 
@@ -157,30 +161,48 @@ class PlacedPod(Protocol):
 
 
 class NodeTable:
-    """The nodes of a cluster and their resources. Each session gets a copy (`for_session`)."""
+    """The nodes of a cluster and their resources. Each session gets a copy (`for_session`).
+
+    All amounts lie in one array: a row of all of them is read or changed by one call, and on single rows it is the
+    calls that cost. The attributes are views, to be changed in place only.
+    """
+
+    idle: Vector
+    used: Vector
+    expected: Vector
+    """As Kubernetes' scorers count: `used` without evicted and with pipelined pods."""
+    allocatable: Vector
+    releasing: Vector
+    pipelined: Vector
 
     def __init__(self, nodes: Sequence[NodeSpec], dimensions: Dimensions) -> None:
         self.nodes = sorted(nodes, key=lambda node: node.name)
         self.row_of = {node.name: row for row, node in enumerate(self.nodes)}
         self.state_order = np.array([self.row_of[node.name] for node in nodes], dtype=np.intp)
         """Rows in the order of the state."""
-        self.allocatable = dimensions.matrix([node.allocatable for node in self.nodes])
-        self.used, self.releasing = np.zeros_like(self.allocatable), np.zeros_like(self.allocatable)
+        self._set_amounts(np.zeros((len(_PLANES), len(self.nodes), len(dimensions.names))))
+        self.allocatable[:] = dimensions.matrix([node.allocatable for node in self.nodes])
         self.nonzero_surplus = np.zeros((len(self.nodes), len(NONZERO_DEFAULTS)))
         """See `NodeResources`. Within a session the plugin that needs it updates it."""
         self._start_session()
 
+    def _set_amounts(self, amounts: npt.NDArray[np.float64]) -> None:
+        self._amounts = amounts
+        for name, plane in zip(_PLANES, amounts, strict=True):
+            setattr(self, name, plane)
+
     def _start_session(self) -> None:
         """Reset the columns that only sessions change."""
-        self.idle = self.allocatable - self.used
-        self.pipelined = np.zeros_like(self.used)
-        self.expected = self.used.copy()
-        """As Kubernetes' scorers count: `used` without evicted and with pipelined pods."""
+        np.subtract(self.allocatable, self.used, out=self.idle)
+        self.pipelined[:] = 0.0
+        self.expected[:] = self.used
         self._change_counts, self._counted_changes = np.zeros(len(self.nodes), dtype=np.int64), 0
         self.has_reserved = bool(self.releasing.any())
         """Whether future idle may differ from idle."""
-        self.change_log: list[tuple[int, Vector | None]] = []
-        """Every change in order: the row and, if it was an allocation, the request."""
+        self.change_log: list[int] = []
+        """The row of every change, in order."""
+        self.allocations: list[Vector | None] = []
+        """The request of every change that was an allocation, in the same order; None of the others."""
         self._states: NodeStates | None = None
         self.unexamined: defaultdict[Hashable, deque[StateScores]] = defaultdict(deque)
         """By scorers: classes of pods for which no candidate was scored yet, in their order (`state_scores`)."""
@@ -188,8 +210,8 @@ class NodeTable:
     def for_session(self) -> "NodeTable":
         """A copy for one session."""
         found = copy(self)
-        for column in ("allocatable", "used", "releasing", "nonzero_surplus"):
-            setattr(found, column, getattr(self, column).copy())
+        found._set_amounts(self._amounts.copy())
+        found.nonzero_surplus = self.nonzero_surplus.copy()
         found._start_session()
         return found
 
@@ -234,7 +256,7 @@ class NodeTable:
     def change_counts(self) -> npt.NDArray[np.int64]:
         """Per row the number of changes; the array is shared."""
         if self._counted_changes < len(self.change_log):
-            np.add.at(self._change_counts, [row for row, _ in self.change_log[self._counted_changes :]], 1)
+            np.add.at(self._change_counts, self.change_log[self._counted_changes :], 1)
             self._counted_changes = len(self.change_log)
         return self._change_counts
 
@@ -253,24 +275,38 @@ class NodeTable:
             self.nonzero_surplus.take(rows, axis=0),
         )
 
+    def amounts_of(self, row: int) -> list[list[float]]:
+        """Of one row: idle, used, expected, allocatable, releasing and pipelined amounts."""
+        found: list[list[float]] = self._amounts[:, row].tolist()
+        return found
+
+    def state_of(self, row: int) -> bytes:
+        """All amounts of one row. Equal if and only if all amounts are, bit by bit."""
+        found: bytes = self._amounts[:, row].tobytes() + self.nonzero_surplus[row].tobytes()
+        return found
+
+    def states_of_all(self) -> list[bytes]:
+        """`state_of` of each row, much faster than one by one."""
+        every = np.concatenate((*self._amounts, self.nonzero_surplus), axis=1)
+        width, data = every.shape[1] * every.itemsize, every.tobytes()
+        return [data[at : at + width] for at in range(0, len(data), width)]
+
     def future_idle(self, rows: Rows | int = slice(None)) -> Vector:
         """Idle resources once all releasing pods are gone, minus pipelined ones."""
         return self.idle[rows] + self.releasing[rows] - self.pipelined[rows]
 
     def allocate(self, row: int, request: Vector, sign: int = 1) -> None:
         """Allocate idle resources of a row (sign -1: undo)."""
-        change = request if sign > 0 else -request
-        self.idle[row] -= change
-        self.used[row] += change
-        self.expected[row] += change
-        self.change_log.append((row, request if sign > 0 else None))
+        changed = self._amounts[:3, row]
+        changed += _ALLOCATION * (request if sign > 0 else -request)
+        self._log(row, request if sign > 0 else None)
 
     def pipeline(self, row: int, request: Vector, sign: int = 1) -> None:
         """Pipeline: reserve resources of a row that are being released (sign -1: undo)."""
         self.has_reserved = True
         self.pipelined[row] += sign * request
         self.expected[row] += sign * request
-        self.change_log.append((row, None))
+        self._log(row)
 
     def release(self, row: int, request: Vector, sign: int = 1, *, counts: bool = True) -> None:
         """Mark resources of a row as releasing (sign -1: undo); they stay used.
@@ -281,4 +317,8 @@ class NodeTable:
         self.releasing[row] += sign * request
         if counts:
             self.expected[row] -= sign * request
-        self.change_log.append((row, None))
+        self._log(row)
+
+    def _log(self, row: int, allocation: Vector | None = None) -> None:
+        self.change_log.append(row)
+        self.allocations.append(allocation)

@@ -102,7 +102,7 @@ class HyperNodeTotals:
     def refresh(self) -> "HyperNodeTotals":
         """Apply the changes of the node table since the last call."""
         touched = self._table.change_log
-        for row in {row for row, _ in touched[self._log_position :]}:
+        for row in set(touched[self._log_position :]):
             used, future = self._table.used[row], self._table.future_idle(slice(row, row + 1))[0]
             self.used[self._ancestors_of_row[row]] += used - self._used[row]
             self.future_idle[self._ancestors_of_row[row]] += future - self._future_idle[row]

@@ -42,12 +42,13 @@ class InfeasibilityCache:
             self._log_length, self._has_node_by_class, self._reasons = stamp, {}, {}
 
     def _has_infeasible_pod(self, job: JobInfo, representatives: list[PodInfo]) -> bool:
-        lost = next((pod for pod in representatives if not self._has_node(pod)), None)
-        if lost is not None:
-            self._record(job, lost, by_share=False)
-        if lost is not None and len(representatives) == 1:
-            self._infeasible_sizes[self._key(job, lost)] = 1, False
-        return lost is not None
+        for pod in representatives:
+            if not self._has_node(pod):
+                self._record(job, pod, by_share=False)
+                if len(representatives) == 1:
+                    self._infeasible_sizes[self._key(job, pod)] = 1, False
+                return True
+        return False
 
     def _is_cached(self, job: JobInfo, representative: PodInfo) -> bool:
         known = self._infeasible_sizes.get(self._key(job, representative))

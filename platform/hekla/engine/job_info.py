@@ -260,9 +260,18 @@ class JobInfo:
         self.subjobs = self._by_role = None
         self._shares_counts = twin._shares_counts = True
 
+    def hold(self, request: Vector, *, now: bool) -> None:
+        """Count the request of a pod that is allocated, or pipelined if not `now`."""
+        is_equal = self.allocated is self.claimed
+        self.claimed = self._add(self.claimed, request)
+        if now:
+            self.allocated = self.claimed if is_equal else self._add(self.allocated, request)
+
     def _count_pods(self) -> Iterable[tuple[tuple[PodClass, PodStatus], int]]:
         """The number of pods by class and status."""
         specs, pod_classes = self.group.pods, self.pod_classes
+        if self.size == 1:
+            return (((pod_classes[0], specs[0].status), 1),)
         if len(set(pod_classes)) == 1 and len(set(map(_STATUS, specs))) == 1:
             return (((pod_classes[0], specs[0].status), self.size),)
         return Counter(zip(pod_classes, map(_STATUS, specs), strict=True)).items()
@@ -273,7 +282,11 @@ class JobInfo:
 
     def restore(self) -> None:
         """Reset the counts after a session. Its pods must be reset already."""
-        self._recount()
+        template = self.equivalence_class.template if self.equivalence_class is not None else None
+        if template is None or template is self:
+            self._recount()
+        else:
+            self._copy(template)
         self.version += 1
 
     @property
@@ -329,14 +342,16 @@ class JobInfo:
         if self._by_role is not None:
             self._by_role[role, old] -= 1
             self._by_role[role, status] += 1
+        pod.status, pod.node = status, node
+        self.version += 1
+        if old in ALLOCATED and status in ALLOCATED:  # a bind, mostly: all sums over statuses stay
+            return
+        self._role_minimums_met.clear()
         if pod.best_effort:
             self.pending_best_effort += (status is PodStatus.PENDING) - (old is PodStatus.PENDING)
         self.ready_count += (status in _READY) - (old in _READY)
         self.valid_count += (status in _VALID) - (old in _VALID)
         self.waiting_count += (status is PodStatus.PIPELINED) - (old is PodStatus.PIPELINED)
-        pod.status, pod.node = status, node
-        self._role_minimums_met.clear()
-        self.version += 1
 
     def pending(self) -> list[PodInfo]:
         """The pending pods with requests."""
@@ -363,7 +378,10 @@ class JobInfo:
         minimums = self.group.min_task_member
         if self.group.min_available < sum(minimums.values()):
             return True
-        return all(self._counts_in(role, statuses) >= least for role, least in minimums.items())
+        for role, least in minimums.items():  # noqa: SIM110  (a generator costs more than a few comparisons)
+            if self._counts_in(role, statuses) < least:
+                return False
+        return True
 
     def _counts_in(self, role: str, statuses: frozenset[PodStatus]) -> int:
         found = self.count_in_role(role, statuses)

@@ -5,13 +5,13 @@ times faster than numpy computes arrays of length one; both follow IEEE 754, so 
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from hekla.engine.columns import Mask, NodeResources, NodeTable, Vector, fractions
+from hekla.engine.columns import Mask, NodeResources, Vector, fractions
 
 Column: TypeAlias = float | Vector
 """The amount of one node, or those of many."""
@@ -42,11 +42,11 @@ class NodeColumns:
     """As `NodeResources`: by resource, one number or one column; and the requests that are placed there."""
 
     requests: RequestColumns
-    allocatable: list[Column]
-    used: list[Column]
-    expected: list[Column]
-    nonzero_surplus: list[Column]
-    _everywhere: dict[int, bool] = field(default_factory=dict)
+    allocatable: Sequence[Column]
+    used: Sequence[Column]
+    expected: Sequence[Column]
+    nonzero_surplus: Sequence[Column]
+    _everywhere: dict[int, bool] | None = None
 
     @classmethod
     def of(cls, resources: NodeResources, requests: RequestColumns) -> "NodeColumns":
@@ -59,22 +59,13 @@ class NodeColumns:
             [*resources.nonzero_surplus.T],
         )
 
-    @classmethod
-    def of_row(cls, table: NodeTable, row: int, requests: RequestColumns) -> "NodeColumns":
-        """The numbers of one node."""
-        return cls(
-            requests,
-            table.allocatable[row].tolist(),
-            table.used[row].tolist(),
-            table.expected[row].tolist(),
-            table.nonzero_surplus[row].tolist(),
-        )
-
     def has_everywhere(self, at: int) -> bool:
         """Whether each of the nodes has some of a resource: the usual case, in which parts cost much less."""
         whole = self.allocatable[at]
         if isinstance(whole, float):
             return whole > 0
+        if self._everywhere is None:
+            self._everywhere = {}
         found = self._everywhere.get(at)
         if found is None:
             found = self._everywhere[at] = np.count_nonzero(whole) == len(whole)

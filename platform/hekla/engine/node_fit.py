@@ -25,13 +25,12 @@ from hekla.domain.resources import Resources
 from hekla.engine.columns import EPSILON, Dimensions, Mask, NodeTable, Rows, Vector, fits
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.job_info import PodInfo
-from hekla.engine.node_states import RowList, Step
+from hekla.engine.node_states import NOWHERE, RowList, Step
 from hekla.engine.score_lookahead import ScoreLookahead
 from hekla.engine.state_scores import StateScores
 
 ALL_ROWS = slice(None)
 _NEVER = -1
-_NOWHERE = -np.inf
 _NO_ROWS: Mask = np.zeros(0, dtype=bool)
 _NO_SCORES: Vector = np.zeros(0)
 
@@ -107,11 +106,15 @@ class NodeFit:
         """Rows with room in future idle, in idle, and feasible ones with room in future idle."""
         self._scores = self._idle_scores = _NO_SCORES
         """Scores of all rows; in `_idle_scores` minus infinity for rows that are not feasible or have no idle room."""
+        self._unsettled: dict[int, Step] = {}
+        """Steps that are in force in `_idle_scores` only: the rest is rarely needed between placements."""
         self._best_idle: int | None = None
         """The result of `_best_idle_row` since the last refresh; -1 for no row."""
         self._fit_error: tuple[int, FitError] | None = None
         self._log_position = _NEVER
         """The changes that were taken into account. The rows are scored on first use: many classes are not placed."""
+        self._is_feasible_everywhere = bool(self._statically_feasible.all())
+        """Used only if nothing but resources changes the result."""
         is_predictable = not (self._node_predicates or self._cluster_predicates or self._scorers)
         self._lookahead = ScoreLookahead(table, request, self._state_scores.score) if is_predictable else None
 
@@ -128,16 +131,19 @@ class NodeFit:
             first = int(self._feasible.argmax())
             is_first = bool(self._feasible[first]) and self._state_scores.has_room_on(first)
             return is_first or bool((self._feasible & self._state_scores.have_room()).any())
-        self.refresh()
-        # on small arrays much faster than `any`
-        return self._best_idle_row() is not None or bool(np.count_nonzero(self._fits_future))
+        self._refresh_idle()
+        if self._best_idle_row() is not None:
+            return True
+        self._settle()
+        return bool(np.count_nonzero(self._fits_future))  # on small arrays much faster than `any`
 
     def best_node(self, within: Mask | None = None) -> tuple[int, bool] | None:
         """The best row, and whether it has room now (else in future idle). None if no row fits."""
-        self.refresh()
+        self._refresh_idle()
         if within is None and not self._relative_scorers and (row := self._best_idle_row()) is not None:
             return row, True
-        for mask, now in ((self._idle_scores > _NOWHERE, True), (self._fits_future, False)):
+        self._settle()
+        for mask, now in ((self._idle_scores > NOWHERE, True), (self._fits_future, False)):
             (rows,) = (mask if within is None else mask & within).nonzero()
             if rows.size:
                 return int(rows[self._total_scores(rows).argmax()]), now
@@ -147,7 +153,7 @@ class NodeFit:
         """The best row with room now, without scores that compare rows with each other; None if no row has room."""
         if self._best_idle is None:
             self._best_idle = int(self._idle_scores.argmax()) if len(self._idle_scores) else -1
-            if self._best_idle >= 0 and self._idle_scores[self._best_idle] == _NOWHERE:
+            if self._best_idle >= 0 and self._idle_scores[self._best_idle] == NOWHERE:
                 self._best_idle = -1
         return self._best_idle if self._best_idle >= 0 else None
 
@@ -199,6 +205,7 @@ class NodeFit:
         """Scores of all rows; only those of the mask are complete."""
         if self._log_position == _NEVER:
             self.refresh()
+        self._settle()
         if not self._relative_scorers:
             return self._scores
         total, rows = self._scores.copy(), np.flatnonzero(mask)
@@ -261,6 +268,11 @@ class NodeFit:
 
     def refresh(self) -> None:
         """Update the rows that changed since the last call."""
+        self._refresh_idle()
+        self._settle()
+
+    def _refresh_idle(self) -> None:
+        """As `refresh`, perhaps of `_idle_scores` only."""
         change_log, position = self._table.change_log, self._log_position
         if position == len(change_log):
             return
@@ -268,11 +280,11 @@ class NodeFit:
         if position == _NEVER:
             self._score_all()
         elif self._lookahead is None:
-            self._rescore(list({row for row, _ in change_log[position:]}))
+            self._rescore(list(set(change_log[position:])))
         elif self._log_position - position == 1:
-            self._look_ahead(*change_log[position], self._lookahead)
+            self._look_ahead(change_log[position], self._table.allocations[position], self._lookahead)
         else:
-            rows = list({row for row, _ in change_log[position:]})
+            rows = list(set(change_log[position:]))
             self._lookahead.invalidate(rows)
             self._set_all(rows)
 
@@ -290,11 +302,21 @@ class NodeFit:
 
     def _set(self, rows: list[int], steps: list[Step]) -> None:
         """Set the results of rows, if they depend on their resources only."""
-        feasible, scores, fits_future, idle_scores = self._feasible, self._scores, self._fits_future, self._idle_scores
-        for row, (later, now, score) in zip(rows, steps, strict=True):
-            is_feasible = feasible[row]
-            scores[row], fits_future[row] = score, later and is_feasible
-            idle_scores[row] = score if now and is_feasible else _NOWHERE
+        self._unsettled.update(zip(rows, steps, strict=True))
+        idle_scores, feasible = self._idle_scores, self._feasible
+        if self._is_feasible_everywhere:
+            for row, step in zip(rows, steps, strict=True):
+                idle_scores[row] = step[3]
+        else:
+            for row, step in zip(rows, steps, strict=True):
+                idle_scores[row] = step[3] if feasible[row] else NOWHERE
+
+    def _settle(self) -> None:
+        """Complete what `_set` began."""
+        if self._unsettled:
+            for row, (later, _now, score, _idle_score) in self._unsettled.items():
+                self._scores[row], self._fits_future[row] = score, later and self._feasible[row]
+            self._unsettled.clear()
 
     def _score_all(self) -> None:
         self._later, self._now, self._scores = self._state_scores.of_candidates()
@@ -309,7 +331,8 @@ class NodeFit:
         return ~_refused_rows(lasting, len(self._table))
 
     def _rescore(self, rows: list[int]) -> None:
-        self._later[rows], self._now[rows], self._scores[rows] = zip(*self._state_scores.of_rows(rows), strict=True)
+        steps = zip(*self._state_scores.of_rows(rows), strict=True)
+        self._later[rows], self._now[rows], self._scores[rows], _ = steps
         self._finish(np.array(rows))
 
     def _finish(self, rows: Rows) -> None:

@@ -12,12 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from hekla.engine.columns import NodeTable, Vector
+    from hekla.engine.columns import Mask, NodeTable, Vector
 
 RowList = npt.NDArray[np.intp]
 _KNOWN_AT_MOST = 50_000
-Step = tuple[bool, bool, float]
-"""Whether a class of pods fits future idle, whether it fits idle, and its score."""
+NOWHERE = -np.inf
+"""The score of a node without room."""
+Step = tuple[bool, bool, float, float]
+"""Whether a class of pods fits future idle, whether it fits idle, its score, and its score if it fits idle."""
+
+
+def steps_of(later: "Mask", now: "Mask", scores: "Vector") -> list[Step]:
+    """The steps of some rows, given by column."""
+    return list(
+        zip(later.tolist(), now.tolist(), scores.tolist(), np.where(now, scores, NOWHERE).tolist(), strict=True)
+    )
 
 
 class NodeStates:
@@ -27,7 +36,7 @@ class NodeStates:
         self._table = table
         self._numbers: dict[bytes, int] = {}
         self._log_position = len(table.change_log)
-        self._by_row = self._find_all()
+        self._by_row = [self._numbers.setdefault(key, len(self._numbers)) for key in table.states_of_all()]
         self._distinct: tuple[RowList, RowList] | None = None
         self._known: dict[int, dict[int, Step]] = defaultdict(dict)
         self._known_count = 0
@@ -51,8 +60,7 @@ class NodeStates:
     def of_rows(self, rows: list[int]) -> list[int]:
         """The numbers of these rows."""
         self._refresh()
-        by_row = self._by_row
-        return [by_row[row] for row in rows]
+        return [*map(self._by_row.__getitem__, rows)]
 
     def distinct(self) -> tuple[RowList, RowList]:
         """One row of each state, and for every row the position of its state among them."""
@@ -72,20 +80,7 @@ class NodeStates:
         change_log, position = self._table.change_log, self._log_position
         if position == len(change_log):
             return
-        columns, numbers = self._columns(), self._numbers
-        for row in {row for row, _ in change_log[position:]}:
-            key = b"".join([column[row].tobytes() for column in columns])
-            self._by_row[row] = numbers.setdefault(key, len(numbers))
+        numbers = self._numbers
+        for row in set(change_log[position:]):
+            self._by_row[row] = numbers.setdefault(self._table.state_of(row), len(numbers))
         self._log_position, self._distinct = len(change_log), None
-
-    def _find_all(self) -> list[int]:
-        """The numbers of all rows; the same as row by row, but much faster."""
-        amounts, numbers = np.concatenate(self._columns(), axis=1), self._numbers
-        width, data = amounts.shape[1] * amounts.itemsize, amounts.tobytes()
-        keys = (data[at : at + width] for at in range(0, len(data), width))
-        return [numbers.setdefault(key, len(numbers)) for key in keys]
-
-    def _columns(self) -> tuple["Vector", ...]:
-        table = self._table
-        amounts = table.allocatable, table.used, table.releasing, table.idle, table.pipelined, table.expected
-        return *amounts, table.nonzero_surplus

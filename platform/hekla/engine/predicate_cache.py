@@ -13,11 +13,11 @@ from hekla.engine.session import Session
 
 
 class PredicateErrorCache:
-    """The cache for one turn of a job."""
+    """The cache for one turn of a job, under a policy that follows Volcano."""
 
     def __init__(self, session: Session, job: JobInfo, arguments: Mapping[str, Argument]) -> None:
         self._session, self._job = session, job
-        self._is_on = session.policy.follows_volcano and arguments.get("predicateErrorCacheEnable") is not False
+        self._is_on = arguments.get("predicateErrorCacheEnable") is not False
         self._varies: dict[str, bool] = {}
         self._feasible: dict[str, Mask] = {}
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from hekla.engine.columns import NodeResources, NodeTable, Vector, fits
-from hekla.engine.node_states import Step
+from hekla.engine.node_states import Step, steps_of
 
 STEPS = 16
 ROWS = 64
@@ -49,10 +49,9 @@ class ScoreLookahead:
         allocatable = np.repeat(table.allocatable[rows], STEPS, axis=0)
         scores = self._score(
             NodeResources(allocatable, used, expected, after_placements(table.nonzero_surplus[rows], self._surplus))
-        ).tolist()
+        )
         later = fits(request, after_placements(table.future_idle(rows), -request))
-        now = (later & fits(request, after_placements(table.idle[rows], -request))).tolist()
-        steps = list(zip(later.tolist(), now, scores, strict=True))
+        steps = steps_of(later, later & fits(request, after_placements(table.idle[rows], -request)), scores)
         for at, one in enumerate(rows.tolist()):
             self._steps[one] = steps[at * STEPS : (at + 1) * STEPS][::-1]
 

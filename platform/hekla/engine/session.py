@@ -401,8 +401,7 @@ class Session:
             self.table.pipeline(row, pod.request)
         else:
             self.table.allocate(row, pod.request)
-            pod.job.allocated = pod.job.allocated + pod.request
-        pod.job.claimed = pod.job.claimed + pod.request
+        pod.job.hold(pod.request, now=status is not PodStatus.PIPELINED)
         self._update_status(pod, status, self.table.nodes[row].name)
         self.node_pods[row][pod.spec.uid] = pod
         self._notify(pod, row, 1)

@@ -12,7 +12,7 @@ import numpy as np
 
 from hekla.engine.columns import EPSILON, Mask, NodeResources, NodeTable, Vector, fits
 from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns, RequestColumns
-from hekla.engine.node_states import RowList, Step
+from hekla.engine.node_states import NOWHERE, RowList, Step, steps_of
 
 ResourceScorer = Callable[[NodeResources], Vector]
 _Examined = tuple[Mask, Mask, Vector]
@@ -66,7 +66,7 @@ class StateScores:
         if not all(map(known.__contains__, numbers)):
             missing = {state: row for state, row in zip(numbers, rows, strict=True) if state not in known}
             states.learn(self._number, dict(zip(missing, self._examine([*missing.values()]), strict=True)))
-        return [known[state] for state in numbers]
+        return [*map(known.__getitem__, numbers)]
 
     def of_candidates(self) -> _Examined:
         """The steps of the candidates, as three columns over all rows; the other rows get no room and no score."""
@@ -82,9 +82,9 @@ class StateScores:
         columns = np.zeros_like(candidates), np.zeros_like(candidates), np.zeros(len(candidates))
         for column, found in zip(columns, examined, strict=True):
             column[rows] = found
-        changed = [row for row in {row for row, _ in table.change_log[position:]} if candidates[row]]
+        changed = [row for row in set(table.change_log[position:]) if candidates[row]]
         for row, step in zip(changed, self._examine(changed) if changed else (), strict=True):
-            for column, one in zip(columns, step, strict=True):
+            for column, one in zip(columns, step[: len(columns)], strict=True):
                 column[row] = one
         return columns
 
@@ -131,9 +131,7 @@ class StateScores:
     def _examine(self, rows: list[int]) -> list[Step]:
         if len(rows) <= _FEW and not self._resource_scorers:
             return [self._examine_row(row) for row in rows]
-        return list(
-            zip(*(column.tolist() for column in self._examine_rows(np.array(rows), self._requests)), strict=True)
-        )
+        return steps_of(*self._examine_rows(np.array(rows), self._requests))
 
     def _examine_rows(self, rows: RowList, requests: RequestColumns) -> _Examined:
         table = self._table
@@ -144,13 +142,19 @@ class StateScores:
         return later, now, self.score(table.resources(rows), requests)
 
     def _examine_row(self, row: int) -> Step:
-        table, nodes = self._table, NodeColumns.of_row(self._table, row, self._requests)
-        later = self.has_room_on(row)
-        now = later and (not table.has_reserved or _fit(self._amounts, table.idle[row].tolist()))
+        table = self._table
+        idle, used, expected, allocatable, releasing, pipelined = table.amounts_of(row)
+        later = now = _fit(self._amounts, idle)
+        if table.has_reserved:
+            future = [free + soon - promised for free, soon, promised in zip(idle, releasing, pipelined, strict=True)]
+            later = _fit(self._amounts, future)
+            now = now and later
+        nodes = NodeColumns(self._requests, allocatable, used, expected, table.nonzero_surplus[row].tolist())
         total: Column = 0.0
         for scorer in self._column_scorers:
             total = total + scorer(nodes)
-        return later, now, float(total)
+        score = float(total)
+        return later, now, score, score if now else NOWHERE
 
 
 def _fit(request: list[float], room: list[float]) -> bool:

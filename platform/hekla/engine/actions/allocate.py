@@ -121,8 +121,8 @@ class JobAllocator:
 
     def _turn(self, queue: QueueSpec, job: JobInfo, pending: deque[PodInfo]) -> bool:
         """Place pods up to the minimum, or one more. True if the job is ready."""
-        session, failures = self._session, _Failures(job, self._pending_reasons)
-        statement, error_cache = Statement(session), PredicateErrorCache(session, job, self._arguments)
+        session, failures, statement = self._session, _Failures(job, self._pending_reasons), Statement(self._session)
+        error_cache = PredicateErrorCache(session, job, self._arguments) if session.policy.follows_volcano else None
         is_ready = False
         while pending:
             pod = pending.popleft()
@@ -132,7 +132,7 @@ class JobAllocator:
             session.attempted_pods.add(pod.spec.uid)
             if pod.spec.role in failures.no_node:
                 continue
-            best = session.best_node(pod, error_cache.feasible_rows(pod))
+            best = session.best_node(pod, error_cache.feasible_rows(pod) if error_cache is not None else None)
             if best is None:
                 failures.no_node[pod.spec.role] = pod
                 if failures.are_final():
@@ -199,8 +199,8 @@ class _Failures:
 
     def look(self) -> None:
         """Build the reasons while the turn's placements are still in force."""
-        found = (self._pending_reasons.no_node_fits(self._job, pod) for pod in self.no_node.values())
-        self._reasons = tuple(found)
+        if self.no_node:
+            self._reasons = tuple([self._pending_reasons.no_node_fits(self._job, pod) for pod in self.no_node.values()])
 
     def note(self, session: Session) -> None:
         """Record the reasons, once the turn is over."""

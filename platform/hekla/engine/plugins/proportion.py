@@ -87,14 +87,14 @@ def _limit_to_deserved(session: Session, option: PluginOption, by_queue: ByQueue
     """Allocate and reclaim up to what a queue deserves, and evict only what is held above that."""
 
     limited = np.flatnonzero(session.dimensions.without_pods).tolist()
+    most_of: dict[str, list[float]] = {name: one.deserved.tolist() for name, one in by_queue.items()}
 
     def overused(queue: QueueSpec) -> bool:
         attributes = by_queue[queue.name]
         return fits_one(attributes.deserved, attributes.allocated)
 
     def has_share(queue: QueueSpec, wanted: Vector) -> bool:
-        attributes = by_queue[queue.name]
-        held, most = (attributes.allocated + wanted).tolist(), attributes.deserved.tolist()
+        held, most = (by_queue[queue.name].allocated + wanted).tolist(), most_of[queue.name]
         for at in limited:
             if held[at] > most[at] and wanted[at] > 0:
                 return False

@@ -100,4 +100,10 @@ def _scorers(session: Session, pod: PodInfo, weighted: _Weighted[_About]) -> _Sc
 
 
 def _sum(scorers: _Scorers[_About]) -> Callable[[_About], Column] | None:
-    return (lambda about: sum(weight * scorer(about) for weight, scorer in scorers)) if scorers else None
+    def total(about: _About) -> Column:
+        found: Column = 0.0
+        for weight, scorer in scorers:
+            found = found + weight * scorer(about)
+        return found
+
+    return total if scorers else None

@@ -29,7 +29,8 @@ def count_surplus(session: Session) -> None:
     surplus = session.table.nonzero_surplus
 
     def update(pod: PodInfo, row: int, sign: int) -> None:
-        surplus[row] += pod.nonzero_surplus if sign > 0 else -pod.nonzero_surplus
+        changed = surplus[row]
+        changed += pod.nonzero_surplus if sign > 0 else -pod.nonzero_surplus
 
     session.on_change.append(update)
 
@@ -40,7 +41,8 @@ def least(_session: Session, _pod: PodInfo) -> ColumnScorer:
 
 
 def _free_part(nodes: NodeColumns) -> Column:
-    return _mean_part(nodes, [larger(nodes.allocatable[at] - _after(nodes, at), 0.0) for at in _PAIR])
+    cpu, memory = nodes.allocatable[0] - _after(nodes, 0), nodes.allocatable[1] - _after(nodes, 1)
+    return _mean_part(nodes, larger(cpu, 0.0), larger(memory, 0.0))
 
 
 def most(_session: Session, _pod: PodInfo) -> ColumnScorer:
@@ -49,7 +51,8 @@ def most(_session: Session, _pod: PodInfo) -> ColumnScorer:
 
 
 def _used_part(nodes: NodeColumns) -> Column:
-    return _mean_part(nodes, [smaller(_after(nodes, at), nodes.allocatable[at]) for at in _PAIR])
+    cpu, memory = smaller(_after(nodes, 0), nodes.allocatable[0]), smaller(_after(nodes, 1), nodes.allocatable[1])
+    return _mean_part(nodes, cpu, memory)
 
 
 def _after(nodes: NodeColumns, at: int) -> Column:
@@ -57,13 +60,12 @@ def _after(nodes: NodeColumns, at: int) -> Column:
     return nodes.expected[at] + nodes.nonzero_surplus[at] + nodes.requests.counted[at]
 
 
-def _mean_part(nodes: NodeColumns, amounts: list[Column]) -> Column:
+def _mean_part(nodes: NodeColumns, cpu: Column, memory: Column) -> Column:
     """The mean of the parts in whole per cent, rounded down; resources that a node lacks are left out."""
-    cpu, memory = (nodes.allocatable[at] for at in _PAIR)
-    hundredths = [floor(nodes.part(at, amounts[at] * 100, otherwise=0.0)) for at in _PAIR]
-    has_both = nodes.has_everywhere(0) and nodes.has_everywhere(1)
-    kinds = 2.0 if has_both else larger((cpu != 0) + 0.0 + (memory != 0), 1.0)
-    return floor((hundredths[0] + hundredths[1]) / kinds)
+    total = floor(nodes.part(0, cpu * 100, otherwise=0.0)) + floor(nodes.part(1, memory * 100, otherwise=0.0))
+    if nodes.has_everywhere(0) and nodes.has_everywhere(1):
+        return floor(total / 2.0)
+    return floor(total / larger((nodes.allocatable[0] != 0) + 0.0 + (nodes.allocatable[1] != 0), 1.0))
 
 
 def balanced(session: Session, pod: PodInfo) -> ColumnScorer | None:
@@ -77,23 +79,28 @@ def balanced(session: Session, pod: PodInfo) -> ColumnScorer | None:
 @cache
 def _balance_change(weighed: tuple[int, ...]) -> ColumnScorer:
     def score(nodes: NodeColumns) -> Column:
-        before = [nodes.expected[at] for at in weighed]
-        after = [used + nodes.requests.amounts[at] for used, at in zip(before, weighed, strict=True)]
-        return floor(_MIDDLE + (_balance(nodes, weighed, after) - _balance(nodes, weighed, before)) / 2)
+        change = _balance(nodes, weighed, is_after=True) - _balance(nodes, weighed, is_after=False)
+        return floor(_MIDDLE + change / 2)
 
     return score
 
 
-def _balance(nodes: NodeColumns, weighed: tuple[int, ...], used: list[Column]) -> Column:
+def _balance(nodes: NodeColumns, weighed: tuple[int, ...], *, is_after: bool) -> Column:
     """How equal the used parts are: 100 if equal, less by their standard deviation, as a whole number.
 
-    GPUs count if the node has some.
+    GPUs count if the node has some. `is_after`: after the placement.
     """
-    filled = [smaller(nodes.part(at, amount, otherwise=1.0), 1.0) for at, amount in zip(weighed, used, strict=True)]
-    apart = larger(filled[0] - filled[1], filled[1] - filled[0]) / 2
-    if len(filled) > len(_PAIR):
-        apart = choose(nodes.allocatable[weighed[-1]] > 0, _standard_deviation(*filled), apart)
+    cpu, memory = _filled_part(nodes, 0, is_after), _filled_part(nodes, 1, is_after)
+    apart = larger(cpu - memory, memory - cpu) / 2
+    for at in weighed[len(_PAIR) :]:
+        deviation = _standard_deviation(cpu, memory, _filled_part(nodes, at, is_after))
+        apart = choose(nodes.allocatable[at] > 0, deviation, apart)
     return floor((1 - apart) * 100)
+
+
+def _filled_part(nodes: NodeColumns, at: int, is_after: bool) -> Column:
+    used = nodes.expected[at] + nodes.requests.amounts[at] if is_after else nodes.expected[at]
+    return smaller(nodes.part(at, used, otherwise=1.0), 1.0)
 
 
 def _standard_deviation(one: Column, two: Column, three: Column) -> Column:
