@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 from hekla.domain.errors import Problem
 from hekla.domain.phases import GangPhase
@@ -10,14 +12,13 @@ from hekla.domain.resources import Resources
 from hekla.engine.model import PodStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(NamedTuple):
     """Bind this pod to this node and set these annotations on it, for example its cards."""
 
     job: str
     pod: str
     node: str
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = MappingProxyType({})
 
 
 class ShareHolder(StrEnum):

@@ -311,7 +311,10 @@ class JobInfo:
         return self._representatives[1]
 
     def _choose_representatives(self) -> list[PodInfo]:
-        if self._pods is not None or self.size == 1:
+        if self.size == 1:
+            (pod,) = self.pods
+            return [pod] if _is_waiting(pod) else []
+        if self._pods is not None:
             return list({m.class_number: m for m in reversed(self.pods) if _is_waiting(m)}.values())
         pairs = zip(reversed(self.group.pods), reversed(self.pod_classes), strict=True)
         first = {

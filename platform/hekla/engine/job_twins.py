@@ -10,6 +10,8 @@ from operator import attrgetter
 from hekla.engine.constraints import NO_CONSTRAINTS
 from hekla.engine.model import PodGroupSpec, PodSpec
 
+_TESTS = 64
+"""At most so many are kept."""
 _OF_GROUP = attrgetter("queue", "namespace", "owner", "priority", "min_available", "phase")
 _UID: Callable[[PodSpec], str] = attrgetter("uid")
 _OF_POD = attrgetter("status", "role", "priority", "never_preempts", "nominated_node", "tolerations")
@@ -28,6 +30,8 @@ class TwinGroups:
         """Whether a group is a twin of one pod of the last."""
         same = list[int]()
         """The positions of all these twins."""
+        tests: dict[Hashable, Callable[[PodGroupSpec], bool]] = {}
+        """`is_twin` by shape: jobs of a few shapes often alternate."""
         add_uid, add_pod_uid = self.uids.append, self.pod_uids.append
         for at, group in enumerate(groups):
             add_uid(group.uid)
@@ -39,7 +43,12 @@ class TwinGroups:
             shape = None if group.uid in alone else shape_of(group)
             same = positions[at if shape is None else shape]
             same.append(at)
-            is_twin = _has_no_twins if shape is None or len(group.pods) > 1 else twins_of_one_pod(group)
+            if shape is None or len(group.pods) > 1:
+                is_twin = _has_no_twins
+            else:
+                is_twin = tests.get(shape) or twins_of_one_pod(group)
+                if len(tests) < _TESTS:
+                    tests[shape] = is_twin
         self.positions = [*positions.values()]
 
     def firsts(self) -> Iterator[PodGroupSpec]:

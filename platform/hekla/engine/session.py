@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from functools import cmp_to_key
 from itertools import chain
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from hekla.engine.victim_selection import NamedFunction, VictimSelection
 
 PluginFunction = Callable[..., Any]
 _UID: Callable[[JobInfo], str] = attrgetter("group.uid")
+_NO_ANNOTATIONS: Mapping[str, str] = MappingProxyType({})
 Call = Callable[[str, Mapping[str, Any], float], Any]
 """Posts a document to another program: address, document, timeout in seconds. Returns its document; may raise."""
 
@@ -443,7 +445,7 @@ class Session:
 
     def bind(self, pod: PodInfo) -> None:
         """Bind an allocated pod."""
-        notes = self.bind_annotations.get(pod.spec.uid, {})
+        notes = self.bind_annotations.get(pod.spec.uid, _NO_ANNOTATIONS)
         self.binds.append(Bind(pod.job.group.uid, pod.spec.uid, pod.node, notes))
         self._update_status(pod, PodStatus.BINDING, pod.node)
 
