@@ -93,9 +93,7 @@ class CommandServer:
             return
         client = socket(AF_UNIX, SOCK_SEQPACKET, 0, handle)
         client.setblocking(False)
-        if len(self._waiting) + len(self._running) >= MAX_CONNECTIONS:
-            _send(client, f"busy 0 The pod has {MAX_CONNECTIONS} commands already")
-        else:
+        if len(self._waiting) < MAX_CONNECTIONS:
             self._waiting[handle] = client
 
     def _take(self, client: socket) -> None:
@@ -104,6 +102,8 @@ class CommandServer:
             request = json.loads(packet) if packet else None
             if request is None:
                 return
+            if len(self._running) >= MAX_CONNECTIONS:
+                raise ValueError(f"the pod has {MAX_CONNECTIONS} commands already")
             pid = os.fork()
         except (OSError, ValueError) as error:
             _send(client, f"fork 0 {error}")
