@@ -66,7 +66,7 @@ def _record_phase(job: Job, new: PodPhase, seconds: int, exit_code: int | None =
 
 
 def test_states_have_times_sentences_and_durations(pod: Pod) -> None:
-    states = pod_context.page(pod, now=at(60))["states"]
+    states = pod_context.page(pod, may_act=True, now=at(60))["states"]
     assert [((row.at - NOW).total_seconds(), row.state, row.sentence, row.lasted) for row in states] == [
         (0, "waiting", "Attempt 2 was created and is pending.", "4 s"),
         (4, "waiting", "Waiting for 4 CPU. Running and admitted jobs leave 0 CPU.", "6 s"),

@@ -226,7 +226,7 @@ def test_output_is_bounded_and_hostile_input_does_no_harm(world: World, monkeypa
 
     async def scene() -> None:
         async with shown(pod, world.alice) as page:
-            for frame in ("[", "[]", "{}", '{"type": 3}', '{"type": "resize", "columns": "x"}', "[" * 5000, "x" * 70_000):
+            for frame in ("[]", "{}", '{"type": 3}', '{"type": "resize", "columns": "x"}', "[" * 5000, "x" * 70_000):
                 await page.send_input({"type": "websocket.receive", "text": frame})
             await page.send_input({"type": "websocket.receive", "bytes": b"\xff"})
             await page.say("input", data="#" * MAX_FRAME_CHARACTERS)

@@ -1,4 +1,4 @@
-"""Commands and terminals in pods without containers: in the pod's namespaces, groups and filters, and no longer than it."""
+"""Commands and terminals in pods without containers: in their namespaces, groups and filters, and ending with them."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,10 @@ from hekla.backends.streams import PodCommand
 from hekla.domain.phases import PodPhase
 
 PATIENCE_SECONDS = 20.0
-FACTS = "cat /proc/self/cgroup; readlink /proc/self/ns/*; grep -E 'Cap|NoNew|Seccomp|Cpus_allowed_list' /proc/self/status; id"
+FACTS = (
+    "cat /proc/self/cgroup; readlink /proc/self/ns/*; id; "
+    "grep -E 'Cap|NoNew|Seccomp|Cpus_allowed_list' /proc/self/status"
+)
 
 
 def running(cluster: ClusterFixture, script: str = "exec sleep 1000", **fields: object) -> PodKey:

@@ -1,4 +1,4 @@
-"""Commands and terminals in running pods of this machine. The first process of the pod starts them (`sandbox.commands`)."""
+"""Commands and terminals in running pods of this machine. The pod's first process starts them (`sandbox.commands`)."""
 
 import asyncio
 import contextlib

@@ -5,6 +5,6 @@ terminal.py   one terminal: its command in the pod, its size, who holds its keyb
 registry.py   the open terminals of this process, and their limits
 consumer.py   the websocket of a page that shows one
 
-A terminal does not depend on the pages that show it: a lost connection, a reload or a second tab continues with the same
-one. All of them read the same output from their own offsets. One page holds the keyboard; the others watch.
+A terminal does not depend on the pages that show it: a lost connection, a reload or a second tab continues with the
+same one. All of them read the same output from their own offsets. One page holds the keyboard; the others watch.
 """

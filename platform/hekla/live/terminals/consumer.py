@@ -1,8 +1,8 @@
 """The websocket of a page with a terminal.
 
-From the page: `input` (data), `resize` (columns, rows), `take` (the keyboard), `end`. To the page: `hello` (the id of the
-terminal, its size, and the offset of the output that follows), `output` (offset, data in base 64), `size`, `people`,
-`refused` (why there is no terminal), `ended` (reason, exit code).
+From the page: `input` (data), `resize` (columns, rows), `take` (the keyboard), `end`. To the page: `hello` (the id of
+the terminal, its size, the offset of the output that follows and of its end now, other terminals in the pod), `output`
+(offset, data in base 64), `size`, `people`, `refused` (why there is no terminal), `ended` (reason, exit code).
 
 A page that connects again sends the id of its terminal and the offset that it has reached. It gets the rest; of another
 terminal, which has another id, it gets everything from the start.
@@ -131,10 +131,16 @@ class TerminalConsumer(GuardedConsumer):
             "type": "hello",
             "terminal": terminal.id.hex,
             "offset": self._cursor,
+            "end": terminal.output.end,
             "columns": terminal.size.columns,
             "rows": terminal.size.rows,
-            "owner": terminal.owner.get_full_name() or terminal.owner.get_username(),
+            "owner": str(terminal.owner),
             "is_own": terminal.owner.pk == self.user.pk,
+            "others": [
+                {"terminal": one.id.hex, "owner": str(one.owner)}
+                for one in terminals().of_pod(self.pod_id)
+                if one is not terminal
+            ],
         })  # fmt: skip
         if self.is_closed:
             return

@@ -158,7 +158,7 @@ class Terminal:
                 "type": "people",
                 "people": [
                     {
-                        "name": one.user.get_full_name() or one.user.get_username(),
+                        "name": str(one.user),
                         "is_me": one is page,
                         "is_own": one.user.pk == page.user.pk,
                         "holds": one is self.holder,

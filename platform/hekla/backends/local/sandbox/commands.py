@@ -9,6 +9,7 @@ connection without either.
 """
 
 import array
+import contextlib
 import fcntl
 import json
 import os
@@ -136,7 +137,5 @@ class CommandServer:
 
 def _send(client: socket, text: str) -> None:
     """Send, unless the client has gone or does not read. The connection ends with the last reference to it."""
-    try:
+    with contextlib.suppress(OSError):
         client.send(text.encode(errors="replace"))
-    except OSError:
-        pass
