@@ -10,6 +10,7 @@ import { startKeys } from "./terminal_keys.js";
 
 const SIGNED_OUT = 4401;
 const TOO_MANY = 4429;
+const ELSEWHERE = 1013; // another process of the console runs it: connect again, until that one answers
 const OVER = new Set([SIGNED_OUT, 4403, 4404, 4410]);
 const PIECE = 16 * 1024; // characters of one message: of a pasted text
 const SCROLLBACK_LINES = 10_000;
@@ -140,6 +141,7 @@ function start(section) {
       if (OVER.has(code)) socket.close();
       if (known.isOver) return;
       if (OVER.has(code)) finish("refused", code === SIGNED_OUT ? say("terminal_signed_out") : say("terminal_no_right"));
+      else if (code === ELSEWHERE) frame.tell("connecting", say("connecting"));
       else frame.tell("lost", code === TOO_MANY ? say("too_many_pages") : say("terminal_lost"));
     },
   });

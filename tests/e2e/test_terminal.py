@@ -8,7 +8,10 @@ from tests.e2e.test_every_page import LEVELS, _violations
 
 pytestmark = pytest.mark.browser
 
-HOSTILE = r"printf '\033]0;<b>title</b>\007\033]52;c;aGk=\007\033]8;;javascript:alert(1)\007link\033]8;;\007\033[6n<b>bold</b>\n'"
+HOSTILE = (
+    r"printf '\033]0;<b>title</b>\007\033]52;c;aGk=\007\033]8;;javascript:alert(1)\007link\033]8;;\007"
+    r"\033[6n<b>bold</b>\n'"
+)
 
 
 def test_terminal_is_found_typed_reloaded_and_ended(hekla: HeklaServer, page: Page) -> None:

@@ -6,11 +6,14 @@ import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connections
-from tests.controller.conftest import World, world
+from tests.controller.conftest import World, one_machine, world
+from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.plugin import grant_in_namespace
 from tests.support.websocket import Socket
 
 from hekla.apps.accounts import services as accounts
@@ -26,12 +29,12 @@ from hekla.domain.phases import PodPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.live import guard
-from hekla.live.consumers import UNKNOWN
-from hekla.live.terminals import registry, terminal
+from hekla.live.consumers import TRY_AGAIN, UNKNOWN
+from hekla.live.terminals import claims, registry, terminal
 from hekla.live.terminals.consumer import ENDED, MAX_FRAME_CHARACTERS, REFUSED, TerminalConsumer
 from hekla.live.terminals.output import RollingOutput
 
-__all__ = ["world"]
+__all__ = ["one_machine", "world"]
 only_local = pytest.mark.parametrize("world", ["local"], indirect=True)
 
 
@@ -43,7 +46,12 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run_pod(world: World, script: str = "exec sleep 1000", name: str = "talk") -> Pod:
     """A running pod of Alice's."""
-    spec = JobSpec.parse({"name": name, "tasks": [{"name": "main", "command": ["sh", "-c", script]}]})
+    spec = JobSpec.parse(
+        {
+            "name": name,
+            "tasks": [{"name": "main", "command": ["sh", "-c", script], "env": {"HEKLA_SIM_SECONDS": "100000"}}],
+        }
+    )
     job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
     world.reconcile_until(lambda: Pod.objects.filter(job=job, phase=PodPhase.RUNNING).exists())
     return Pod.objects.select_related("job").get(job=job)
@@ -55,7 +63,7 @@ def member(world: World, name: str, role: str) -> User:
     return user
 
 
-class Shown(Socket):
+class TerminalSocket(Socket):
     """A page with a terminal. `text`: its output so far; `messages`: the others, by type."""
 
     def __init__(self, pod: Pod, user: User, query: str = "") -> None:
@@ -64,7 +72,7 @@ class Shown(Socket):
         self.text, self.offset = "", 0
         self.messages: dict[str, dict[str, Any]] = {}
 
-    async def take(self, timeout: float = 5) -> dict[str, Any]:
+    async def receive_message(self, timeout: float = 5) -> dict[str, Any]:
         message = await self.message(timeout)
         if message["type"] == "output":
             self.text += base64.b64decode(message["data"]).decode(errors="replace")
@@ -76,7 +84,7 @@ class Shown(Socket):
     async def until(self, done: Callable[[], bool]) -> None:
         async with asyncio.timeout(10):
             while not done():
-                await self.take()
+                await self.receive_message()
 
     async def say(self, kind: str, **facts: object) -> None:
         await self.send_input({"type": "websocket.receive", "text": json.dumps({"type": kind, **facts})})
@@ -87,10 +95,10 @@ class Shown(Socket):
 
 
 @asynccontextmanager
-async def shown(pod: Pod, user: User, query: str = "") -> AsyncIterator[Shown]:
-    page = Shown(pod, user, query)
+async def opened_page(pod: Pod, user: User, query: str = "") -> AsyncIterator[TerminalSocket]:
+    page = TerminalSocket(pod, user, query)
     await page.open()
-    await page.take()
+    await page.receive_message()
     try:
         yield page
     finally:
@@ -104,10 +112,10 @@ def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
             await scene()
         finally:
-            open_ones = [*registry.terminals()._open.values()]
-            for one in open_ones:
+            for one in [*registry.terminals()._open.values()]:
                 one.stop(terminal.TerminalEnd.CLOSED)
-            await asyncio.gather(*(one._task for one in open_ones if one._task))
+            ending = [task for task in asyncio.all_tasks() if task.get_coro().__qualname__ == "Terminal._live"]
+            await asyncio.gather(*ending)
             await sync_to_async(connections.close_all)()
 
     async_to_sync(whole)()
@@ -130,17 +138,17 @@ def test_reload_and_second_tab_find_the_same_terminal(world: World) -> None:
     pod = run_pod(world)
 
     async def scene() -> None:
-        async with shown(pod, world.alice) as first:
+        async with opened_page(pod, world.alice) as first:
             await first.say("resize", columns=101, rows=31)
             await first.run("stty size; echo $((40 + 2))", "42\r\n")
             assert "31 101" in first.text
             hello, reached = first.messages["hello"], first.offset
-            async with shown(pod, world.alice) as second:
+            async with opened_page(pod, world.alice) as second:
                 assert second.messages["hello"]["terminal"] == hello["terminal"]
                 await second.until(lambda: second.text.startswith(first.text))
                 await second.run("echo $((50 + 5))", "55\r\n")
             await first.until(lambda: "55\r\n" in first.text)
-        async with shown(pod, world.alice, f"terminal={hello['terminal']}&offset={reached}") as again:
+        async with opened_page(pod, world.alice, f"terminal={hello['terminal']}&offset={reached}") as again:
             assert again.messages["hello"]["offset"] == reached
             await again.until(lambda: "55\r\n" in again.text)
             assert "42" not in again.text
@@ -152,7 +160,7 @@ def test_reload_and_second_tab_find_the_same_terminal(world: World) -> None:
             await again.until(lambda: "ended" in again.messages)
             assert (again.messages["ended"]["reason"], again.messages["ended"]["exit_code"]) == ("exit", 7)
             assert await again.close_code() == ENDED
-        async with shown(pod, world.alice, f"terminal={hello['terminal']}&offset={reached}") as new:
+        async with opened_page(pod, world.alice, f"terminal={hello['terminal']}&offset={reached}") as new:
             assert new.messages["hello"]["terminal"] != hello["terminal"]
             assert new.messages["hello"]["offset"] == 0
 
@@ -173,22 +181,22 @@ def test_lost_rights_close_the_socket_and_end_the_terminal(world: World) -> None
     pod, other = run_pod(world), run_pod(world, name="more")
 
     async def scene() -> None:
-        async with shown(pod, bob) as page:
-            async with shown(other, bob):
+        async with opened_page(pod, bob) as page:
+            async with opened_page(other, bob):
                 pass
             await page.run("echo $((40 + 2))", "42\r\n")
             roles = {"role": "viewer", "actor": PLATFORM, "now": clock.now()}
             await sync_to_async(tenancy.change_role)(world.tenant, bob, **roles)
-            begun = asyncio.get_running_loop().time()
+            started = asyncio.get_running_loop().time()
             output = await page.receive_output(5)
             while output["type"] == "websocket.send":
                 output = await page.receive_output(5)
             assert output["type"] == "websocket.close"
-            assert asyncio.get_running_loop().time() < begun + 5
+            assert asyncio.get_running_loop().time() < started + 5
             while registry.terminals()._open:
-                assert asyncio.get_running_loop().time() < begun + 5
+                assert asyncio.get_running_loop().time() < started + 5
                 await asyncio.sleep(0.05)
-        refused = Shown(pod, bob)
+        refused = TerminalSocket(pod, bob)
         await refused.open()
         assert await refused.close_code() == REFUSED
         await refused.leave()
@@ -206,11 +214,11 @@ def test_strangers_viewers_and_pods_that_do_not_run_are_refused(world: World) ->
 
     async def scene() -> None:
         for user, code in ((stranger, UNKNOWN), (viewer, REFUSED)):
-            page = Shown(pod, user)
+            page = TerminalSocket(pod, user)
             await page.open()
             assert await page.close_code() == code
             await page.leave()
-        async with shown(pod, world.alice, "language=en") as page:
+        async with opened_page(pod, world.alice, "language=en") as page:
             assert page.messages["refused"]["text"] == "The pod has ended. Terminals are for running pods."
             assert await page.close_code() == REFUSED
 
@@ -225,7 +233,7 @@ def test_output_is_bounded_and_hostile_input_does_no_harm(world: World, monkeypa
     pod, other = run_pod(world), run_pod(world, name="more")
 
     async def scene() -> None:
-        async with shown(pod, world.alice) as page:
+        async with opened_page(pod, world.alice) as page:
             for frame in ("[]", "{}", '{"type": 3}', '{"type": "resize", "columns": "x"}', "[" * 5000, "x" * 70_000):
                 await page.send_input({"type": "websocket.receive", "text": frame})
             await page.send_input({"type": "websocket.receive", "bytes": b"\xff"})
@@ -234,15 +242,15 @@ def test_output_is_bounded_and_hostile_input_does_no_harm(world: World, monkeypa
             await page.run("stty size", "2 500")
             await page.say("input", data="yes\r")
             (shell,) = registry.terminals()._open.values()
-            begun = asyncio.get_running_loop().time()
-            while asyncio.get_running_loop().time() < begun + 2:
-                await page.take()
+            started = asyncio.get_running_loop().time()
+            while asyncio.get_running_loop().time() < started + 2:
+                await page.receive_message()
             assert shell.output.end < 300_000 * 4
             assert shell.output.end - shell.output.begin <= terminal.SCROLLBACK_BYTES
             await page.say("input", data="\x03")
             page.text = ""
             await page.run("echo $((40 + 2))", "42\r\n")
-            async with shown(other, world.alice, "language=en") as more:
+            async with opened_page(other, world.alice, "language=en") as more:
                 assert "You have 1 open terminals" in more.messages["refused"]["text"]
 
     play(scene)
@@ -252,13 +260,13 @@ def test_output_is_bounded_and_hostile_input_does_no_harm(world: World, monkeypa
 def test_keyboard_is_with_one_person(world: World) -> None:
     bob, pod = member(world, "bob", "admin"), run_pod(world)
 
-    def holders(page: Shown) -> list[str]:
+    def holders(page: TerminalSocket) -> list[str]:
         return [one["name"] for one in page.messages["people"]["people"] if one["holds"]]
 
     async def scene() -> None:
-        async with shown(pod, world.alice) as owner:
+        async with opened_page(pod, world.alice) as owner:
             await owner.run("echo $((40 + 2))", "42\r\n")
-            async with shown(pod, bob, f"of={owner.messages['hello']['terminal']}") as other:
+            async with opened_page(pod, bob, f"of={owner.messages['hello']['terminal']}") as other:
                 assert (other.messages["hello"]["owner"], other.messages["hello"]["is_own"]) == ("alice", False)
                 await other.until(lambda: "42\r\n" in other.text)
                 await other.say("input", data="echo bobs\r")
@@ -272,7 +280,7 @@ def test_keyboard_is_with_one_person(world: World) -> None:
                 assert "alices" not in other.text
             await owner.until(lambda: len(owner.messages["people"]["people"]) == 1)
             assert holders(owner) == ["alice"]
-        async with shown(pod, bob, "language=en&of=0") as late:
+        async with opened_page(pod, bob, "language=en&of=0") as late:
             assert late.messages["refused"]["text"] == "This terminal has ended."
 
     play(scene)
@@ -285,7 +293,7 @@ def test_terminal_that_nobody_shows_ends(world: World, monkeypatch: pytest.Monke
     pod = run_pod(world)
 
     async def scene() -> None:
-        async with shown(pod, world.alice) as page:
+        async with opened_page(pod, world.alice) as page:
             await asyncio.sleep(0.5)
             await page.run("echo $((40 + 2))", "42\r\n")
         while registry.terminals()._open:
@@ -296,11 +304,31 @@ def test_terminal_that_nobody_shows_ends(world: World, monkeypatch: pytest.Monke
 
 
 @only_local
+def test_page_that_reaches_another_process_tries_again(world: World) -> None:
+    pod, elsewhere = run_pod(world), uuid4()
+
+    async def scene() -> None:
+        assert await claims.take(pod.pk, world.alice.pk, elsewhere)
+        for query in ("", f"of={elsewhere.hex}"):
+            page = TerminalSocket(pod, world.alice, query)
+            await page.open()
+            assert await page.close_code() == TRY_AGAIN
+            await page.leave()
+        await claims.release(pod.pk, world.alice.pk, elsewhere)
+        async with opened_page(pod, world.alice) as page:
+            await page.run("echo $((40 + 2))", "42\r\n")
+            assert not await claims.take(pod.pk, world.alice.pk, elsewhere)
+
+    play(scene)
+    assert LoggedEvent.objects.filter(kind="TerminalOpened").count() == 1
+
+
+@only_local
 def test_terminal_ends_with_its_pod(world: World) -> None:
     pod = run_pod(world)
 
     async def scene() -> None:
-        async with shown(pod, world.alice) as page:
+        async with opened_page(pod, world.alice) as page:
             await page.run("echo $((40 + 2))", "42\r\n")
             abort = {"user": world.alice, "now": clock.now()}
             await sync_to_async(services.command)(pod.job, LifecycleAction.ABORT_JOB, **abort)
@@ -311,4 +339,30 @@ def test_terminal_ends_with_its_pod(world: World) -> None:
             assert page.messages["ended"]["reason"] == "pod"
             await ending
 
+    play(scene)
+
+
+@pytest.mark.kubernetes
+@pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
+def test_terminal_of_a_kubernetes_pod_needs_the_permission(
+    world: World, small_cluster: ControlPlane, granted_namespace: str
+) -> None:
+    pod = run_pod(world)
+
+    async def refused() -> None:
+        async with opened_page(pod, world.alice, "language=en") as page:
+            assert "until its operator applies rights-terminals.yaml" in page.messages["refused"]["text"]
+
+    async def scene() -> None:
+        async with opened_page(pod, world.alice) as page:
+            await page.run("echo $((40 + 2))", "42\r\n")
+            await page.say("resize", columns=101, rows=31)
+            await page.run("stty size; echo $((50 + 5))", "55\r\n")
+            assert "31 101" in page.text
+            await page.say("input", data="exit\r")
+            await page.until(lambda: "ended" in page.messages)
+            assert (page.messages["ended"]["reason"], page.messages["ended"]["exit_code"]) == ("exit", 0)
+
+    play(refused)
+    grant_in_namespace(small_cluster, "rights-terminals.yaml", granted_namespace)
     play(scene)

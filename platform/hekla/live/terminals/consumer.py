@@ -29,11 +29,11 @@ from hekla.backends.base import BackendError, Exec
 from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
 from hekla.domain.events import TerminalEnd
 from hekla.live import subscriptions
-from hekla.live.consumers import GuardedConsumer
+from hekla.live.consumers import TRY_AGAIN, GuardedConsumer
 from hekla.live.guard import Visitor
 from hekla.live.logs import backend_of
-from hekla.live.terminals.registry import terminals
-from hekla.live.terminals.terminal import Size, Terminal
+from hekla.live.terminals.registry import Elsewhere, terminals
+from hekla.live.terminals.terminal import Terminal, TerminalSize
 from hekla.live.threads import in_thread
 
 REFUSED, ENDED = 4403, 4410
@@ -61,6 +61,8 @@ class TerminalConsumer(GuardedConsumer):
             await self._close(REFUSED)
         except NotFound:
             raise
+        except Elsewhere:
+            await self._close(TRY_AGAIN)
         except (HeklaError, BackendError) as error:
             with translation.override(self._language):
                 text = error.message if isinstance(error, HeklaError) else translated(str(error))
@@ -96,7 +98,7 @@ class TerminalConsumer(GuardedConsumer):
                 case "input":
                     self.terminal.type(self, str(message["data"]).encode(errors="replace"))
                 case "resize":
-                    await self.terminal.resize(self, Size.clamp(int(message["columns"]), int(message["rows"])))
+                    await self.terminal.resize(self, TerminalSize.clamp(int(message["columns"]), int(message["rows"])))
                 case "take":
                     self.terminal.take_keyboard(self)
                 case "end" if self.terminal.owner.pk == self.user.pk:
@@ -118,7 +120,7 @@ class TerminalConsumer(GuardedConsumer):
                 raise Refused(_("Terminals are not open to those who act for another person."))
         if other := self.params.get("of"):
             with translation.override(self._language):
-                return terminals().find(self.pod_id, other)
+                return await terminals().find(self.pod_id, other)
         pod, commands = await in_thread(partial(_prepare, self.pod_id, self.user, self._language))
         with translation.override(self._language):
             return await terminals().own(pod, self, commands, self.roles)

@@ -10,10 +10,15 @@ from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.backends.base import Exec
 from hekla.domain.errors import Refused
 from hekla.live.logs import key_of
-from hekla.live.terminals.terminal import SHELL, Page, Terminal
+from hekla.live.terminals import claims
+from hekla.live.terminals.terminal import SHELL, Terminal, TerminalPage
 from hekla.live.threads import per_loop
 
 MAX_OF_PERSON, MAX_OF_POD = 8, 8
+
+
+class Elsewhere(Exception):
+    """Another process of the console runs this terminal."""
 
 
 class Terminals:
@@ -26,32 +31,34 @@ class Terminals:
         """The terminals in this pod."""
         return [terminal for (pod, _person), terminal in self._open.items() if pod == pod_id]
 
-    def find(self, pod_id: int, terminal: str) -> Terminal:
-        """The terminal with this id in the pod. Raises Refused if it has ended."""
+    async def find(self, pod_id: int, terminal: str) -> Terminal:
+        """The terminal with this id in the pod. Raises Refused if it has ended, Elsewhere."""
         for found in self.of_pod(pod_id):
             if found.id.hex == terminal:
                 return found
+        if await claims.is_elsewhere(terminal):
+            raise Elsewhere
         raise Refused(_("This terminal has ended."))
 
-    async def own(self, pod: Pod, page: Page, commands: Exec, roles: RoleSnapshot | None) -> Terminal:
+    async def own(self, pod: Pod, page: TerminalPage, commands: Exec, roles: RoleSnapshot | None) -> Terminal:
         """The terminal of this page's person in the pod; a new one if there is none.
 
-        Raises Refused if there are too many, BackendError if the pod does not run it.
+        Raises Refused if there are too many, BackendError if the pod does not run it, Elsewhere.
         """
         key = (pod.pk, page.user.pk)
         if found := self._open.get(key):
             await found.opened()
             return found
         self._require_room(pod, page.user)
-        made = self._open[key] = Terminal(pod, page, roles)
-        await made.open(
-            commands.run(key_of(pod), SHELL, in_terminal=True), on_end=lambda _terminal: self._forget(key, made)
-        )
+        made = self._open[key] = Terminal(pod, page, roles, on_end=lambda: self._forget(key))
+        if not await claims.take(*key, made.id):
+            made.refuse(Elsewhere())
+            raise Elsewhere
+        await made.open(commands.run(key_of(pod), SHELL, in_terminal=True))
         return made
 
-    def _forget(self, key: tuple[int, int], terminal: Terminal) -> None:
-        if self._open.get(key) is terminal:
-            del self._open[key]
+    def _forget(self, key: tuple[int, int]) -> None:
+        self._open.pop(key, None)
 
     def _require_room(self, pod: Pod, user: User) -> None:
         if sum(1 for _pod, person in self._open if person == user.pk) >= MAX_OF_PERSON:

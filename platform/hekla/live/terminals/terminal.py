@@ -24,6 +24,7 @@ from hekla.domain.errors import HeklaError
 from hekla.domain.events import TerminalEnd
 from hekla.lib import clock
 from hekla.live.guard import Visitor, guard
+from hekla.live.terminals import claims
 from hekla.live.terminals.output import RollingOutput
 from hekla.live.threads import in_thread
 
@@ -42,7 +43,7 @@ SIDES = (2, 500)
 """The smallest and the largest number of columns or rows."""
 
 
-class Page(Protocol):
+class TerminalPage(Protocol):
     """An open page that shows a terminal."""
 
     visitor: Visitor
@@ -56,47 +57,52 @@ class Page(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class TerminalSize:
     """The size of a terminal."""
 
     columns: int = 80
     rows: int = 24
 
     @staticmethod
-    def clamp(columns: int, rows: int) -> "Size":
+    def clamp(columns: int, rows: int) -> "TerminalSize":
         """The nearest possible size."""
         low, high = SIDES
-        return Size(min(max(columns, low), high), min(max(rows, low), high))
+        return TerminalSize(min(max(columns, low), high), min(max(rows, low), high))
 
 
 class Terminal:
-    """A shell in a pod, for its owner and for those who watch. The guard ends it like a page of its owner."""
+    """A shell in a pod, for its owner and for those who watch. The guard ends it like a page of its owner.
 
-    def __init__(self, pod: Pod, page: Page, roles: RoleSnapshot | None) -> None:
+    `on_end`: called once it has ended, or does not open.
+    """
+
+    def __init__(self, pod: Pod, page: TerminalPage, roles: RoleSnapshot | None, on_end: Callable[[], None]) -> None:
         self.id: UUID = uuid4()
         self.pod, self.owner = pod, page.user
         self.visitor, self.roles = page.visitor, roles
         self.output = RollingOutput(SCROLLBACK_BYTES)
-        self.size = Size()
-        self.holder: Page | None = None
-        self.pages: list[Page] = []
+        self.size = TerminalSize()
+        self.holder: TerminalPage | None = None
+        self.pages: list[TerminalPage] = []
         self.ending: tuple[TerminalEnd, int | None] | None = None
+        self._on_end = on_end
         self._command: PodCommand | None = None
         self._pending: asyncio.Queue[bytes] = asyncio.Queue()
         self._pending_bytes = 0
-        self._begun_at = self._typed_at = self._left_at = time.monotonic()
+        self._opened_at = self._typed_at = self._left_at = time.monotonic()
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
-    async def open(
-        self, command: AbstractAsyncContextManager[PodCommand], *, on_end: Callable[["Terminal"], None]
-    ) -> None:
-        """Start the shell, and record that. Raises BackendError or HeklaError if that is not possible.
-
-        `on_end`: called once it has ended.
-        """
-        self._task = asyncio.create_task(self._live(command, on_end))
+    async def open(self, command: AbstractAsyncContextManager[PodCommand]) -> None:
+        """Start the shell, and record that. Raises BackendError or HeklaError if that is not possible."""
+        self._task = asyncio.create_task(self._live(command))
         await self.opened()
+
+    def refuse(self, error: Exception) -> None:
+        """It does not open, because of this error."""
+        self._on_end()
+        self._opened.set_exception(error)
+        self._opened.exception()  # others may wait for it, or nobody
 
     async def opened(self) -> None:
         """Wait until the shell runs. Raises as `open` does."""
@@ -104,7 +110,7 @@ class Terminal:
 
     # What pages do
 
-    def join(self, page: Page) -> None:
+    def join(self, page: TerminalPage) -> None:
         """Show it on one more page. The newest page of its owner stands for the owner's login."""
         self.pages.append(page)
         if page.user.pk == self.owner.pk and page.visitor != self.visitor:
@@ -117,7 +123,7 @@ class Terminal:
             self.holder = page
         self.announce()
 
-    def leave(self, page: Page) -> None:
+    def leave(self, page: TerminalPage) -> None:
         """A page has gone. What runs goes on."""
         if page in self.pages:
             self.pages.remove(page)
@@ -127,12 +133,12 @@ class Terminal:
                 self.holder = own[-1] if own else None
             self.announce()
 
-    def take_keyboard(self, page: Page) -> None:
+    def take_keyboard(self, page: TerminalPage) -> None:
         """Give the keyboard to this page, which everybody sees."""
         self.holder = page
         self.announce()
 
-    def type(self, page: Page, data: bytes) -> None:
+    def type(self, page: TerminalPage, data: bytes) -> None:
         """Type these bytes. Those of a page without the keyboard are dropped, unless its person holds it elsewhere."""
         before = self.holder.user if self.holder else self.owner
         if self.holder is not page and before.pk == page.user.pk:
@@ -143,7 +149,7 @@ class Terminal:
         self._pending_bytes += len(data)
         self._pending.put_nowait(data)
 
-    async def resize(self, page: Page, size: Size) -> None:
+    async def resize(self, page: TerminalPage, size: TerminalSize) -> None:
         """Set the size, if this page holds the keyboard."""
         if self.holder is page and size != self.size and self._command is not None:
             self.size = size
@@ -190,9 +196,7 @@ class Terminal:
 
     # Its life
 
-    async def _live(
-        self, command: AbstractAsyncContextManager[PodCommand], on_end: Callable[["Terminal"], None]
-    ) -> None:
+    async def _live(self, command: AbstractAsyncContextManager[PodCommand]) -> None:
         reason, exit_code = TerminalEnd.POD, None
         try:
             async with command as running:
@@ -213,8 +217,9 @@ class Terminal:
         finally:
             was_open = self._command is not None
             self._command, self.ending = None, (reason, exit_code)
-            on_end(self)
+            self._on_end()
             self._tell(self._end_message())
+            await claims.release(self.pod.pk, self.owner.pk, self.id)
             if was_open:
                 await self._record_end(reason, exit_code)
             elif not self._opened.done():
@@ -222,7 +227,7 @@ class Terminal:
             guard().leave(self)
 
     async def _record_end(self, reason: TerminalEnd, exit_code: int | None) -> None:
-        seconds, owner = time.monotonic() - self._begun_at, actor_of(self.owner)
+        seconds, owner = time.monotonic() - self._opened_at, actor_of(self.owner)
         facts: dict[str, Any] = {"exit_code": exit_code, "seconds": seconds, "owner": owner, "now": clock.now()}
         try:
             await in_thread(partial(services.record_terminal_end, self.pod, self.id, reason, **facts))
@@ -255,6 +260,7 @@ class Terminal:
             now = time.monotonic()
             if now > self._typed_at + IDLE_SECONDS or (not self.pages and now > self._left_at + DETACHED_SECONDS):
                 self.stop(TerminalEnd.IDLE)
+            await claims.renew(self.pod.pk, self.owner.pk, self.id)
 
     def _end_message(self) -> Mapping[str, Any]:
         reason, exit_code = self.ending or (TerminalEnd.POD, None)

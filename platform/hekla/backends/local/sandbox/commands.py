@@ -125,12 +125,12 @@ class CommandServer:
             terminal, end = os.openpty()
             fcntl.ioctl(end, SET_SIZE, pack_size(*size))
             fcntl.ioctl(end, _SET_CONTROLLING, 0)
-            given, handles = [terminal], (end, end, end)
+            returned, handles = [terminal], (end, end, end)
         else:
             (source, typed), (output, sink), (errors, error_sink) = os.pipe(), os.pipe(), os.pipe()
-            given, handles = [typed, output, errors], (source, sink, error_sink)
-        client.sendmsg([b"begun"], [(SOL_SOCKET, SCM_RIGHTS, array.array("i", given))])
-        for handle in given:
+            returned, handles = [typed, output, errors], (source, sink, error_sink)
+        client.sendmsg([b"begun"], [(SOL_SOCKET, SCM_RIGHTS, array.array("i", returned))])
+        for handle in returned:
             os.close(handle)
         self._become(argv, env, handles, client.fileno())
 
