@@ -52,10 +52,10 @@ class Frame {
   }
 
   others(others) {
-    const links = others.map(({ terminal, owner }) => {
+    const links = others.map(({ terminal, owner, is_own: isOwn }) => {
       const link = document.createElement("a");
-      link.href = `?of=${encodeURIComponent(terminal)}`;
-      link.textContent = say("terminal_watch", { name: owner });
+      link.href = isOwn ? "?" : `?of=${encodeURIComponent(terminal)}`;
+      link.textContent = isOwn ? say("terminal_own") : say("terminal_watch", { name: owner });
       return link;
     });
     this.part("others").replaceChildren(...links);

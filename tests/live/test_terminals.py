@@ -31,7 +31,7 @@ from hekla.lib import clock
 from hekla.live import guard
 from hekla.live.consumers import TRY_AGAIN, UNKNOWN
 from hekla.live.terminals import claims, registry, terminal
-from hekla.live.terminals.consumer import ENDED, MAX_FRAME_CHARACTERS, REFUSED, TerminalConsumer
+from hekla.live.terminals.consumer import ENDED, MAX_FRAME_CHARACTERS, REFUSED, STOPPING, TerminalConsumer
 from hekla.live.terminals.output import RollingOutput
 
 __all__ = ["one_machine", "world"]
@@ -176,26 +176,27 @@ def test_reload_and_second_tab_find_the_same_terminal(world: World) -> None:
 
 @only_local
 def test_lost_rights_close_the_socket_and_end_the_terminal(world: World) -> None:
-    """Of a member whose job it was, of a blocked person, and also of a terminal that no page shows."""
-    bob = member(world, "bob", "admin")
+    """Of a person who is only a viewer now, of a blocked one, and also of a terminal that no page shows."""
+    bob, carol = member(world, "bob", "admin"), member(world, "carol", "admin")
     pod, other = run_pod(world), run_pod(world, name="more")
+    acts = {"actor": PLATFORM, "now": clock.now()}
+
+    async def lose_rights() -> None:
+        await sync_to_async(tenancy.change_role)(world.tenant, bob, role="viewer", **acts)
+        await sync_to_async(accounts.change_user)(carol, {"is_active": False}, password=None, **acts)
 
     async def scene() -> None:
-        async with opened_page(pod, bob) as page:
+        async with opened_page(pod, bob) as of_bob, opened_page(pod, carol) as of_carol:
             async with opened_page(other, bob):
                 pass
-            await page.run("echo $((40 + 2))", "42\r\n")
-            roles = {"role": "viewer", "actor": PLATFORM, "now": clock.now()}
-            await sync_to_async(tenancy.change_role)(world.tenant, bob, **roles)
-            started = asyncio.get_running_loop().time()
-            output = await page.receive_output(5)
-            while output["type"] == "websocket.send":
-                output = await page.receive_output(5)
-            assert output["type"] == "websocket.close"
-            assert asyncio.get_running_loop().time() < started + 5
-            while registry.terminals()._open:
-                assert asyncio.get_running_loop().time() < started + 5
-                await asyncio.sleep(0.05)
+            await of_bob.run("echo $((40 + 2))", "42\r\n")
+            await lose_rights()
+            async with asyncio.timeout(5):
+                for page in (of_bob, of_carol):
+                    while (await page.receive_output(5))["type"] != "websocket.close":
+                        pass
+                while registry.terminals()._open:
+                    await asyncio.sleep(0.05)
         refused = TerminalSocket(pod, bob)
         await refused.open()
         assert await refused.close_code() == REFUSED
@@ -203,7 +204,7 @@ def test_lost_rights_close_the_socket_and_end_the_terminal(world: World) -> None
 
     play(scene)
     ends = LoggedEvent.objects.filter(kind="TerminalEnded")
-    assert [end.payload["reason"] for end in ends] == ["rights", "rights"]
+    assert [end.payload["reason"] for end in ends] == ["rights"] * 3
 
 
 @only_local
@@ -318,9 +319,16 @@ def test_page_that_reaches_another_process_tries_again(world: World) -> None:
         async with opened_page(pod, world.alice) as page:
             await page.run("echo $((40 + 2))", "42\r\n")
             assert not await claims.take(pod.pk, world.alice.pk, elsewhere)
+            await page.send_input({"type": "websocket.disconnect", "code": STOPPING})
+            await page.wait(3)
+            assert not registry.terminals()._open
 
     play(scene)
-    assert LoggedEvent.objects.filter(kind="TerminalOpened").count() == 1
+    kinds = LoggedEvent.objects.filter(kind__startswith="Terminal").order_by("pk")
+    assert [(one.kind, one.payload.get("reason")) for one in kinds] == [
+        ("TerminalOpened", None),
+        ("TerminalEnded", "stopped"),
+    ]
 
 
 @only_local

@@ -37,6 +37,8 @@ from hekla.live.terminals.terminal import Terminal, TerminalSize
 from hekla.live.threads import in_thread
 
 REFUSED, ENDED = 4403, 4410
+STOPPING = 1012
+"""With this code the server ends all sockets before it stops."""
 _CHUNK_BYTES = 32 * 1024
 MAX_FRAME_CHARACTERS = 64 * 1024
 
@@ -79,9 +81,11 @@ class TerminalConsumer(GuardedConsumer):
             raise NotFound(error.message) from error
 
     async def disconnect(self, code: int) -> None:
-        """Leave the terminal, which goes on."""
+        """Leave the terminal, which goes on unless the console stops."""
         await super().disconnect(code)
         self._leave()
+        if code == STOPPING:
+            await terminals().stop_all()
 
     async def end(self) -> None:
         """Stop sending, and close the socket."""
@@ -139,7 +143,7 @@ class TerminalConsumer(GuardedConsumer):
             "owner": str(terminal.owner),
             "is_own": terminal.owner.pk == self.user.pk,
             "others": [
-                {"terminal": one.id.hex, "owner": str(one.owner)}
+                {"terminal": one.id.hex, "owner": str(one.owner), "is_own": one.owner.pk == self.user.pk}
                 for one in terminals().of_pod(self.pod_id)
                 if one is not terminal
             ],

@@ -9,12 +9,13 @@ from hekla.apps.jobs.models import Pod
 from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.backends.base import Exec
 from hekla.domain.errors import Refused
+from hekla.domain.events import TerminalEnd
 from hekla.live.logs import key_of
 from hekla.live.terminals import claims
 from hekla.live.terminals.terminal import SHELL, Terminal, TerminalPage
 from hekla.live.threads import per_loop
 
-MAX_OF_PERSON, MAX_OF_POD = 8, 8
+MAX_OF_PERSON, MAX_OF_POD, MAX_OPEN = 8, 8, 400
 
 
 class Elsewhere(Exception):
@@ -57,6 +58,14 @@ class Terminals:
         await made.open(commands.run(key_of(pod), SHELL, in_terminal=True))
         return made
 
+    async def stop_all(self) -> None:
+        """End all terminals because the console stops, and wait until that is recorded."""
+        stopped = [*self._open.values()]
+        for terminal in stopped:
+            terminal.stop(TerminalEnd.STOPPED)
+        for terminal in stopped:
+            await terminal.closed()
+
     def _forget(self, key: tuple[int, int]) -> None:
         self._open.pop(key, None)
 
@@ -66,6 +75,8 @@ class Terminals:
                 _("You have %(n)s open terminals, which is the most. End one with “exit”, then try again.")
                 % {"n": MAX_OF_PERSON}
             )
+        if len(self._open) >= MAX_OPEN:
+            raise Refused(_("The console has too many open terminals now. Try again later."))
         if len(self.of_pod(pod.pk)) >= MAX_OF_POD:
             raise Refused(
                 _("This pod has %(n)s open terminals, which is the most. Wait until one ends, or watch one of them.")

@@ -108,6 +108,11 @@ class Terminal:
         """Wait until the shell runs. Raises as `open` does."""
         await asyncio.shield(self._opened)
 
+    async def closed(self) -> None:
+        """Wait until it has ended, and that is recorded."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
     # What pages do
 
     def join(self, page: TerminalPage) -> None:

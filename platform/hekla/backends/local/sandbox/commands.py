@@ -74,10 +74,10 @@ class CommandServer:
 
     def serve(self) -> None:
         """Wait for a request or the end of a child, and start what is requested."""
-        ready, _, _ = select.select([self._wakes, self._listener, *self._waiting], [], [])
+        ready, _, _ = select.select([self._wakes, self._listener.fileno(), *self._waiting], [], [])
         if self._wakes in ready:
             os.read(self._wakes, 4096)
-        if self._listener in ready:
+        if self._listener.fileno() in ready:
             self._accept()
         for handle in (one for one in ready if one in self._waiting):
             self._take(self._waiting.pop(handle))
@@ -89,7 +89,7 @@ class CommandServer:
 
     def _accept(self) -> None:
         try:
-            handle, _address = self._listener._accept()
+            handle, _address = self._listener._accept()  # type: ignore[attr-defined]  # `accept` is of `socket`
         except OSError:  # the client has gone
             return
         client = socket(AF_UNIX, SOCK_SEQPACKET, 0, handle)
