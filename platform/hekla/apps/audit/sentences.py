@@ -144,7 +144,7 @@ def _terminal_end(event: LoggedEvent) -> str:
         ),
         TerminalEnd.STOPPED: _("The terminal of {actor} in pod {pod} of {object} ended when the console stopped."),
     }
-    return found.get(event.payload["reason"], _("The terminal of {actor} in pod {pod} of {object} ended."))
+    return found.get(event.payload.get("reason", ""), _("The terminal of {actor} in pod {pod} of {object} ended."))
 
 
 def _invited(event: LoggedEvent) -> str:

@@ -26,6 +26,8 @@ from hekla.backends.local.sandbox.order import NAMESPACES, SandboxOrder
 from hekla.backends.local.shim_errors import PodStartError, StopRequested
 
 if TYPE_CHECKING:
+    from _socket import socket
+
     from hekla.backends.local.cpusets import CpuOrder
 
 MAX_TRIES = 3
@@ -382,7 +384,7 @@ def become(
     groups: list[str],
     sandbox: SandboxOrder | None,
     result: int,
-    listener: "commands.socket | None",
+    listener: "socket | None",
 ) -> None:
     """In the child: become the pod's process. A failed stage and its error are written to the pipe `failure`."""
     with _reported("setup", failure):
