@@ -162,6 +162,7 @@ async def test_missing_program_is_an_error(local: ClusterFixture) -> None:
         await run(local, key, "a\0b")
 
 
+@pytest.mark.thorough
 async def test_commands_of_a_pod_are_limited(local: ClusterFixture) -> None:
     key = running(local)
     async with contextlib.AsyncExitStack() as stack:

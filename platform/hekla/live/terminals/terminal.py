@@ -39,6 +39,8 @@ DETACHED_SECONDS = 30 * 60.0
 IDLE_SECONDS = 8 * 3600.0
 """How long it goes on without a keystroke."""
 LOOK_EVERY_SECONDS = 10.0
+HANG_UP, HANG_UP_SECONDS = b"\x03\x04", 0.5
+"""Ctrl+C for the program in the foreground, Ctrl+D for the shell."""
 SIDES = (2, 500)
 """The smallest and the largest number of columns or rows."""
 
@@ -211,7 +213,7 @@ class Terminal:
                 self._command = running
                 self._opened.set_result(None)
                 guard().watch(self)
-                async with _beside(self._type_all(running), self._watch_idleness()):
+                async with _beside(self._type_all(running), self._watch_idleness()), _hung_up(running):
                     await self._follow(running)
                 reason, exit_code = TerminalEnd.EXIT, running.exit_code
         except (BackendError, HeklaError, DatabaseError) as error:
@@ -285,6 +287,18 @@ async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     finally:
         for task in tasks:
             task.cancel()
+
+
+@asynccontextmanager
+async def _hung_up(command: PodCommand) -> AsyncIterator[None]:
+    """If the block is cancelled, ask the shell to end: not every backend ends it with its connection."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        with suppress(BackendError, TimeoutError):
+            async with asyncio.timeout(HANG_UP_SECONDS):
+                await command.send(HANG_UP)
+        raise
 
 
 def _check(pod_id: int, owner: User) -> RoleSnapshot | None:
