@@ -24,6 +24,7 @@ import { startSecurityKeys } from "./security_key.js";
 import { startSizes } from "./size.js";
 import { startSuggestions } from "./suggest.js";
 import { startTabs } from "./tabs.js";
+import { startTerminal } from "./terminal.js";
 import { startTheme } from "./theme.js";
 import { startTime } from "./time.js";
 import { startToasts } from "./toast.js";
@@ -53,6 +54,7 @@ startDrafts();
 startYamlEditors(); // after the drafts, whose text it shows
 startFormChecks();
 startDraftBack();
+startTerminal();
 startLive();
 startRefresh();
 

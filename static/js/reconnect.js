@@ -12,7 +12,8 @@ function read(data) {
 /**
  * Keeps a websocket of JSON messages open.
  * address(): the URL, called for each connection; onMessage(message); onOpen(); onLost(code): the connection ended.
- * Returns { close(), restart() }: close ends it for good, restart opens a new connection.
+ * Returns { close(), restart(), send(message) }: close ends it for good, restart opens a new connection, send drops the message
+ * while there is none.
  */
 export function keepOpen({ address, onMessage, onOpen = () => {}, onLost = () => {} }) {
   let socket = null;
@@ -72,6 +73,9 @@ export function keepOpen({ address, onMessage, onOpen = () => {}, onLost = () =>
     restart() {
       drop();
       connect();
+    },
+    send(message) {
+      if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
     },
   };
 }

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 from django.conf import settings
 from tests.apps.access_world import SPEC, SWEEP_JOB, World
@@ -30,7 +31,7 @@ from hekla.apps.invitations.importing import RowOutcome
 from hekla.apps.invitations.models import Invitation
 from hekla.apps.invitations.table import InvitationRow
 from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.models import Job, SavedView
+from hekla.apps.jobs.models import Job, Pod, SavedView
 from hekla.apps.login_sessions import services as login_sessions
 from hekla.apps.notifications import services as notifications
 from hekla.apps.openpai import services as openpai
@@ -82,6 +83,13 @@ def _in_lab(world: World, by: User) -> dict[str, Any]:
 def _ended_job(world: World) -> Job:
     Job.objects.filter(pk=world.job.pk).update(phase="completed")
     return world.job
+
+
+def _running_pod(world: World) -> int:
+    """A pod of a cluster that runs programs."""
+    Cluster.objects.filter(pk=world.job.cluster_id).update(kind="local")
+    Pod.objects.filter(pk=world.pod.pk).update(phase="running")
+    return world.pod.pk
 
 
 def _ended_flow() -> Flow:
@@ -261,6 +269,7 @@ ITS_OWNER: dict[str, Call] = {
     "jobs.command": lambda w, by: jobs.command(w.job, LifecycleAction.ABORT_JOB, **_by(by)),
     "jobs.act_on_all": _abort_all,
     "jobs.delete": lambda w, by: jobs.delete(_ended_job(w), **_by(by)),
+    "jobs.record_terminal": lambda w, by: jobs.record_terminal(_running_pod(w), uuid4(), **_by(by)),
     "jobs.scale": lambda w, by: jobs.scale(w.job, JobScale.parse({"tasks": {"main": {"replicas": 2}}}), **_by(by)),
     "jobs.set_priority": lambda w, by: jobs.set_priority(w.job, -1, **_by(by)),
     "openpai.add_tag": lambda w, by: openpai.add_tag(w.job, "new", **_by(by)),

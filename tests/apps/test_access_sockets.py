@@ -13,9 +13,10 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Node
 from hekla.live import registry, routing
 from hekla.live.consumers import NOT_SIGNED_IN, UNKNOWN
+from hekla.live.terminals.consumer import REFUSED
 from hekla.pages import registry as features
 
-_CLOSED = {NOT_SIGNED_IN: "sign in", UNKNOWN: "absent"}
+_CLOSED = {NOT_SIGNED_IN: "sign in", UNKNOWN: "absent", REFUSED: "refused"}
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def _queries(world: World) -> dict[str, str]:
     params |= {"pod": f"uid={world.job.uid}&pod={world.pod.pk}", "queue": "name=labs-own"}
     params |= {"demonstration": "name=gangs", "cluster": "name=sim", "node": f"node={Node.objects.get().pk}"}
     live = {f"live {view}": f"/ws/live/?view={view}&{params.get(view, '')}" for view in registry.names()}
-    return {"logs": f"/ws/logs/{world.pod.pk}/", **live}
+    return {"logs": f"/ws/logs/{world.pod.pk}/", "terminal": f"/ws/terminals/{world.pod.pk}/", **live}
 
 
 _APPS = {"job": "jobs", "flow": "flows", "batch": "batches", "schedule": "schedules"}

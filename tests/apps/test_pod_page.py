@@ -12,6 +12,7 @@ from tests.apps.conftest import People
 from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
@@ -66,7 +67,7 @@ def _record_phase(job: Job, new: PodPhase, seconds: int, exit_code: int | None =
 
 
 def test_states_have_times_sentences_and_durations(pod: Pod) -> None:
-    states = pod_context.page(pod, now=at(60))["states"]
+    states = pod_context.page(pod, may_act=True, now=at(60))["states"]
     assert [((row.at - NOW).total_seconds(), row.state, row.sentence, row.lasted) for row in states] == [
         (0, "waiting", "Attempt 2 was created and is pending.", "4 s"),
         (4, "waiting", "Waiting for 4 CPU. Running and admitted jobs leave 0 CPU.", "6 s"),
@@ -87,6 +88,26 @@ def test_page_explains_the_failure_and_links_attempts(people: People, as_: As, p
     assert reverse("jobs:pod", args=[pod.job.uid, first.pk]) in page
     lost = as_(people.bob).get(reverse("jobs:pod", args=[pod.job.uid, first.pk])).content.decode()
     assert "The node restarted while the pod was running." in lost
+
+
+def test_terminal_is_offered_to_who_may_act_while_the_pod_runs(people: People, as_: As, pod: Pod) -> None:
+    terminal = reverse("jobs:terminal", args=[pod.job.uid, pod.pk])
+    places = [reverse("jobs:pod", args=[pod.job.uid, pod.pk]), reverse("jobs:detail", args=[pod.job.uid])]
+    assert terminal not in as_(people.alice).get(places[0]).content.decode()
+    assert "simulated and run no programs" in as_(people.alice).get(terminal).content.decode()
+    Cluster.objects.update(kind="local")
+    assert "Terminals are for running pods" in as_(people.alice).get(terminal).content.decode()
+    Pod.objects.filter(pk=pod.pk).update(phase="running")
+    for place in (*places, f"{places[1]}?tab=pods"):
+        assert terminal in as_(people.alice).get(place).content.decode(), place
+        assert terminal not in as_(people.bob).get(place).content.decode(), place
+    found = as_(people.alice).get(terminal)
+    nonce = re.search(r'data-nonce="([^"]+)"', found.content.decode())
+    assert nonce
+    assert f"'nonce-{nonce[1]}'" in found["Content-Security-Policy"]
+    assert as_(people.bob).get(terminal).status_code == 403
+    other = people.submit("other")
+    assert as_(people.alice).get(reverse("jobs:terminal", args=[other.uid, pod.pk])).status_code == 404
 
 
 def test_pod_of_another_job_returns_404(people: People, as_: As, pod: Pod) -> None:

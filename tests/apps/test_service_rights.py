@@ -61,9 +61,11 @@ QUESTIONS = {
         "fixed_since",
         "has_priority",
         "is_scalable",
+        "no_terminal",
         "require_priority",
         "require_right",
         "require_submission_right",
+        "require_terminal",
         "scaling_remarks",
         "would_sync",
     },
@@ -104,6 +106,7 @@ OF_THE_PLATFORM = {
         "observe",
         "purge_history",
         "record_fault",
+        "record_terminal_end",
         "sync",
     },
     "login_sessions": {"renew_signatures"},
@@ -124,8 +127,9 @@ OTHER_MODULES = (
     "tenancy.departments",
 )
 """Modules of apps that write, but are not named `services`."""
-REACHED = {"event_log": {"on_behalf"}, "clusters": {"observe_health"}}
-"""Impersonation names the admin around a whole request; operators may store the result of a check of the connection."""
+REACHED = {"event_log": {"on_behalf"}, "clusters": {"observe_health"}, "jobs": {"record_terminal_end"}}
+"""Impersonation names the admin around a whole request; operators may store the result of a check of the connection;
+the end of a terminal is recorded also when its owner has lost the right to it."""
 
 
 def _modules() -> Iterator[tuple[str, str]]:

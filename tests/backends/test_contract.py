@@ -264,7 +264,7 @@ def test_unknown_pod_has_no_log_and_can_be_removed(cluster):
 KUBERNETES = ("kubernetes", "kubernetes-tenants")
 LOCAL = ("local", "containers")
 FACETS = {
-    "exec": (*KUBERNETES, "containers"),
+    "exec": (*KUBERNETES, *LOCAL),
     "port_forwarding": (*KUBERNETES, *LOCAL),
     "budgets": (*KUBERNETES, "simulated"),
     "tenancy": KUBERNETES,

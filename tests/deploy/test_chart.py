@@ -243,6 +243,7 @@ def test_changed_settings_restart_every_process(helm: Path, change: Object) -> N
         (("rights-devices.yaml",), {"jobs__devices": True}),
         (("rights-storage.yaml",), {"jobs__storage": True}),
         (("rights-ports.yaml",), {"jobs__portsOutside": True}),
+        (("rights-terminals.yaml",), {"jobs__terminals": True}),
     ],
 )
 def test_rbac_equals_the_files_for_clusters(helm: Path, more: tuple[str, ...], options: Object) -> None:
@@ -291,6 +292,7 @@ def is_same_object(one: Object, other: Object) -> bool:
         (("namespaceForEachTenant", "scheduledByVolcano"), "exclude each other"),
         (("portsOutside", "namespaceForEachTenant"), "jobs.portsOutside excludes"),
         (("portsOutside", "scheduledByVolcano"), "jobs.portsOutside excludes"),
+        (("terminals", "namespaceForEachTenant"), "jobs.terminals excludes"),
         (("showsQueues",), "needs jobs.adoptedNamespaces"),
     ],
 )

@@ -128,6 +128,8 @@ EXAMPLES = {
     "PodPhaseChanged": {**_POD, "old": "bound", "new": "running"},
     "PodStopRequested": {**_POD, "reason": "AbortJob"},
     "PodEvictionBlocked": {**_POD, "message": "Cannot evict pod"},
+    "TerminalOpened": {**_POD, "terminal": "6f1c"},
+    "TerminalEnded": {**_POD, "terminal": "6f1c", "reason": "exit", "exit_code": 0, "seconds": 12.5},
     "PodEvicted": {
         **_POD, "action": "preempt", "node": "n1", "for_job": "6f1c", "plugins": ["gang", "drf"],
         "shares": [{"plugin": "drf", "of": "job", "giver": _SHIFT, "taker": _SHIFT}],

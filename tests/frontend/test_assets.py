@@ -175,6 +175,6 @@ def test_scripts_use_exactly_the_messages_of_the_page():
 def test_vendored_files_are_listed_with_their_hashes():
     licences = (STATIC / "vendor" / "LICENSES.md").read_text()
     listed = dict(re.findall(r"\| `([\w.-]+)` \|.*`(\w{64})`", licences))
-    vendored = [*(STATIC / "vendor").glob("*.js"), *(STATIC / "fonts").iterdir()]
+    vendored = [*(STATIC / "vendor").glob("*.[jc]s*"), *(STATIC / "fonts").iterdir()]
     files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in vendored}
     assert listed == files

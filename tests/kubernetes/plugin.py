@@ -125,6 +125,7 @@ def small_cluster(control_plane: ControlPlane) -> ControlPlane:
     _grant(control_plane, "rights-devices.yaml")
     _grant(control_plane, "rights-storage.yaml")
     _grant(control_plane, "rights-connections.yaml")
+    _grant(control_plane, "rights-terminals.yaml")
     return control_plane
 
 

@@ -19,12 +19,14 @@ from django.urls import path, re_path
 from hekla.apps.accounts.models import User
 from hekla.apps.login_sessions import selectors as login_sessions
 from hekla.live.consumers import LogConsumer, PageConsumer
+from hekla.live.terminals.consumer import TerminalConsumer
 
 log = logging.getLogger(__name__)
 Asgi = Callable[..., Awaitable[None]]
 urlpatterns = [  # Channels passes ASGI applications to `path`, which is typed for views
     path("ws/live/", PageConsumer.as_asgi()),  # type: ignore[arg-type]
     path("ws/logs/<int:pod_id>/", LogConsumer.as_asgi()),  # type: ignore[arg-type]
+    path("ws/terminals/<int:pod_id>/", TerminalConsumer.as_asgi()),  # type: ignore[arg-type]
 ]
 
 

@@ -17,6 +17,7 @@ from hekla.apps.audit import changes
 from hekla.apps.audit.values import describe_value
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.words import kind_in_words
+from hekla.domain.events import TerminalEnd
 
 Facts = Mapping[str, Any]
 _MOST_CHARACTERS = 600
@@ -132,6 +133,20 @@ def _node(event: LoggedEvent) -> str:
     return _("{actor} made node {node} of {object} available for pods.")
 
 
+def _terminal_end(event: LoggedEvent) -> str:
+    found = {
+        TerminalEnd.EXIT: _("The terminal of {actor} in pod {pod} of {object} ended with exit code {exit_code}."),
+        TerminalEnd.POD: _("The terminal of {actor} in pod {pod} of {object} ended with the pod."),
+        TerminalEnd.CLOSED: _("{actor} ended their terminal in pod {pod} of {object}."),
+        TerminalEnd.IDLE: _("The terminal of {actor} in pod {pod} of {object} ended because it was idle."),
+        TerminalEnd.RIGHTS: _(
+            "The terminal of {actor} in pod {pod} of {object} ended because they lost the permission or signed out."
+        ),
+        TerminalEnd.STOPPED: _("The terminal of {actor} in pod {pod} of {object} ended when the console stopped."),
+    }
+    return found.get(event.payload.get("reason", ""), _("The terminal of {actor} in pod {pod} of {object} ended."))
+
+
 def _invited(event: LoggedEvent) -> str:
     if event.payload.get("email"):
         return _("{actor} invited {email} to {object} as {role}.")
@@ -201,6 +216,8 @@ SENTENCES: Mapping[str, Any] = {
     "PodEvictionBlocked": gettext_lazy(
         "{actor} could not evict pod {pod} of {object}, because of a disruption budget."
     ),
+    "TerminalOpened": gettext_lazy("{actor} opened a terminal in pod {pod} of {object}."),
+    "TerminalEnded": _terminal_end,
     # flows, batches, schedules, demonstrations
     "JobTemplateCreated": _CREATED,
     "JobTemplateChanged": _if(

@@ -20,6 +20,8 @@ KINDS = {
     "PodStopRequested": _("Pod stop requested"),
     "PodEvicted": _("Pod evicted"),
     "PodEvictionBlocked": _("Eviction blocked"),
+    "TerminalOpened": _("Terminal opened"),
+    "TerminalEnded": _("Terminal ended"),
     "JobTemplateCreated": _("Template created"),
     "JobTemplateChanged": _("Template changed"),
     "JobTemplateDeleted": _("Template deleted"),

@@ -3,7 +3,7 @@
 `rights.yaml`: always. In addition `rights-tenants.yaml` if each tenant has its own namespace, `rights-priorities.yaml`
 if pods have priority classes, `rights-devices.yaml` if jobs claim devices, `rights-storage.yaml` if volumes count for
 scheduling, `rights-ports.yaml` if ports of jobs are exposed, and `rights-volcano.yaml` if Volcano schedules.
-`rights-connections.yaml` is never required: the console runs no commands in pods.
+`rights-terminals.yaml` is never required: without it, only terminals are refused.
 """
 
 from collections.abc import Iterable, Iterator

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -19,7 +20,11 @@ from hekla.backends.kubernetes.api import ApiError, unreachable
 from hekla.backends.kubernetes.parts import KubernetesParts
 from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.streams import Output
+from hekla.domain.translation import gettext_noop
 
+NOT_GRANTED = gettext_noop(
+    "Hekla may not run commands in pods of this cluster until its operator applies rights-terminals.yaml."
+)
 _COMMANDS, _PORTS = "v5.channel.k8s.io", "v4.channel.k8s.io"
 _INPUT, _OUTPUT, _ERRORS, _END, _SIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _DATA, _PROBLEM = 0, 1
@@ -152,11 +157,17 @@ async def _socket(
                     **login.aiohttp_options,
                 )
         except aiohttp.WSServerHandshakeError as error:
-            raise ApiError(error.status, "", f"The cluster lets nobody into this pod ({error.status})") from error
+            raise ApiError(error.status, "", _refusal(error.status, path)) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise unreachable(error) from error
         async with socket:
             yield socket
+
+
+def _refusal(status: int, path: str) -> str:
+    if status == HTTPStatus.FORBIDDEN and path.endswith("/exec"):
+        return NOT_GRANTED
+    return f"The cluster lets nobody into this pod ({status})"
 
 
 def _exit_code(message: bytes) -> int:

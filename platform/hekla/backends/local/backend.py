@@ -77,6 +77,7 @@ from hekla.backends.local.pod_folder import (
     open_regular,
     signal_holder,
 )
+from hekla.backends.local.process_exec import ProcessExec
 from hekla.backends.log_chunk import LogChunk
 from hekla.backends.streams import Stream
 from hekla.domain.addresses import Replica
@@ -118,8 +119,8 @@ class LocalBackend(Backend):
         return self
 
     @property
-    def exec(self) -> ContainerExec | None:
-        return ContainerExec(self._container_of) if self._machine.runtime else None
+    def exec(self) -> ContainerExec | ProcessExec:
+        return ContainerExec(self._container_of) if self._machine.runtime else ProcessExec(self._existing_folder)
 
     @property
     def port_forwarding(self) -> "LocalBackend":

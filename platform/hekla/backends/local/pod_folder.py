@@ -6,6 +6,7 @@
     status.json  the status, replaced as a whole at each change
     container.json  how far the container of the pod is
     log.times    when the parts of the log arrived
+    commands     the socket at which the pod's first process takes further commands
     log, hosts, passwd, group, root/, work/, tmp/, volumes/
 
 Beside the folders of a job's pods are `.claims`, with the volumes that they share, and `.run`, where they find each
@@ -130,6 +131,7 @@ class PodFolder:
         self.path = path
         self.log = os.path.join(path, "log")
         self.log_times = os.path.join(path, "log.times")
+        self.commands = os.path.join(path, "commands")
         self.hosts = os.path.join(path, "hosts")
         self.passwd = os.path.join(path, "passwd")
         self.group = os.path.join(path, "group")

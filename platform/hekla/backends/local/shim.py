@@ -13,18 +13,21 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from hekla.backends.local import cgroups
 from hekla.backends.local.log_times import LogClock
 from hekla.backends.local.pod_folder import FINAL, PodFolder, ShimOrder, ShimStatus, boot_id, open_regular, poke
 from hekla.backends.local.processes import descendants, kill, read_process, signal_group
-from hekla.backends.local.sandbox import init, system
+from hekla.backends.local.sandbox import commands, init, system
 from hekla.backends.local.sandbox.order import NAMESPACES, SandboxOrder
 from hekla.backends.local.shim_errors import PodStartError, StopRequested
 
 if TYPE_CHECKING:
+    from _socket import socket
+
     from hekla.backends.local.cpusets import CpuOrder
 
 MAX_TRIES = 3
@@ -212,9 +215,13 @@ class Shim:
             init.prepare(sandbox)
             if sandbox["uid"]:
                 os.fchown(output, sandbox["uid"], sandbox["uid"])
+        listener = commands.listen(self._folder.commands) if sandbox and NAMESPACES in sandbox["layers"] else None
         pid = os.fork()
         if pid == 0:
-            become(argv, env, working_dir, output, writer, groups=groups, sandbox=sandbox, result=result)
+            program = Program(argv, env, working_dir)
+            become(program, output, writer, groups=groups, sandbox=sandbox, result=result, listener=listener)
+        if listener:
+            listener.close()
         for handle in (writer, output, *([result] if sandbox else [])):
             os.close(handle)
         with os.fdopen(reader, "rb") as failure:
@@ -344,33 +351,42 @@ class Shim:
             os.read(self._wakes, 4096)
 
 
+class Program(NamedTuple):
+    """What a process becomes."""
+
+    argv: list[str]
+    env: Mapping[str, str]
+    working_dir: str
+
+    def execute(self, handles: commands.Handles, failure: int) -> None:
+        """Become it, with these standard handles."""
+        with _reported("setup", failure):
+            for number in (signal.SIGHUP, signal.SIGINT, *_INHERITED_IGNORED):
+                signal.signal(number, signal.SIG_DFL)
+            for standard, handle in enumerate(handles):
+                os.dup2(handle, standard)
+            os.umask(0o022)
+        with _reported("chdir", failure):
+            os.chdir(self.working_dir)
+        with _reported("exec", failure):
+            os.execvpe(self.argv[0], self.argv, self.env)  # noqa: S606  (a list of arguments, no shell)
+
+    def execute_other(self, argv: list[str], env: Mapping[str, str], handles: commands.Handles, failure: int) -> None:
+        """Become another program in the place and with the environment of this one."""
+        Program(argv, {**self.env, **env}, self.working_dir).execute(handles, failure)
+
+
 def become(
-    argv: list[str],
-    env: dict[str, str],
-    working_dir: str,
+    program: Program,
     output: int,
     failure: int,
     *,
     groups: list[str],
     sandbox: SandboxOrder | None,
     result: int,
+    listener: "socket | None",
 ) -> None:
     """In the child: become the pod's process. A failed stage and its error are written to the pipe `failure`."""
-
-    def execute() -> None:
-        with _reported("setup", failure):
-            for number in (signal.SIGHUP, signal.SIGINT, *_INHERITED_IGNORED):
-                signal.signal(number, signal.SIG_DFL)
-            for handle, standard in ((nothing, 0), (output, 1), (output, 2)):
-                os.dup2(handle, standard)
-            os.umask(0o022)
-            if sandbox:
-                init.restrict(sandbox)
-        with _reported("chdir", failure):
-            os.chdir(working_dir)
-        with _reported("exec", failure):
-            os.execvpe(argv[0], argv, env)  # noqa: S606  (a list of arguments, no shell)
-
     with _reported("setup", failure):
         os.setsid()
         for group in groups:
@@ -380,9 +396,13 @@ def become(
         if sandbox:
             init.enter(sandbox)
         prctl(system.PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user, as above, undoes it
+        if sandbox:
+            init.restrict(sandbox)
+        start = partial(program.execute, (nothing, output, output), failure)
         if sandbox and NAMESPACES in sandbox["layers"]:
-            init.run(execute, result)
-        execute()
+            serve = partial(commands.CommandServer, listener, program.execute_other) if listener else None
+            init.run(start, result, listener.fileno() if listener else -1, serve)
+        start()
 
 
 @contextlib.contextmanager

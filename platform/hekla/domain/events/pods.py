@@ -1,5 +1,6 @@
 """Events of pods. The subject is their job."""
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -36,6 +37,17 @@ class PodStopRequested(_PodEvent):
 
     reason: Name
     message: Message = ""
+
+
+class TerminalEnd(StrEnum):
+    """Why a terminal ended."""
+
+    EXIT = "exit"  # its program ended
+    POD = "pod"  # the pod ended, or no longer answers
+    CLOSED = "closed"  # its owner ended it
+    IDLE = "idle"  # nobody typed, or no page showed it, for too long
+    RIGHTS = "rights"  # its owner lost the permission, or their login ended
+    STOPPED = "stopped"  # the console stopped
 
 
 class ShareChange(BaseModel):
@@ -79,3 +91,18 @@ class PodEvictionBlocked(_PodEvent):
     """A disruption budget blocked the eviction; `message` is the cluster's."""
 
     message: Message = ""
+
+
+class TerminalOpened(_PodEvent):
+    """The actor opened a terminal in the pod. `terminal`: its id, which the event of its end repeats."""
+
+    terminal: Name
+
+
+class TerminalEnded(_PodEvent):
+    """The terminal that the actor had opened has ended. `reason`: a `TerminalEnd`."""
+
+    terminal: Name
+    reason: TerminalEnd
+    exit_code: int | None = None
+    seconds: float = 0.0

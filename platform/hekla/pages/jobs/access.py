@@ -22,9 +22,11 @@ ROUTES = {
     "jobs:manifest": RouteAccess(TENANT, impersonation=OPEN),
     "jobs:timeline": RouteAccess(TENANT, impersonation=OPEN),
     "jobs:pod": RouteAccess(TENANT, impersonation=OPEN),
+    "jobs:terminal": RouteAccess(ACTS_ON_THE_JOB),
 }
 
 SOCKETS = {
+    "terminal": ACTS_ON_THE_JOB,
     "live job": TENANT,
     "live pod": TENANT,
     "live jobs": SIGNED_IN,

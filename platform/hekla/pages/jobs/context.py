@@ -97,6 +97,8 @@ def detail(job: Job, params: Mapping[str, str], may: JobRights, *, tab: str = ""
         "may_delete": may.act and job.is_final and job.deleted_at is None,
         "deletion": deletion(job),
         "port_links": port_links.of(job),
+        "has_terminals": may.act and job.deleted_at is None and not job.is_external and not job.cluster.is_simulated,
+        "running_pod": next((pod for pod in current if pod.phase == PodPhase.RUNNING), None),
         **origins.context(job),
         "attempts": pods,
         "live_query": urlencode({"tab": tab}),

@@ -48,7 +48,10 @@ def _pod_topics(user: User, params: Params) -> frozenset[str]:
 
 
 def _pod(user: User, params: Params) -> str:
-    return render_to_string("jobs/_pod_live.html", pod_context.page(_pod_of(user, params), now=clock.now()))
+    pod = _pod_of(user, params)
+    return render_to_string(
+        "jobs/_pod_live.html", pod_context.page(pod, may_act=jobs.may_act(user, pod.job), now=clock.now())
+    )
 
 
 def _list(user: User, params: Params) -> str:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.job_history import cluster_notices, endings, failures, history, labels, waits
 from hekla.apps.job_history.waits import WaitInterval
-from hekla.apps.jobs import selectors
+from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Pod
 from hekla.domain.runtime_classes import NO_RUNTIME_CLASS
@@ -29,8 +29,8 @@ class PodStateEntry:
     lasted: str
 
 
-def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
-    """The context of the page."""
+def page(pod: Pod, *, may_act: bool, now: datetime) -> dict[str, Any]:
+    """The context of the page. `may_act`: whether its reader may run commands in the pod."""
     attempts = selectors.attempts(pod.job, [(pod.task, pod.index)])
     waited = waits.stretches(pod.job, selectors.course(pod.job))
     return {
@@ -42,6 +42,7 @@ def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
         "states": _states(pod, waited, now),
         "exit": endings.exit_of(pod),
         "failure": failures.explain(pod),
+        "has_terminal": may_act and not services.no_terminal(pod),
         "notices": cluster_notices.of_pod(pod),
         "requests": labels.amounts(spec_of(pod.job).task(pod.task).request),
         "overhead": _overhead(pod),

@@ -12,14 +12,16 @@ from markupsafe import escape as text
 from hekla.apps.job_history import card_labels, endings
 from hekla.apps.job_history.pod_pages import PodPage, TaskCount
 from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.phases import PodPhase
 from hekla.pages.frame import html
 
 _LONGEST = 200
 
 
-def pod_rows(job: Job, pods: Iterable[Pod], chosen: PodPage) -> SafeString:
+def pod_rows(job: Job, pods: Iterable[Pod], chosen: PodPage, has_terminals: bool = False) -> SafeString:
     """A row for each of these pods of the job, in a group for each task if it has several."""
-    make = partial(_row, html.address("jobs:detail", job.uid), [text(label) for label in _labels()])
+    terminal = _terminal_link() if has_terminals else ""
+    make = partial(_row, html.address("jobs:detail", job.uid), terminal, [text(label) for label in _labels()])
     groups = [(task, "".join(map(make, group))) for task, group in groupby(pods, key=lambda pod: pod.task)]
     if len(chosen.tasks) == 1:
         return mark_safe("".join(f"<tbody>{rows}</tbody>" for _task, rows in groups))
@@ -38,10 +40,17 @@ def _labels() -> list[str]:
     return [_("State"), _("Node"), _("Attempt"), _("Exit code"), _("Started"), _("Run time")]
 
 
-def _row(place: str, labels: list[str], pod: Pod) -> str:
+def _terminal_link() -> str:
+    """The link to a pod's terminal, with `%s` for the address of its page."""
+    return f' <a class="row-note" href="%sterminal/">{text(_("Terminal"))}</a>'
+
+
+def _row(place: str, terminal: str, labels: list[str], pod: Pod) -> str:
     phase, node, attempt, end, started, ran = labels
+    own = f"{place}pods/{pod.pk}/"
+    link = terminal % own if terminal and pod.phase == PodPhase.RUNNING else ""
     return (
-        f'<tr id="pod-{pod.pk}"><th scope="row"><a href="{place}pods/{pod.pk}/">{text(pod)}</a></th>'
+        f'<tr id="pod-{pod.pk}"><th scope="row"><a href="{own}">{text(pod)}</a>{link}</th>'
         f'<td data-label="{phase}"><span>{html.phase(pod.phase)}{_note(pod)}</span></td>'
         f'<td data-label="{node}"><span>{text(pod.node or "–")}{_cards(pod)}{_cpus(pod)}</span></td>'
         f'<td class="number" data-label="{attempt}">{_attempt(pod)}</td>'

@@ -79,7 +79,8 @@ def pod(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
     if found.job.uid != uid:
         raise NotFound(_("Unknown pod."))
     context = {"since": since, "search": LogSearchForm()}
-    return render(request, "jobs/pod.html", pod_context.page(found, now=clock.now()) | context)
+    may_act = selectors.may_act(person(request), found.job)
+    return render(request, "jobs/pod.html", pod_context.page(found, may_act=may_act, now=clock.now()) | context)
 
 
 @require_POST

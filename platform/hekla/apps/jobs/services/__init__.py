@@ -31,6 +31,7 @@ from hekla.apps.jobs.services.submission import (
     submit,
     try_out,
 )
+from hekla.apps.jobs.services.terminals import no_terminal, record_terminal, record_terminal_end, require_terminal
 
 __all__ = [
     "BULK_ACTIONS",
@@ -61,13 +62,17 @@ __all__ = [
     "mark_cleaned",
     "mark_logs_purged",
     "move",
+    "no_terminal",
     "note_preparation",
     "observe",
     "purge_history",
     "record_fault",
+    "record_terminal",
+    "record_terminal_end",
     "require_priority",
     "require_right",
     "require_submission_right",
+    "require_terminal",
     "route_for",
     "save_view",
     "scale",

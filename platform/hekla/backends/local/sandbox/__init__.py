@@ -6,5 +6,6 @@ root.py       the mount namespace: a root file system with the pod's folders and
 seccomp.py    system calls that no pod needs
 landlock.py   paths that the pod may open, checked by the kernel a second time
 init.py       the first process of the pod's PID namespace
+commands.py   further commands, which that process starts
 probe.py      tries all layers in a process of its own, and prints what the kernel refuses
 """

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable
 
 from hekla.backends.local.sandbox import landlock, root, seccomp, system
+from hekla.backends.local.sandbox.commands import CommandServer
 from hekla.backends.local.sandbox.order import LANDLOCK, NAMESPACES, READ_ONLY, SECCOMP, WRITABLE, SandboxOrder
 
 _CODE = struct.Struct("i")
@@ -46,7 +47,7 @@ def enter(order: SandboxOrder) -> None:
 
 
 def restrict(order: SandboxOrder) -> None:
-    """In the pod's process, before its command: what is in force also for all that it starts."""
+    """In the first process of the pod, or its only one: what is in force also for all that it starts."""
     system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)
     if LANDLOCK in order["layers"]:
         read_only = [inside for mode, _path, inside in order["paths"] if mode == READ_ONLY]
@@ -57,20 +58,33 @@ def restrict(order: SandboxOrder) -> None:
         seccomp.restrict()
 
 
-def run(start: Callable[[], None], result: int) -> None:
-    """As the first process: start the pod's process by `start`, which never returns, and report its exit code."""
+def run(start: Callable[[], None], result: int, listener: int, serve: Callable[[], CommandServer] | None) -> None:
+    """As the first process: start the pod's process by `start`, which never returns, and report its exit code.
+
+    `serve`: makes the server of further commands at the socket `listener`; None and -1 without one.
+    """
     leader = os.fork()
     if leader == 0:
         start()
     for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, signal.SIG_DFL)
-    os.closerange(0, result)
-    os.closerange(result + 1, _LAST_HANDLE)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for handle in (0, 1, 2):
+        os.dup2(nothing, handle)
+    first, second = sorted((result, max(listener, 2)))
+    for begin, end in ((3, first), (first + 1, second), (second + 1, _LAST_HANDLE)):
+        os.closerange(begin, end)
+    commands = serve() if serve else None
     while True:
-        pid, status = os.waitpid(-1, 0)
-        if pid == leader:
-            os.write(result, _CODE.pack(os.waitstatus_to_exitcode(status)))
-            os._exit(0)
+        if commands:
+            commands.serve()
+        while (ended := os.waitpid(-1, os.WNOHANG if commands else 0))[0]:
+            code = os.waitstatus_to_exitcode(ended[1])
+            if ended[0] == leader:
+                os.write(result, _CODE.pack(code))
+                os._exit(0)
+            if commands:
+                commands.report(ended[0], code)
 
 
 def exit_code(result: int, own: int) -> int:
