@@ -14,6 +14,7 @@ from tests.apps.conftest import People
 from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_submission import form_of, minimal_form, post_data
 from tests.support.economy import contexts_only
+from tests.support.examples import EVERY
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Job
@@ -127,10 +128,11 @@ def test_malformed_undo_data_is_ignored(people: People, as_: As) -> None:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda each: each.name)
 def test_untouched_form_becomes_the_framework_default(people: People, as_: As, framework: Any) -> None:
-    alice = as_(people.alice)
+    """By default each framework after one of the others, another one for the next."""
+    alice, former = as_(people.alice), ("distributed", "torchrun", "ray")
     with contexts_only():
         default = spec_of_form(alice.get(reverse("jobs:submit"), {"preset": framework.name}))
-        for before in ("distributed", "torchrun", "ray"):
+        for before in former[FRAMEWORKS.index(framework) % EVERY :: EVERY]:
             context = alice.get(reverse("jobs:submit"), {"preset": before})
             page = alice.post(reverse("jobs:submit"), form_data(context) | {"do": framework.name})
             assert spec_of_form(page) == default

@@ -109,11 +109,11 @@ class ClusterFixture:
         stop_pod(self.backend, key, reason=reason)
 
     @contextlib.contextmanager
-    def starter(self, order: PodOrder) -> Iterator[subprocess.Popen[str]]:
-        """A process that is ready to start this pod, see `starter`. It is killed at the end."""
+    def starter(self, order: PodOrder, times: int = 1) -> Iterator[subprocess.Popen[str]]:
+        """A process that is ready to start this pod, so many times at once, see `starter`. It is killed at the end."""
         fields = {"kind": self.backend_kind, "home": str(self.home), "config": self.config, "node": order.node}
         fields |= {"index": order.key.index, "address": order.address, "tenant": self.tenant}
-        argument = json.dumps({**fields, "script": order.command[-1]})
+        argument = json.dumps({**fields, "script": order.command[-1], "times": times})
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         pipe = subprocess.PIPE
         command = [sys.executable, str(STARTER), argument]

@@ -1,7 +1,6 @@
 """The contract of backends: what the controller relies on, for every kind."""
 
 import asyncio
-import contextlib
 import dataclasses
 from datetime import UTC
 
@@ -85,12 +84,10 @@ def test_second_start_has_no_effect(cluster):
 
 def test_concurrent_starts_from_several_processes_make_one_pod(cluster):
     order = cluster.order(script="echo once")
-    with contextlib.ExitStack() as stack:
-        starters = [stack.enter_context(cluster.starter(order)) for _ in range(2)]
-        for starter in starters:
-            starter.stdin.write("go\n")
-            starter.stdin.flush()
-        assert [starter.stdout.readline() for starter in starters] == ["started\n"] * 2
+    with cluster.starter(order, times=2) as starter:
+        starter.stdin.write("go\n")
+        starter.stdin.flush()
+        assert [starter.stdout.readline() for _ in range(2)] == ["started\n"] * 2
     cluster.ended(order.key)
     assert [pod.key for pod in cluster.backend.observe(None).pods] == [order.key]
     if cluster.backend_kind == "local":

@@ -28,6 +28,7 @@ from hekla.launcher.gc_tuning import settle_with_pages
 _WARM = 2
 _COUNTED = 5
 _OK = range(200, 300)
+_SUBMISSION = "REST submission"
 Ask = Callable[[str], Any]
 
 
@@ -49,7 +50,7 @@ class Timing:
 def measure(repeat: int, *, only: Collection[str] = (), say: Callable[[str], None]) -> Iterator[Timing]:
     """Measure every page for an admin and for a member of one tenant, then submissions and previews.
 
-    `only`: the names of the pages to measure; empty: all of it.
+    `only`: the names of the pages to measure, or that of submissions; empty: all of it.
     """
     settings.API_REQUESTS_A_MINUTE = 10**9
     settle_with_pages()  # as in a web process
@@ -62,11 +63,11 @@ def measure(repeat: int, *, only: Collection[str] = (), say: Callable[[str], Non
                 say(f"{what}, {who}: {timing.p50} ms, {timing.queries} queries")
                 yield timing
         client.session.flush()
-    if only:
-        return
-    yield _submissions(repeat)
-    yield _what_if("what-if, starts", repeat, pods=1, cpu="1")
-    yield _what_if("what-if, waits", repeat, pods=Node.objects.count(), cpu="100")
+    if not only or _SUBMISSION in only:
+        yield _submissions(repeat)
+    if not only:
+        yield _what_if("what-if, starts", repeat, pods=1, cpu="1")
+        yield _what_if("what-if, waits", repeat, pods=Node.objects.count(), cpu="100")
 
 
 def _person(username: str) -> User:
@@ -126,7 +127,7 @@ def _submissions(repeat: int) -> Timing:
         document = {"name": f"submitted-{next(numbers)}", "queue": queue, "tasks": [task]}
         return client.post(address, document, content_type="application/json")
 
-    return _timed("REST submission", "member", [reverse("api:v1:jobs")], submit, repeat)
+    return _timed(_SUBMISSION, "member", [reverse("api:v1:jobs")], submit, repeat)
 
 
 def _what_if(what: str, repeat: int, *, pods: int, cpu: str) -> Timing:
