@@ -282,6 +282,8 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 
+FORM_RENDERER = "hekla.pages.frame.widgets.ControlRenderer"
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "hekla.api.authentication.TokenAuthentication",
