@@ -98,6 +98,7 @@ MIDDLEWARE = [
     "hekla.pages.signin.middleware.SecondFactorRule",
     "hekla.pages.impersonation.middleware.ImpersonationMiddleware",
     "hekla.pages.frame.time_zone.TimeZoneMiddleware",
+    "hekla.pages.frame.rights_once.RightsReadOnce",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
