@@ -322,8 +322,8 @@ def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
 
 
 def _slots(views: Sequence[NodeView], resource: str) -> list[dict[str, int]]:
-    free = [view.allocatable.amount(resource) - view.used.amount(resource) for view in views]
-    rows = [{"size": size, "nodes": sum(n >= size * 1000 for n in free)} for size in (8, 4, 2, 1)]
+    free = Counter(view.allocatable.amount(resource) - view.used.amount(resource) for view in views)
+    rows = [{"size": size, "nodes": sum(c for n, c in free.items() if n >= size * 1000)} for size in (8, 4, 2, 1)]
     most = max(1, *(row["nodes"] for row in rows))
     return [row | {"most": most} for row in rows]
 
