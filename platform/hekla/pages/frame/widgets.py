@@ -9,7 +9,7 @@ from typing import Any
 from django.forms.renderers import DjangoTemplates
 from django.http import HttpRequest
 from django.utils.html import conditional_escape as text
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeData, SafeString
 
 _Control = Mapping[str, Any]
 
@@ -33,7 +33,7 @@ def _attributes(control: _Control) -> str:
 
 def _words(value: object) -> str:
     """The value as escaped text; markup stays markup."""
-    return text(value if hasattr(value, "__html__") else str(value))
+    return text(value if isinstance(value, SafeData) else str(value))
 
 
 def _input(control: _Control) -> str:
