@@ -23,7 +23,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.jobs import facts, selectors, services
+from hekla.apps.jobs import facts, filters, selectors, services
 from hekla.apps.jobs.filters import order
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
@@ -106,6 +106,14 @@ ALL = sorted([FAILED, COMPLETED, PENDING])
 )
 def test_filters(people: People, three_jobs: dict[str, Job], query: str, names: list[str]) -> None:
     assert filtered_names(query, people.alice) == names
+
+
+@pytest.mark.parametrize("query", ["failed_pods=yes", "reason=OOMKilled", "reason=PodFailed", "reason=OOMKilled&q=res"])
+def test_filters_by_pods_if_many_jobs_have_one(
+    people: People, three_jobs: dict[str, Job], monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setattr(filters, "_FEW", 0)
+    assert filtered_names(query, people.alice) == [FAILED]
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,10 @@ def test_personal_default_overrides_the_tenant_default(people: People, as_: As) 
 
     assert first() == 0
     services.set_default(ours, is_default=True, user=people.alice, now=clock.now())
-    assert (first(), selectors.default(people.bob, people.lab)) == (7, ours)
+    assert (first(), selectors.default_of(selectors.offered(people.bob, people.lab))) == (7, ours)
     for preset in (mine, other):
         services.set_default(preset, is_default=True, user=people.alice, now=clock.now())
-    assert selectors.default(people.alice, people.lab) == other
+    assert selectors.default_of(selectors.offered(people.alice, people.lab)) == other
     assert set(Preset.objects.filter(is_default=True)) == {ours, other}
     plain = as_(people.alice).get(reverse("jobs:submit"), {"preset": "single"}).context
     assert not plain["form"]["priority"].value()

@@ -83,7 +83,8 @@ def _product(resource: str, labels: Mapping[str, str]) -> str:
         return own
     vendor = resource.partition("/")[0]
     vendor = _VENDOR_OF.get(vendor, vendor)
-    names = (name for name in labels if name.startswith(f"{vendor}/") and name.endswith(_PRODUCT))
+    begin = f"{vendor}/"
+    names = [name for name in labels if name.endswith(_PRODUCT) and name.startswith(begin)]
     return labels.get(min(names, default=_OTHER_LABELS.get(vendor, "")), "")
 
 

@@ -98,6 +98,7 @@ MIDDLEWARE = [
     "hekla.pages.signin.middleware.SecondFactorRule",
     "hekla.pages.impersonation.middleware.ImpersonationMiddleware",
     "hekla.pages.frame.time_zone.TimeZoneMiddleware",
+    "hekla.pages.frame.rights_once.RightsReadOnce",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
@@ -281,6 +282,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
+
+FORM_RENDERER = "hekla.pages.frame.widgets.ControlRenderer"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

@@ -94,6 +94,8 @@ class ClusterCache:
     _cluster: Cluster | None = None
     _invalid: set[int] = field(default_factory=set)
     _dirty: set[int] = field(default_factory=set)
+    _has_nominated: bool = False
+    """Whether the last refresh knew any nominated node."""
     _snapshot: Snapshot | None = None
     """The last snapshot, until one of its jobs is read again."""
     faults: JobFaults = field(default_factory=JobFaults)
@@ -118,6 +120,7 @@ class ClusterCache:
             self._read_all(cluster, nominated, now)
         else:
             self._read_again(cluster, uids | self._with_other_nodes(nominated), nominated, now)
+        self._has_nominated = bool(nominated)
         self.number, self._invalid = number if uids is None else max(number, self.number), set()
 
     def dirty(self, now: datetime) -> list[CacheEntry]:
@@ -126,6 +129,10 @@ class ClusterCache:
         return [
             entry for pk, entry in self._entries.items() if entry.is_timed or pk in dirty or _is_due(entry.job, now)
         ]
+
+    def forget_dirty(self) -> None:
+        """As `dirty`, for those who do not need the jobs."""
+        self._dirty = set()
 
     def unplaced(self) -> list[CacheEntry]:
         """The jobs whose pods are all pending."""
@@ -196,7 +203,9 @@ class ClusterCache:
         return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
 
     def _with_other_nodes(self, nominated: Mapping[str, str]) -> set[str]:
-        """The uids of the jobs whose nominated nodes changed."""
+        """The uids of the jobs whose nominated nodes changed. Without any, before and now, no job is looked at."""
+        if not nominated and not self._has_nominated:
+            return set()
         return {str(entry.job.uid) for entry in self._entries.values() if entry.nominated != _of(entry.pods, nominated)}
 
     def _read_all(self, cluster: Cluster, nominated: Mapping[str, str], now: datetime) -> None:

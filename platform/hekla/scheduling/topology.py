@@ -21,9 +21,9 @@ def topology_labels(config: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-def tier_names(cluster: Cluster) -> Sequence[str]:
-    """The names of the tiers of its hypernodes, the widest first."""
-    return topology_labels(cluster.config) or clusters.reported_tiers(cluster)
+def tier_names(cluster: Cluster, reported: Sequence[str] | None = None) -> Sequence[str]:
+    """The names of the tiers of its hypernodes, the widest first. `reported`: those that it reports, if read."""
+    return topology_labels(cluster.config) or (clusters.reported_tiers(cluster) if reported is None else reported)
 
 
 def hypernodes(nodes: Iterable[NodeSpec], labels: Sequence[str]) -> tuple[HyperNode, ...]:

@@ -10,7 +10,7 @@ from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.resources import Resources
-from hekla.engine.model import PodGroupSpec, PodSpec, PodStatus
+from hekla.engine.model import PodGroupSpec, PodStatus
 from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
 from hekla.simulation.simulator import Simulator, started_at
 
@@ -62,7 +62,7 @@ def find(
     """The holders as this person may see them; none if no job holds any."""
     held = held_for(simulator, row, reasons)
     rows = {uid: found for uid in held if (found := simulator.row(uid))}
-    tenants = set(tenancy.visible_to(user).values_list("pk", flat=True)) if rows else set()
+    tenants = tenancy.visible_ids(user) if rows else frozenset[int]()
     named = [
         _holder(simulator, uid, one, held[uid], run_times) for uid, one in rows.items() if one.tenant_id in tenants
     ]
@@ -89,13 +89,14 @@ def _held(
         job = simulator.job(uid)
         if job is None or uid == str(row.pk) or not shares_with(job, row):
             continue
-        requests = [_counted(pod) for pod in job.pods if pod.status in HOLDING and (not nodes or pod.node in nodes)]
-        held[uid] = Resources({name: sum(request.amount(name) for request in requests) for name in names})
+        requests = [pod.request for pod in job.pods if pod.status in HOLDING and (not nodes or pod.node in nodes)]
+        held[uid] = Resources({name: sum(_amount(request, name) for request in requests) for name in names})
     return {uid: amount for uid, amount in held.items() if amount}
 
 
-def _counted(pod: PodSpec) -> Resources:
-    return pod.request if pod.request.amount("pods") else pod.request + {"pods": 1.0}
+def _amount(request: Resources, name: str) -> float:
+    """How much a pod with this request holds. Each is at least one pod."""
+    return request.amount(name) or float(name == "pods")
 
 
 def _same_queue(job: PodGroupSpec, row: Job) -> bool:

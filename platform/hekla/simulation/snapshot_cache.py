@@ -117,7 +117,7 @@ def looking_at(cluster: Cluster, *, is_long: bool = False) -> Iterator[Outlook]:
 
 def _outlook(cluster: Cluster, entry: _Entry, now: datetime) -> Outlook:
     entry.picture.refresh(cluster, _NOBODY, now=now)
-    entry.picture.dirty(now)
+    entry.picture.forget_dirty()
     snapshot = entry.picture.snapshot(cluster)
     return Outlook(entry.picture.number, snapshot, policies.for_predictions(cluster), now, cluster, entry)
 

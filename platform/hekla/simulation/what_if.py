@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -20,6 +20,8 @@ from hekla.apps.priorities import selectors as priorities
 from hekla.apps.priorities.selectors import Offering
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
+from hekla.apps.quotas import selectors as quotas
+from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Refused
@@ -120,7 +122,8 @@ def predict_draft(
     """
     began = time.monotonic()
     queue = queue or route_for(spec=spec, tenant=tenant, user=user).queue
-    quota.require([spec], [queue], tenant=tenant, user=user, now=clock.now(), is_dry=True)
+    bounds = quotas.binding(tenant, user, is_dry=True)
+    quota.require([spec], [queue], tenant=tenant, user=user, now=clock.now(), is_dry=True, bounds=bounds)
     _require_ours(queue.cluster)
     offer = priorities.offer_to(tenant)
 
@@ -128,7 +131,7 @@ def predict_draft(
         return _draft(spec, offer, queue, user, outlook)
 
     with looking_at(queue.cluster, is_long=with_eta) as outlook:
-        problems = _too_much(spec, offer, queue, user, outlook)
+        problems = _too_much(spec, offer, queue, user, outlook, bounds)
         started = time.monotonic()
         answer = _answer(outlook, row(spec, queue, outlook), user, problems, with_eta=with_eta)
         if answer.verdict is StartVerdict.NOW or not with_offers:
@@ -136,7 +139,7 @@ def predict_draft(
         others = _open_queues(tenant, queue)
         trial = _trial_of_drafts(outlook, queue, others, row)
         near = [one.name for one in others if one.cluster_id == queue.cluster_id]
-        takes = 0.0 if with_eta else (time.monotonic() - started) / 2  # it was simulated twice: here, and alone
+        takes = 0.0 if with_eta else time.monotonic() - started
         found = suggestions.offers(spec, near, trial, until=_until(began, is_typing=not with_eta), takes=takes)
     offers = [*_elsewhere(spec, queue, others, row), *found.offers][: suggestions.MOST]
     return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
@@ -201,13 +204,15 @@ def _require_ours(cluster: Cluster) -> None:
         raise NoForecast(_("Volcano schedules this cluster. Start times cannot be predicted."))
 
 
-def _too_much(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> tuple[str, ...]:
-    """Why the job could never be admitted, in sentences."""
+def _too_much(
+    spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook, bounds: Sequence[Quota] | None = None
+) -> tuple[str, ...]:
+    """Why the job could never be admitted, in sentences. `bounds`: the quotas, if already read."""
     sizes = [node.allocatable for node in outlook.snapshot.state.nodes]
     problems = [
         *offer.problems(spec),
         *too_large(spec, queue, sizes),
-        *quota.never_fitting(spec, tenant=offer.tenant, user=user),
+        *quota.never_fitting(spec, tenant=offer.tenant, user=user, bounds=bounds),
     ]
     return tuple(problem.message for problem in problems)
 
@@ -269,9 +274,21 @@ def _fits_alone(outlook: Outlook, row: Job) -> bool:
     """Whether the job starts in an otherwise empty cluster. True if it needs to be near pods of other jobs."""
     if any(task.affinity.needs_other_pods for task in spec_of(row).tasks):
         return True
-    simulator = outlook.empty()
-    simulator.put(row)
-    return simulator.settle(until=str(row.pk))
+
+    def starts() -> bool:
+        simulator = outlook.empty()
+        simulator.put(row)
+        return simulator.settle(until=str(row.pk))
+
+    return outlook.once(("alone", *_placement(row)), starts)
+
+
+def _placement(row: Job) -> tuple[Hashable, ...]:
+    """All that decides where the job's pods fit: what a person types meanwhile into other fields changes nothing."""
+    spec = spec_of(row)
+    tasks = tuple(task.model_copy(update={"command": ()}) for task in spec.tasks)
+    document = spec.model_copy(update={"name": "", "description": "", "files": {}, "tasks": tasks}).model_dump_json()
+    return row.tenant_id, row.owner_id, row.queue_id, row.priority, row.never_preempts, document
 
 
 def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:
@@ -341,7 +358,7 @@ def _victims(simulator: Simulator, uid: str, user: User) -> OtherJobs:
 
 def _others(simulator: Simulator, pods: Counter[str], user: User) -> OtherJobs:
     rows = {uid: simulator.row(uid) for uid in pods}
-    tenants = set(tenancy.visible_to(user).values_list("pk", flat=True)) if pods else set()
+    tenants = tenancy.visible_ids(user) if pods else frozenset[int]()
     known = [
         KnownJob(str(row.uid), row.name, pods[uid]) for uid, row in rows.items() if row and row.tenant_id in tenants
     ]

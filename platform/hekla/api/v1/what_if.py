@@ -20,6 +20,7 @@ from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.services import Route
+from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import apply_changes
 from hekla.lib import clock
@@ -82,8 +83,9 @@ class WhatIfView(ApiView):
         user, tenant = person(request), tenant_of(request)
         spec, _warnings, _secrets = parse_submission(request.data)
         with_eta = self.query["eta"]
-        route = jobs.route_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
-        answer = what_if.predict_draft(spec, tenant=tenant, user=user, queue=route.queue, with_eta=with_eta)
+        with tenancy.rights_read_once({}):
+            route = jobs.route_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
+            answer = what_if.predict_draft(spec, tenant=tenant, user=user, queue=route.queue, with_eta=with_eta)
         accuracy = forecasts.accuracy(route.queue.pk)
         sentences = [
             descriptions.head(answer),

@@ -1,12 +1,13 @@
 """Queries for clusters, nodes, policies, leases and environments."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import repeat
 from typing import Any, NamedTuple, TypedDict
 
 from django.db import connection
-from django.db.models import Count, FloatField, Func, Q, QuerySet
+from django.db.models import Count, FloatField, Func, Q, QuerySet, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
@@ -220,16 +221,20 @@ def runtime_classes(cluster_ids: Collection[int]) -> dict[int, dict[str, Runtime
     return found
 
 
-def claims_to_volumes(cluster_ids: Collection[int], tenant: str) -> list[str]:
-    """The names of the claims that these clusters report for the tenant (its slug), sorted; at most 200.
+def environments_and_claims(cluster_ids: Collection[int], tenant: str) -> tuple[list[str], list[str]]:
+    """The names of all environments, and of the claims that these clusters report for the tenant (its slug); sorted.
 
-    Claims that were created for jobs are not among them.
+    At most 200 claims; those that were created for jobs are not among them.
     """
     reported = ClusterObject.objects.filter(
         cluster_id__in=cluster_ids, kind=ObjectKind.VOLUME_CLAIM, name__startswith=f"{tenant}/"
-    )
-    names = reported.values_list("name", flat=True).order_by("name").distinct()
-    return [name.partition("/")[2] for name in names.exclude(name__regex="/.*/")[:200]]
+    ).exclude(name__regex="/.*/")
+    of_claims = reported.annotate(of=Value("claim")).values_list("of", "name").order_by("name").distinct()[:200]
+    of_environments = Environment.objects.annotate(of=Value("environment")).values_list("of", "name").order_by()
+    names: dict[str, list[str]] = {"environment": [], "claim": []}
+    for of, name in of_environments.union(of_claims, all=True).order_by("name"):
+        names[of].append(name)
+    return names["environment"], [name.partition("/")[2] for name in names["claim"]]
 
 
 def has_objects(cluster: Cluster, kind: ObjectKind) -> bool:
@@ -240,7 +245,11 @@ def has_objects(cluster: Cluster, kind: ObjectKind) -> bool:
 def reported_tiers(cluster: Cluster) -> list[str]:
     """The names of the tiers of the hypernodes that hold its nodes, the widest first."""
     found = Node.objects.filter(cluster=cluster).exclude(hypernodes=[]).order_by()
-    paths = found.values_list("hypernodes", flat=True).distinct()
+    return _tiers(found.values_list("hypernodes", flat=True).distinct())
+
+
+def _tiers(paths: Iterable[list[dict[str, Any]]]) -> list[str]:
+    """The names of the tiers of these hypernodes, the widest first."""
     tiers = {(level["tier"], level["tier_name"]) for path in paths for level in path if level["tier_name"]}
     return list(dict.fromkeys(name for _tier, name in sorted(tiers, reverse=True)))
 
@@ -254,6 +263,17 @@ def values_of_label(cluster_ids: Collection[int], label: str) -> list[str]:
     """The values of a label of the nodes of these clusters, sorted."""
     found = Node.objects.filter(cluster__in=cluster_ids, labels__has_key=label).order_by()
     return sorted(found.values_list(KeyTextTransform(label, "labels"), flat=True).distinct())
+
+
+def values_and_tiers(cluster_ids: Collection[int], label: str) -> tuple[list[str], dict[int, list[str]]]:
+    """Those of `values_of_label`, and the reported tiers of each cluster by its id, in one query."""
+    found = Node.objects.filter(Q(labels__has_key=label) | ~Q(hypernodes=[]), cluster__in=cluster_ids).order_by()
+    values, paths = set[str](), defaultdict[int, list[list[dict[str, Any]]]](list)
+    facts = found.values_list("cluster", "hypernodes", KeyTextTransform(label, "labels")).distinct()
+    for cluster, path, value in facts:
+        paths[cluster].append(path)
+        values |= {value} if value is not None else set()
+    return sorted(values), {cluster: _tiers(of_cluster) for cluster, of_cluster in paths.items()}
 
 
 def node(node_id: int) -> Node:

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import F, QuerySet
 
 from hekla.apps.jobs.models import Job
-from hekla.domain.card_resources import card_counts
+from hekla.domain.card_resources import card_counts, of_cards
 from hekla.domain.resources import Resources
 
 _TASKS = "listed_tasks"
@@ -29,4 +29,4 @@ def requested(job: Job) -> dict[str, float]:
 
 def _of_task(task: Mapping[str, Any]) -> dict[str, float]:
     resources = task.get("resources")
-    return card_counts(Resources.parse(resources)) if resources else {}
+    return card_counts(Resources.parse(resources)) if resources and of_cards(resources) else {}

@@ -41,6 +41,7 @@ _AGE = re.compile(r"(\d{1,4})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _GRAM = 3
 _MOST_OWNERS = 100
+_FEW = 1000
 _NUMBERS = {"min_value": -(2**31), "max_value": 2**31 - 1}
 
 
@@ -120,11 +121,22 @@ class JobFilter(django_filters.FilterSet):  # type: ignore[misc]
 
     def with_failed_pods(self, jobs: QuerySet[Job], _name: str, _yes: str) -> QuerySet[Job]:
         """Jobs with a failed attempt, whatever the result of the job."""
-        return jobs.filter(Exists(Pod.objects.filter(job=OuterRef("pk"), phase=PodPhase.FAILED)))
+        return jobs.filter(self._with_pods("failed_pods", phase=PodPhase.FAILED))
 
     def for_reason(self, jobs: QuerySet[Job], _name: str, reason: str) -> QuerySet[Job]:
         """Jobs that ended for this reason, or have a pod that did."""
-        return jobs.filter(Q(reason=reason) | Exists(Pod.objects.filter(job=OuterRef("pk"), reason=reason)))
+        return jobs.filter(Q(reason=reason) | self._with_pods("reason", reason=reason))
+
+    def _with_pods(self, name: str, **facts: str) -> Q:
+        """Jobs with such a pod. `name`: the parameter.
+
+        If few jobs have one, by their ids. If many do, the first ones of the list are soon found by asking job by job.
+        """
+        if len(self.named[name]) <= _FEW:
+            return Q(pk__in=self.named[name])
+        pods = Pod.objects.filter(job=OuterRef("pk"), **facts)
+        others = {word for word, value in self.form.cleaned_data.items() if value} - {name, "tenant"}
+        return Q(Exists(pods) if others else _ExistsForEach(pods))
 
     def of_person(self, jobs: QuerySet[Job], _name: str, _mine: str) -> QuerySet[Job]:
         """The person's own jobs."""
@@ -154,19 +166,35 @@ _NAMED: dict[str, Callable[[str], QuerySet[Any]]] = {
 }
 
 
+_OF_PODS: dict[str, Callable[[str], QuerySet[Pod]]] = {
+    "failed_pods": lambda _yes: Pod.objects.filter(phase=PodPhase.FAILED),
+    "reason": lambda text: Pod.objects.filter(reason=text),
+}
+
+
+class _ExistsForEach(Exists):
+    """Asks for each row: the database neither collects all rows of the subquery nor joins them."""
+
+    template = "EXISTS(%(subquery)s OFFSET 0)"
+
+
 def _owners(text: str) -> QuerySet[User]:
     return accounts.everybody().filter(username__icontains=text).order_by()
 
 
 def _rows_named(words: Mapping[str, Any], without: Collection[str]) -> dict[str, list[int]]:
-    """The ids of the rows that each parameter names, from one query.
+    """The ids of the rows that each parameter names, from one query: of pods, those of their first jobs.
 
     With ids, the database can estimate how many jobs match. With names it expects few jobs of anyone, and reads and
     sorts all jobs of a large tenant for the first fifty.
     """
     sets = {word: find(words[word]) for word, find in _NAMED.items() if words.get(word) and word not in without}
     rows = [found.annotate(word=Value(word)).values_list("word", "pk") for word, found in sets.items()]
-    named: dict[str, list[int]] = {word: [] for word in sets}
+    for word, of_pods in _OF_PODS.items():
+        if words.get(word):
+            pods = of_pods(words[word]).annotate(word=Value(word)).values_list("word", "job").order_by()
+            rows.append(pods.distinct()[: _FEW + 1])
+    named: dict[str, list[int]] = {word: [] for word in (*sets, *_OF_PODS)}
     for word, pk in rows[0].union(*rows[1:], all=True) if rows else ():
         named[word].append(pk)
     return named

@@ -36,9 +36,9 @@ def get(uid: UUID, user: User) -> Preset:
     return preset
 
 
-def default(user: User, tenant: Tenant) -> Preset | None:
-    """The person's own default preset, else the tenant's, or None."""
-    return offered(user, tenant).filter(is_default=True).first()
+def default_of(presets: Iterable[Preset]) -> Preset | None:
+    """The person's own default preset among those of `offered`, else the tenant's, or None."""
+    return next((preset for preset in presets if preset.is_default), None)
 
 
 def of(user: User, tenant: Tenant | None) -> QuerySet[Preset]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
@@ -73,9 +73,12 @@ class Offering:
 
 def offer_to(tenant: Tenant) -> Offering:
     """The classes that the tenant's new jobs may use."""
-    offered = PriorityClass.objects.filter(is_offered=True)
-    usable = offered.filter(Q(tenants=None) | Q(tenants=tenant)).order_by("-value", "name").distinct()
-    return Offering(tenant, tuple(usable), offered.exists())
+    through = PriorityClass.tenants.through.objects.filter(priorityclass=OuterRef("pk"))
+    is_usable = ~Exists(through) | Exists(through.filter(tenant=tenant))
+    offered = list(
+        PriorityClass.objects.filter(is_offered=True).annotate(is_usable=is_usable).order_by("-value", "name")
+    )
+    return Offering(tenant, tuple(one for one in offered if one.is_usable), bool(offered))  # reads them once
 
 
 def visible_to(user: User) -> QuerySet[PriorityClass]:

@@ -70,8 +70,10 @@ def _cluster_map(views: Sequence[NodeView]) -> ClusterMap:
 
 def _rack(node: Node) -> str:
     """The closest hypernode, else the zone; empty without either."""
-    closest = min(node.hypernodes, key=lambda level: level["tier"], default=None)
-    return closest["name"] if closest else node.zone
+    if not node.hypernodes:
+        return node.zone
+    closest: dict[str, str] = min(node.hypernodes, key=lambda level: level["tier"])
+    return closest["name"]
 
 
 def _together(views: Sequence[NodeView]) -> str:

@@ -1,13 +1,14 @@
 """The table of nodes: one line each, with cards first."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import floor
 
 from django.template.defaultfilters import truncatechars
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from hekla.pages.clusters.cordon import cordon_form
 from hekla.pages.clusters.node_state import state_badge, state_word
@@ -46,13 +47,18 @@ def _measured(view: NodeView) -> str:
 
 
 def _jobs(view: NodeView) -> SafeString | None:
-    return format_html('<span class="one-line">{}</span>', node_jobs(view.jobs)) if view.jobs else None
+    return SafeString(f'<span class="one-line">{node_jobs(view.jobs)}</span>') if view.jobs else None
 
 
 def _cluster(view: NodeView) -> SafeString:
-    cluster = view.node.cluster
-    simulated = html.badge("borrowed", _("simulated"), _("This node is simulated")) if cluster.is_simulated else ""
-    return format_html("<span>{} {}</span>", cluster.name, simulated)
+    return _cluster_cell(view.node.cluster.name, view.node.cluster.is_simulated, get_language())
+
+
+@lru_cache(maxsize=256)
+def _cluster_cell(name: str, is_simulated: bool, _language: str | None) -> SafeString:
+    """Cached, since many nodes are in one cluster."""
+    simulated = html.badge("borrowed", _("simulated"), _("This node is simulated")) if is_simulated else ""
+    return format_html("<span>{} {}</span>", name, simulated)
 
 
 class NodesTable(ListTable):

@@ -33,6 +33,11 @@ def scope(request: HttpRequest) -> Tenant | None:
     return next((one for one in rights(request).tenants if one.slug == slug), None)
 
 
+def may(request: HttpRequest, tenant: Tenant, permission: Permission) -> bool:
+    """Whether the person's role in that tenant, in its department, or on the platform has the permission."""
+    return accounts.may(person(request), permission) or tenant.pk in rights(request).where(permission)
+
+
 def may_see_several(request: HttpRequest) -> bool:
     """Whether lists could show things of more than one tenant."""
     return len(rights(request).tenants) > 1 or accounts.may(person(request), Permission.SEE_EVERYTHING)

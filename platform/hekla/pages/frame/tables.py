@@ -26,6 +26,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django_filters import CharFilter, FilterSet
 from django_tables2.columns import BoundColumn
+from markupsafe import escape as text
 
 from hekla.pages.frame import current_tenant, html
 from hekla.pages.frame.people import person
@@ -88,16 +89,17 @@ def _print(name: str, context: Context, facts: Mapping[str, Any]) -> SafeString:
 
 def named(view: str, key: object, words: object, note: object = "") -> SafeString:
     """The cell that names a row: a link to its page, with a note below."""
-    return _noted(format_html('<a href="{}">{}</a>', html.address(view, key), words), note)
+    return SafeString(_noted(f'<a href="{html.address(view, key)}">{text(words)}</a>', note))
 
 
 def noted(words: object, note: object) -> SafeString:
     """Another cell with a note below. On phones both are one element beside the head."""
-    return format_html("<span>{}</span>", _noted(words, note))
+    return SafeString(f"<span>{_noted(text(words), note)}</span>")
 
 
-def _noted(words: object, note: object) -> SafeString:
-    return format_html('{}<span class="row-note">{}</span>', words, note) if note else format_html("{}", words)
+def _noted(words: str, note: object) -> str:
+    """`words`: escaped."""
+    return f'{words}<span class="row-note">{text(note)}</span>' if note else words
 
 
 class ListTable(django_tables2.Table):  # type: ignore[misc]
@@ -148,8 +150,9 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
     def row(self, record: object, context: Context) -> SafeString:
         """A row of the table. The cell that names it is its head."""
         self.context, name = context, self.ids.format(record)
-        cells = format_html_join("", "{}{}{}", ((begin, content(record), end) for begin, content, end in self._cells))
-        return format_html("<tr{}>{}</tr>", format_html(' id="{}"', name) if name else "", cells)
+        cells = "".join([f"{begin}{text(content(record))}{end}" for begin, content, end in self._cells])
+        mark = f' id="{text(name)}"' if name else ""
+        return SafeString(f"<tr{mark}>{cells}</tr>")
 
     def foot(self) -> SafeString:
         """The row below all others; empty if no column has a foot."""

@@ -1,8 +1,8 @@
 """The resources of the clusters that a person can use, on the home page."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 from hekla.apps.clusters.models import Cluster
@@ -31,18 +31,21 @@ def home_free(queues: Iterable[QueueView], whole: Occupancy) -> dict[str, Any]:
     Those with cards are open, at most three; if there are none, the first.
     """
     usable = {view.queue.cluster_id for view in queues}
-    nodes = [
-        view
-        for view in figures.nodes(whole)
-        if view.node.cluster_id in usable and not figures.is_of_demonstration(view.node.cluster)
-    ]
-    nodes.sort(key=lambda view: (view.node.cluster.is_simulated, view.node.cluster.name))
-    grouped = [list(views) for _cluster, views in groupby(nodes, key=lambda view: view.node.cluster_id)]
-    grouped.sort(key=lambda views: (not _has_cards(views), views[0].node.cluster.is_simulated))
+    by_cluster: defaultdict[int, list[NodeView]] = defaultdict(list)
+    for node, allocatable in whole.nodes:
+        if node.cluster_id in usable:
+            by_cluster[node.cluster_id].append(figures.node_view(whole, node, allocatable))
+    grouped = [views for views in by_cluster.values() if not figures.is_of_demonstration(views[0].node.cluster)]
+    grouped.sort(key=_turn)
     with_cards = sum(map(_has_cards, grouped))
     opened = min(max(with_cards, 1), _MOST_OPEN)
     found = [_resources(views, is_open=place < opened) for place, views in enumerate(grouped)]
     return {"clusters": found, "may_use": bool(usable)}
+
+
+def _turn(views: Sequence[NodeView]) -> tuple[bool, bool, str]:
+    cluster = views[0].node.cluster
+    return not _has_cards(views), cluster.is_simulated, cluster.name
 
 
 def _resources(views: Sequence[NodeView], *, is_open: bool) -> ClusterResources:

@@ -54,7 +54,7 @@ def home_jobs(user: User, rights: Rights | None = None) -> dict[str, Any]:
     mine = jobs.visible_to(user, rights).filter(owner=user)
     return {
         "may_submit": bool(rights.where(Permission.SUBMIT_JOBS)),
-        "rows": shown.rows(jobs.listed(mine)[:_MINE]),
+        "rows": shown.rows(jobs.newest(mine, _MINE)),
         "columns": columns.short(),
         "counts": {phase: shown.counted(count) for phase, count in jobs.phase_counts(mine).items()},
     }

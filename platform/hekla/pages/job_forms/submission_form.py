@@ -24,7 +24,7 @@ _ROUNDS = 4  # each without the fields that were wrong before; contradictions be
 
 
 class SubmissionForm:
-    """A job with its tasks, files and volumes."""
+    """A job with its tasks, files and volumes. `claims`: the claims to volumes that it offers."""
 
     def __init__(
         self,
@@ -36,7 +36,9 @@ class SubmissionForm:
         gpu_models: Sequence[str] = (),
         classes: Choices = (),
         tiers: Iterable[str] = (),
+        claims: Sequence[str] = (),
     ) -> None:
+        self.claims = claims
         data = _completed(data) if data is not None else None
         self.job = JobForm(data, initial=first.job, queues=queues, classes=classes, tiers=tiers)
         has_commands = bool(frameworks.commands({str(self.job["framework"].value()): []}))

@@ -6,11 +6,12 @@ Lists have hundreds of cells, so Python renders them (`frame/html`). All user in
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 from markupsafe import escape as text
 
@@ -65,9 +66,14 @@ def _gpus(row: JobTableRow) -> SafeString:
 
 
 def _pods(row: JobTableRow) -> SafeString:
-    job, busy = row["job"], row["busy"]
-    state, label = _STATES.get(job.phase, "running"), gettext("Running or finished pods")
-    return html.progress(busy, job.replicas, label=label, state=state, words=f"{busy} / {job.replicas}")
+    job = row["job"]
+    return _progress(_STATES.get(job.phase, "running"), row["busy"], job.replicas, get_language())
+
+
+@lru_cache(maxsize=4096)
+def _progress(state: str, busy: int, pods: int, _language: str | None) -> SafeString:
+    """Cached, since many jobs are alike."""
+    return html.progress(busy, pods, label=gettext("Running or finished pods"), state=state, words=f"{busy} / {pods}")
 
 
 def _queue(row: JobTableRow) -> SafeString:

@@ -21,7 +21,7 @@ def job_rows(
     """The rows of the table in `jobs/_table.html`. `choosable`: with checkboxes and actions; `in_line`: with queue
     positions.
     """
-    makers = [_head, *(_cell(column) for column in columns)]
+    makers = [_head(), *(_cell(column) for column in columns)]
     if in_line:
         makers.insert(0, _place())
     if choosable:
@@ -31,13 +31,18 @@ def job_rows(
     )
 
 
-def _head(row: JobTableRow) -> str:
-    job: Job = row["job"]
-    more = f" · {text(_('simulated'))}" if job.cluster.is_simulated else ""
-    if job.deleted_at:
-        more += f" · {text(_('deleted'))} {html.moment(job.deleted_at)}"
-    name, whose = text(job.name), f"{text(job.owner)} · {text(job.tenant)}"
-    return f'<th scope="row"><a href="{row["place"]}">{name}</a><span class="row-note">{whose}{more}</span></th>'
+def _head() -> Callable[[JobTableRow], str]:
+    simulated, deleted = f" · {text(_('simulated'))}", f" · {text(_('deleted'))}"
+
+    def head(row: JobTableRow) -> str:
+        job: Job = row["job"]
+        more = simulated if job.cluster.is_simulated else ""
+        if job.deleted_at:
+            more += f"{deleted} {html.moment(job.deleted_at)}"
+        name, whose = text(job.name), f"{text(job.owner)} · {text(job.tenant)}"
+        return f'<th scope="row"><a href="{row["place"]}">{name}</a><span class="row-note">{whose}{more}</span></th>'
+
+    return head
 
 
 def _cell(column: Column) -> Callable[[JobTableRow], str]:

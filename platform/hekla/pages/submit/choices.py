@@ -1,6 +1,6 @@
 """What the submission form offers to a tenant."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -15,23 +15,39 @@ from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.scheduling.topology import tier_names
 
 
-def submission_form(data: QueryDict | None, first: InitialValues, tenant: Tenant) -> SubmissionForm:
-    """The form with the choices of the tenant: its queues, their clusters' GPU models and tiers, priority classes."""
-    environments = list(clusters.environments().values_list("name", flat=True))
+def open_queues(tenant: Tenant) -> list[Queue]:
+    """The queues that the tenant may submit to."""
+    return list(queues.open_to(tenant))
+
+
+def submission_form(
+    data: QueryDict | None, first: InitialValues, tenant: Tenant, open_ones: Sequence[Queue] | None = None
+) -> SubmissionForm:
+    """The form with the choices of the tenant: its queues, their clusters' GPU models and tiers, priority classes.
+
+    `open_ones`: those of `open_queues`, if already read.
+    """
     classes = [(one.name, f"{one.name} ({one.value})") for one in priorities.offer_to(tenant).classes]
-    open_ones = list(queues.open_to(tenant))
+    open_ones = open_queues(tenant) if open_ones is None else open_ones
     places = {queue.cluster_id: queue.cluster for queue in open_ones}
-    tiers = dict.fromkeys(tier for cluster in places.values() for tier in tier_names(cluster))
-    names = _queues(tenant, open_ones)
-    models = clusters.values_of_label([*places], GPU_MODEL)
+    environments, claims = clusters.environments_and_claims([*places], tenant.slug)
+    models, reported = clusters.values_and_tiers([*places], GPU_MODEL)
+    tiers = [tier for cluster in places.values() for tier in tier_names(cluster, reported.get(cluster.pk, ()))]
     return SubmissionForm(
-        data, first, queues=names, environments=environments, gpu_models=models, classes=classes, tiers=tiers
+        data,
+        first,
+        queues=_queues(tenant, open_ones),
+        environments=environments,
+        gpu_models=models,
+        classes=classes,
+        tiers=dict.fromkeys(tiers),
+        claims=claims,
     )
 
 
-def usual_queue(tenant: Tenant) -> str:
+def usual_queue(open_ones: Iterable[Queue]) -> str:
     """The default queue: `default`, where manifests without a queue go; else the first open one; else empty."""
-    names = [queue.name for queue in queues.open_to(tenant) if queue.is_open]
+    names = [queue.name for queue in open_ones if queue.is_open]
     return "default" if "default" in names else next(iter(names), "")
 
 
@@ -42,12 +58,6 @@ def offered_values(tenant: Tenant) -> dict[str, list[str]]:
     environments = list(clusters.environments().values_list("name", flat=True))
     of_classes = {"priority_class": classes, "priorityClassName": classes}
     return {"queue": names, "hekla.io/environment": environments, "environment": environments, **of_classes}
-
-
-def known_claims(tenant: Tenant) -> list[str]:
-    """The claims to volumes in the tenant's clusters. A cluster reports them as soon as one of its jobs mounts one."""
-    places = {queue.cluster_id for queue in queues.open_to(tenant)}
-    return clusters.claims_to_volumes(places, tenant.slug)
 
 
 def _queues(tenant: Tenant, open_ones: Iterable[Queue]) -> list[tuple[str, str]]:

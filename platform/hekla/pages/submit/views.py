@@ -1,11 +1,12 @@
 """The submission of a job or sweep, as a form or a manifest. Each can become the other, with what was typed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -19,7 +20,7 @@ from hekla.apps.jobs.clone import JobClone, clone_job, clone_spec
 from hekla.apps.presets import selectors as presets
 from hekla.apps.presets import services as keeping
 from hekla.apps.presets.models import Preset
-from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats, spec_changes
 from hekla.domain.errors import HeklaError, Invalid, NotFound, Problem, Refused
@@ -54,9 +55,10 @@ def submit(request: HttpRequest) -> HttpResponse:
         return _checked(request, tenant)
     if request.method == "POST":
         return _refilled(request, tenant) or _posted_form(request, tenant)
-    copy = _copy(request, tenant)
-    preset = None if copy else _saved(request, tenant)
-    first = filled(copy.spec) if copy else _beginning(request, tenant, preset)
+    copy, open_ones = _copy(request, tenant), choices.open_queues(tenant)
+    offered = list(_offered(request, tenant))
+    preset = None if copy else _saved(request, offered)
+    first = filled(copy.spec) if copy else _beginning(request, tenant, preset, open_ones)
     if request.GET.get("kind") == SWEEP:
         first.job["shape"] = SWEEP
     beside = SubmissionOptions(None, first.job.get("shape", ""), person(request), first=beginnings.swept_by(first))
@@ -64,10 +66,11 @@ def submit(request: HttpRequest) -> HttpResponse:
     return _form_page(
         request,
         tenant,
-        choices.submission_form(None, first, tenant),
+        choices.submission_form(None, first, tenant, open_ones),
         beside,
         copy.secrets if copy else (),
         base_preset=base_preset,
+        presets=offered,
     )
 
 
@@ -166,7 +169,7 @@ def _base(request: HttpRequest, tenant: Tenant, typed: InitialValues) -> Initial
     try:
         return _first_of(_preset(request.POST.get("base_preset", ""), request), tenant)
     except NotFound:
-        return _named(framework_defaults.began_with(typed), tenant)
+        return _named(framework_defaults.began_with(typed), tenant, choices.open_queues(tenant))
 
 
 def _changed_page(
@@ -376,11 +379,13 @@ def _save_preset(request: HttpRequest, tenant: Tenant, spec: JobSpec) -> HttpRes
     return redirect(f"{reverse('jobs:submit')}?saved={preset.uid}")
 
 
-def _beginning(request: HttpRequest, tenant: Tenant, preset: Preset | None) -> InitialValues:
+def _beginning(
+    request: HttpRequest, tenant: Tenant, preset: Preset | None, open_ones: Sequence[Queue]
+) -> InitialValues:
     """The preset if there is one; else the initial job that the address names; else a single process."""
     if preset:
         return _first_of(preset, tenant)
-    return _named(beginnings.beginning(_included(request)).first, tenant)
+    return _named(beginnings.beginning(_included(request)).first, tenant, open_ones)
 
 
 def _included(request: HttpRequest) -> str:
@@ -388,9 +393,9 @@ def _included(request: HttpRequest) -> str:
     return next((request.GET[name] for name in sorted(_NAMES_INCLUDED) if name in request.GET), "")
 
 
-def _named(first: InitialValues, tenant: Tenant) -> InitialValues:
+def _named(first: InitialValues, tenant: Tenant, open_ones: Sequence[Queue]) -> InitialValues:
     named = first.copy()
-    named.job.update(name=selectors.free_name(tenant, "train"), queue=choices.usual_queue(tenant))
+    named.job.update(name=selectors.free_name(tenant, "train"), queue=choices.usual_queue(open_ones))
     return named
 
 
@@ -398,10 +403,10 @@ def _first_of(preset: Preset, tenant: Tenant) -> InitialValues:
     return filled(clone_spec(presets.spec_of(preset), tenant).spec)
 
 
-def _saved(request: HttpRequest, tenant: Tenant) -> Preset | None:
+def _saved(request: HttpRequest, offered: Iterable[Preset]) -> Preset | None:
     """The preset that the address names; the default preset if it names no beginning at all."""
     if "saved" not in request.GET:
-        return None if _NAMES_INCLUDED & request.GET.keys() else presets.default(person(request), tenant)
+        return None if _NAMES_INCLUDED & request.GET.keys() else presets.default_of(offered)
     return _preset(request.GET["saved"], request)
 
 
@@ -430,7 +435,7 @@ def _form_page(
         "tasks": form.tasks,
         "files": form.files,
         "volumes": form.volumes,
-        "claims": choices.known_claims(tenant),
+        "claims": form.claims,
         "draft": draft,
         "base_preset": request.POST.get("base_preset", ""),
         "also": form.also,
@@ -446,16 +451,21 @@ def _form_page(
         "amounts": OFFERED,
         "filling": undo.carried(request.POST),
     }
-    return render(request, "jobs/submit.html", context | more | _side(request, tenant))
+    return render(request, "jobs/submit.html", context | _side(request, tenant) | more)
 
 
 def _side(request: HttpRequest, tenant: Tenant) -> dict[str, Any]:
     """The context that both pages share, whatever the job is."""
     return {
-        "presets": presets.offered(person(request), tenant).defer("spec"),
+        "presets": _offered(request, tenant),
         "keep": PresetForm(request.POST or None),
-        "may_keep_for_tenant": tenancy.may(person(request), tenant.pk, Permission.KEEP_TENANT_PRESETS),
+        "may_keep_for_tenant": current_tenant.may(request, tenant, Permission.KEEP_TENANT_PRESETS),
     }
+
+
+def _offered(request: HttpRequest, tenant: Tenant) -> QuerySet[Preset]:
+    """The presets of the person and the tenant, whose jobs are read only if needed."""
+    return presets.offered(person(request), tenant).defer("spec")
 
 
 def _yaml_page(

@@ -78,6 +78,7 @@ from hekla.apps.jobs.selectors.visibility import (
     listed,
     may_act,
     names,
+    newest,
     seeing,
     visible_to,
 )
@@ -124,6 +125,7 @@ __all__ = [
     "may_act",
     "movable",
     "names",
+    "newest",
     "newest_of_kinds",
     "of_tenant",
     "oldest_waits",

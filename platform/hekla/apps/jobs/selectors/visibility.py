@@ -53,6 +53,12 @@ def listed(jobs: QuerySet[Job]) -> QuerySet[Job]:
     return cards.with_tasks(jobs.only(*_LISTED))
 
 
+def newest(jobs: QuerySet[Job], most: int) -> QuerySet[Job]:
+    """The newest of these jobs, at most so many, with what a list shows. Only these are joined with other rows."""
+    first = jobs.order_by("-submitted_at", "-pk").values("pk")[:most]
+    return listed(jobs.filter(pk__in=first)).order_by("-submitted_at", "-pk")
+
+
 def get(uid: UUID, user: User, rights: Rights | None = None) -> Job:
     """One job, possibly deleted, with the lease of its cluster. Raises NotFound."""
     job = known_to(user, rights).select_related("cluster__lease").filter(uid=uid).first()

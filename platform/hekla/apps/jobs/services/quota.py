@@ -37,14 +37,15 @@ def require(
     now: datetime,
     is_dry: bool = False,
     by: User | None = None,
+    bounds: Sequence[Quota] | None = None,
 ) -> None:
     """Raises QuotaExceeded unless these jobs of this person may be submitted to these queues.
 
     Call it in the unit of work that submits them. `is_dry`: nothing is submitted, so nothing is locked. `by`: who acts;
-    for another person's jobs the message names the owner.
+    for another person's jobs the message names the owner. `bounds`: the quotas, if already read without a lock.
     """
     facts = {"tenant": tenant, "name": str(user) if by not in (None, user) else ""}
-    for quota in quotas.binding(tenant, user, is_dry=is_dry):
+    for quota in quotas.binding(tenant, user, is_dry=is_dry) if bounds is None else bounds:
         _require_room(quota, user, specs, facts)
         if quota.gpu_hours is not None and any(map(_asks_cards, specs, queues)):
             _require_hours(quota, user, facts, now)
@@ -71,9 +72,14 @@ def _require_hours(quota: Quota, user: User, facts: dict[str, Any], now: datetim
         raise QuotaExceeded(_USED_UP.text(quota, facts | {"most": quota.gpu_hours, "used": used, "since": since}))
 
 
-def never_fitting(spec: JobSpec, *, tenant: Tenant, user: User) -> Iterator[Problem]:
-    """Problems of a job that needs more than the tenant, or this person there, may ever use at once."""
-    for quota in quotas.binding(tenant, user, is_dry=True):
+def never_fitting(
+    spec: JobSpec, *, tenant: Tenant, user: User, bounds: Sequence[Quota] | None = None
+) -> Iterator[Problem]:
+    """Problems of a job that needs more than the tenant, or this person there, may ever use at once.
+
+    `bounds`: the quotas, if already read.
+    """
+    for quota in quotas.binding(tenant, user, is_dry=True) if bounds is None else bounds:
         for name, text in quota.resources.items():
             yield from _too_much_at_once(spec, quota, name, parse_quantity(name, text))
 

@@ -9,7 +9,8 @@ from django.utils.safestring import SafeString
 
 from hekla.apps.sentences import space_after, translated
 from hekla.domain.resources import format_quantity
-from hekla.pages.frame import html
+from hekla.pages.frame import buttons, html
+from hekla.pages.frame.fields import form_field
 from hekla.pages.frame.tables import ListTable
 
 register = template.Library()
@@ -21,6 +22,10 @@ register.simple_tag(html.duration)
 register.simple_tag(html.address)
 register.simple_tag(html.badge)
 register.simple_tag(html.column_head)
+register.simple_tag(form_field)
+register.simple_tag(buttons.button)
+register.simple_tag(buttons.menu_item)
+register.simple_tag(buttons.post_button, takes_context=True)
 register.filter(space_after)
 register.filter("sentences", translated)
 
