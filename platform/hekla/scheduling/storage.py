@@ -31,7 +31,7 @@ def storage_cache() -> ObjectCache[Storage]:
 
 def mounts_claims(job: Job) -> bool:
     """Whether the volumes of the job's claims count: it mounts some, and its cluster reports them."""
-    return _are_reported(job) and any(one.empty_dir is None for one in spec_of(job).volumes)
+    return any(one.empty_dir is None for one in spec_of(job).volumes) and _are_reported(job)
 
 
 def pods_mount_claims(job: Job, pods: Iterable[Pod]) -> bool:
