@@ -12,7 +12,7 @@ from hekla.engine import registry
 from hekla.engine.columns import NodeTable
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus
-from hekla.engine.node_columns import NodeColumns, RequestColumns
+from hekla.engine.node_columns import NodeColumns, NodeNumbers, RequestColumns
 from hekla.engine.node_states import steps_of
 from hekla.engine.policy import parse
 from hekla.engine.scheduler_cache import SchedulerCache
@@ -64,9 +64,9 @@ def test_score_of_one_node_equals_its_score_among_many(
     assert session.node_fit(pod).best_node() == opened(cluster(rows, request)).node_fit(pod).best_node()
 
 
-def numbers_of(table: NodeTable, row: int, requests: RequestColumns) -> NodeColumns:
+def numbers_of(table: NodeTable, row: int, requests: RequestColumns) -> NodeNumbers:
     _idle, used, expected, allocatable, *_ = table.amounts_of(row)
-    return NodeColumns(requests, allocatable, used, expected, table.nonzero_surplus[row].tolist())
+    return NodeNumbers(requests, allocatable, used, expected, table.nonzero_surplus[row].tolist())
 
 
 def test_rows_have_one_state_while_their_resources_are_equal() -> None:

@@ -155,6 +155,7 @@ class JobInfo:
         "is_settled",
         "is_template",
         "min_resources",
+        "minimum_covers_roles",
         "pending_best_effort",
         "phase",
         "phase_at_close",
@@ -211,6 +212,9 @@ class JobInfo:
         roles = set(map(_ROLE, group.pods))
         self.role = roles.pop() if len(roles) == 1 else None
         """The role of all its pods, if there is only one."""
+        most = {self.role: group.min_available}
+        self.minimum_covers_roles = all(least <= most.get(role, 0) for role, least in group.min_task_member.items())
+        """Whether its minimum includes those of its roles."""
 
     def _recount(self) -> None:
         """Set all counts from the pod group."""
@@ -249,14 +253,19 @@ class JobInfo:
 
     def _copy(self, twin: "JobInfo") -> None:
         """Take over everything that equal shapes have in common."""
-        self.uses_hypernodes, self.has_topology, self.is_settled = False, False, twin.is_settled
+        self.uses_hypernodes, self.has_topology = False, False
         self.pod_classes, self.min_resources, self.role = twin.pod_classes, twin.min_resources, twin.role
-        self.has_best_effort, self.is_nominated, self.phase = twin.has_best_effort, twin.is_nominated, twin.phase
-        self.pending_best_effort, self.ready_count = twin.pending_best_effort, twin.ready_count
-        self.valid_count, self.waiting_count = twin.valid_count, twin.waiting_count
+        self.minimum_covers_roles = twin.minimum_covers_roles
+        self.has_best_effort, self.is_nominated = twin.has_best_effort, twin.is_nominated
+        self.queue_amounts, self.equivalence_class = twin.queue_amounts, twin.equivalence_class
+        self._copy_counts(twin)
+
+    def _copy_counts(self, twin: "JobInfo") -> None:
+        """Take over what a session may change."""
+        self.phase, self.is_settled, self.pending_best_effort = twin.phase, twin.is_settled, twin.pending_best_effort
+        self.ready_count, self.valid_count, self.waiting_count = twin.ready_count, twin.valid_count, twin.waiting_count
         self.allocated, self.claimed, self.request = twin.allocated, twin.claimed, twin.request
         self.count_by_status, self._role_minimums_met = twin.count_by_status, twin._role_minimums_met
-        self.queue_amounts, self.equivalence_class = twin.queue_amounts, twin.equivalence_class
         self.subjobs = self._by_role = None
         self._shares_counts = twin._shares_counts = True
 
@@ -286,7 +295,7 @@ class JobInfo:
         if template is None or template is self:
             self._recount()
         else:
-            self._copy(template)
+            self._copy_counts(template)
         self.version += 1
 
     @property

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, repeat
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.equivalence import EquivalenceClass
@@ -22,7 +22,7 @@ def scheduled_count(job: JobInfo) -> int:
     releasing = 0
     if count(PodStatus.RELEASING):
         releasing = sum(m.status is PodStatus.RELEASING and bool(m.node) for m in job.pods)
-    return sum([count(status, 0) for status in _SCHEDULED]) + releasing
+    return sum(map(count, _SCHEDULED, repeat(0))) + releasing
 
 
 def phases_at_close(

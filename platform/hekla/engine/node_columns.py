@@ -7,11 +7,11 @@ times faster than numpy computes arrays of length one; both follow IEEE 754, so 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from hekla.engine.columns import Mask, NodeResources, Vector, fractions
+from hekla.engine.columns import NodeResources, Vector, fractions
 
 Column: TypeAlias = float | Vector
 """The amount of one node, or those of many."""
@@ -37,6 +37,16 @@ class RequestColumns:
         return cls([*request.T], [*counted.T], request)
 
 
+class Arithmetic(NamedTuple):
+    """Functions of numbers or of columns. `choose`: the first amount if the condition holds, else the second."""
+
+    floor: Callable[[Any], Any]
+    square_root: Callable[[Any], Any]
+    smaller: Callable[[Any, Any], Any]
+    larger: Callable[[Any, Any], Any]
+    choose: Callable[[Any, Any, Any], Any]
+
+
 @dataclass(slots=True)
 class NodeColumns:
     """As `NodeResources`: by resource, one number or one column; and the requests that are placed there."""
@@ -47,6 +57,7 @@ class NodeColumns:
     expected: Sequence[Column]
     nonzero_surplus: Sequence[Column]
     _everywhere: dict[int, bool] | None = None
+    arithmetic: ClassVar[Arithmetic] = Arithmetic(np.floor, np.sqrt, np.minimum, np.maximum, np.where)
 
     @classmethod
     def of(cls, resources: NodeResources, requests: RequestColumns) -> "NodeColumns":
@@ -61,55 +72,36 @@ class NodeColumns:
 
     def has_everywhere(self, at: int) -> bool:
         """Whether each of the nodes has some of a resource: the usual case, in which parts cost much less."""
-        whole = self.allocatable[at]
-        if isinstance(whole, float):
-            return whole > 0
         if self._everywhere is None:
             self._everywhere = {}
         found = self._everywhere.get(at)
         if found is None:
-            found = self._everywhere[at] = np.count_nonzero(whole) == len(whole)
+            found = self._everywhere[at] = bool(np.all(self.allocatable[at]))
         return found
 
-    def part(self, at: int, amount: Column, *, otherwise: float) -> Column:
+    def part(self, at: int, amount: Column, otherwise: float) -> Column:
         """An amount as a part of what is allocatable of a resource; `otherwise` on nodes that have none."""
-        whole = self.allocatable[at]
-        if isinstance(whole, float):
-            return amount / whole if whole > 0 else otherwise
         if self.has_everywhere(at):
-            return amount / whole
-        return fractions(np.asarray(amount), whole, otherwise=otherwise)
+            return amount / self.allocatable[at]
+        return fractions(np.asarray(amount), np.asarray(self.allocatable[at]), otherwise=otherwise)
+
+
+@dataclass(slots=True)
+class NodeNumbers(NodeColumns):
+    """The same of one node, as numbers."""
+
+    arithmetic: ClassVar[Arithmetic] = Arithmetic(
+        math.floor, math.sqrt, min, max, lambda is_so, amount, otherwise: amount if is_so else otherwise
+    )
+
+    def has_everywhere(self, at: int) -> bool:
+        """Whether the node has some of a resource."""
+        return bool(self.allocatable[at] > 0)
+
+    def part(self, at: int, amount: Column, otherwise: float) -> Column:
+        """An amount as a part of what is allocatable of a resource; `otherwise` if the node has none."""
+        whole = self.allocatable[at]
+        return amount / whole if whole > 0 else otherwise
 
 
 ColumnScorer = Callable[[NodeColumns], Column]
-
-
-def floor(amount: Column) -> Column:
-    """The largest whole number that is not greater."""
-    return float(math.floor(amount)) if isinstance(amount, float) else np.floor(amount)
-
-
-def square_root(amount: Column) -> Column:
-    """The square root."""
-    return math.sqrt(amount) if isinstance(amount, float) else np.sqrt(amount)
-
-
-def smaller(amount: Column, other: Column) -> Column:
-    """The smaller amount of each node."""
-    if isinstance(amount, float) and isinstance(other, float):
-        return amount if amount < other else other
-    return np.minimum(amount, other)
-
-
-def larger(amount: Column, other: Column) -> Column:
-    """The larger amount of each node."""
-    if isinstance(amount, float) and isinstance(other, float):
-        return amount if amount > other else other
-    return np.maximum(amount, other)
-
-
-def choose(is_so: bool | Mask, amount: Column, otherwise: Column) -> Column:
-    """For each node `amount` if the condition holds, else `otherwise`."""
-    if isinstance(is_so, bool):
-        return amount if is_so else otherwise
-    return np.where(is_so, amount, otherwise)

@@ -151,11 +151,13 @@ class NodeFit:
 
     def _best_idle_row(self) -> int | None:
         """The best row with room now, without scores that compare rows with each other; None if no row has room."""
-        if self._best_idle is None:
-            self._best_idle = int(self._idle_scores.argmax()) if len(self._idle_scores) else -1
-            if self._best_idle >= 0 and self._idle_scores[self._best_idle] == NOWHERE:
-                self._best_idle = -1
-        return self._best_idle if self._best_idle >= 0 else None
+        best, scores = self._best_idle, self._idle_scores
+        if best is None:
+            best = int(scores.argmax()) if len(scores) else -1
+            if best >= 0 and scores[best] == NOWHERE:
+                best = -1
+            self._best_idle = best
+        return best if best >= 0 else None
 
     def is_feasible(self, row: int) -> bool:
         """Whether the row passes all predicates, room aside."""

@@ -106,6 +106,8 @@ class HeapQueue(Generic[Item]):
     def pop(self) -> Item:
         """Remove and return the first item. Raises IndexError if there is none."""
         items = self._items
+        if len(items) == 1:
+            return items.pop()
         items[0], items[-1] = items[-1], items[0]
         first = items.pop()
         self._down()

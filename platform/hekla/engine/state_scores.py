@@ -11,7 +11,7 @@ from operator import lt
 import numpy as np
 
 from hekla.engine.columns import EPSILON, Mask, NodeResources, NodeTable, Vector, fits
-from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns, RequestColumns
+from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns, NodeNumbers, RequestColumns
 from hekla.engine.node_states import NOWHERE, RowList, Step, steps_of
 
 ResourceScorer = Callable[[NodeResources], Vector]
@@ -149,7 +149,7 @@ class StateScores:
             future = [free + soon - promised for free, soon, promised in zip(idle, releasing, pipelined, strict=True)]
             later = _fit(self._amounts, future)
             now = now and later
-        nodes = NodeColumns(self._requests, allocatable, used, expected, table.nonzero_surplus[row].tolist())
+        nodes = NodeNumbers(self._requests, allocatable, used, expected, table.nonzero_surplus[row].tolist())
         total: Column = 0.0
         for scorer in self._column_scorers:
             total = total + scorer(nodes)

@@ -55,7 +55,7 @@ def _allocate_next(session: Session, allocator: "JobAllocator", waiting: Priorit
     In Volcano one turn only, since the order of its heap of queues may differ.
     """
     table, is_over = session.table, False
-    while len(waiting) and not is_over:
+    while not is_over and len(waiting):
         before, job = len(table.change_log), waiting.pop()
         if allocator.is_hopeless(job):
             session.copy_reasons(job, waiting.pop_equivalent())

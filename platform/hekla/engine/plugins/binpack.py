@@ -8,7 +8,7 @@ from hekla.engine.columns import Mask, Vector
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.inputs import Need
 from hekla.engine.job_info import PodInfo
-from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns, choose
+from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -37,9 +37,9 @@ def open_session(session: Session, option: PluginOption) -> None:
             overflows: bool | Mask = False
             for at in wanted:
                 after, whole = nodes.used[at] + nodes.requests.amounts[at], nodes.allocatable[at]
-                total = total + nodes.part(at, after, otherwise=0.0) * factors[at]
+                total = total + nodes.part(at, after, 0.0) * factors[at]
                 overflows = overflows | (after > whole)
-            return choose(overflows, 0.0, total / divisor * 100 * weight)
+            return nodes.arithmetic.choose(overflows, 0.0, total / divisor * 100 * weight)  # type: ignore[no-any-return]
 
         return score if divisor else None
 

@@ -54,7 +54,8 @@ def _invalid(job: JobInfo) -> PendingReason | None:
 
 
 def _is_ready(job: JobInfo) -> bool:
-    return job.is_ready and job.roles_have_minimum(_PLACED) and _enough_subjobs(job, _IS_READY)
+    have_minimum = job.is_ready and (job.minimum_covers_roles or job.roles_have_minimum(_PLACED))
+    return have_minimum and _enough_subjobs(job, _IS_READY)
 
 
 def _is_starving(job: JobInfo) -> bool:

@@ -7,16 +7,7 @@ containers without requests. balanced: how much the placement makes the used par
 from functools import cache
 
 from hekla.engine.job_info import PodInfo
-from hekla.engine.node_columns import (
-    Column,
-    ColumnScorer,
-    NodeColumns,
-    choose,
-    floor,
-    larger,
-    smaller,
-    square_root,
-)
+from hekla.engine.node_columns import Arithmetic, Column, ColumnScorer, NodeColumns
 from hekla.engine.session import Session
 
 _PAIR = (0, 1)
@@ -42,7 +33,7 @@ def least(_session: Session, _pod: PodInfo) -> ColumnScorer:
 
 def _free_part(nodes: NodeColumns) -> Column:
     cpu, memory = nodes.allocatable[0] - _after(nodes, 0), nodes.allocatable[1] - _after(nodes, 1)
-    return _mean_part(nodes, larger(cpu, 0.0), larger(memory, 0.0))
+    return _mean_part(nodes, nodes.arithmetic.larger(cpu, 0.0), nodes.arithmetic.larger(memory, 0.0))
 
 
 def most(_session: Session, _pod: PodInfo) -> ColumnScorer:
@@ -51,8 +42,8 @@ def most(_session: Session, _pod: PodInfo) -> ColumnScorer:
 
 
 def _used_part(nodes: NodeColumns) -> Column:
-    cpu, memory = smaller(_after(nodes, 0), nodes.allocatable[0]), smaller(_after(nodes, 1), nodes.allocatable[1])
-    return _mean_part(nodes, cpu, memory)
+    smaller, whole = nodes.arithmetic.smaller, nodes.allocatable
+    return _mean_part(nodes, smaller(_after(nodes, 0), whole[0]), smaller(_after(nodes, 1), whole[1]))
 
 
 def _after(nodes: NodeColumns, at: int) -> Column:
@@ -62,10 +53,12 @@ def _after(nodes: NodeColumns, at: int) -> Column:
 
 def _mean_part(nodes: NodeColumns, cpu: Column, memory: Column) -> Column:
     """The mean of the parts in whole per cent, rounded down; resources that a node lacks are left out."""
-    total = floor(nodes.part(0, cpu * 100, otherwise=0.0)) + floor(nodes.part(1, memory * 100, otherwise=0.0))
+    floor, whole = nodes.arithmetic.floor, nodes.allocatable
+    total = floor(nodes.part(0, cpu * 100, 0.0)) + floor(nodes.part(1, memory * 100, 0.0))
     if nodes.has_everywhere(0) and nodes.has_everywhere(1):
-        return floor(total / 2.0)
-    return floor(total / larger((nodes.allocatable[0] != 0) + 0.0 + (nodes.allocatable[1] != 0), 1.0))
+        return floor(total / 2.0)  # type: ignore[no-any-return]
+    kinds = nodes.arithmetic.larger((whole[0] != 0) + 0.0 + (whole[1] != 0), 1.0)
+    return floor(total / kinds)  # type: ignore[no-any-return]
 
 
 def balanced(session: Session, pod: PodInfo) -> ColumnScorer | None:
@@ -80,7 +73,7 @@ def balanced(session: Session, pod: PodInfo) -> ColumnScorer | None:
 def _balance_change(weighed: tuple[int, ...]) -> ColumnScorer:
     def score(nodes: NodeColumns) -> Column:
         change = _balance(nodes, weighed, is_after=True) - _balance(nodes, weighed, is_after=False)
-        return floor(_MIDDLE + change / 2)
+        return nodes.arithmetic.floor(_MIDDLE + change / 2)  # type: ignore[no-any-return]
 
     return score
 
@@ -91,19 +84,21 @@ def _balance(nodes: NodeColumns, weighed: tuple[int, ...], *, is_after: bool) ->
     GPUs count if the node has some. `is_after`: after the placement.
     """
     cpu, memory = _filled_part(nodes, 0, is_after), _filled_part(nodes, 1, is_after)
-    apart = larger(cpu - memory, memory - cpu) / 2
+    arithmetic = nodes.arithmetic
+    apart = arithmetic.larger(cpu - memory, memory - cpu) / 2
     for at in weighed[len(_PAIR) :]:
-        deviation = _standard_deviation(cpu, memory, _filled_part(nodes, at, is_after))
-        apart = choose(nodes.allocatable[at] > 0, deviation, apart)
-    return floor((1 - apart) * 100)
+        deviation = _standard_deviation(arithmetic, cpu, memory, _filled_part(nodes, at, is_after))
+        apart = arithmetic.choose(nodes.allocatable[at] > 0, deviation, apart)
+    return arithmetic.floor((1 - apart) * 100)  # type: ignore[no-any-return]
 
 
 def _filled_part(nodes: NodeColumns, at: int, is_after: bool) -> Column:
     used = nodes.expected[at] + nodes.requests.amounts[at] if is_after else nodes.expected[at]
-    return smaller(nodes.part(at, used, otherwise=1.0), 1.0)
+    return nodes.arithmetic.smaller(nodes.part(at, used, 1.0), 1.0)  # type: ignore[no-any-return]
 
 
-def _standard_deviation(one: Column, two: Column, three: Column) -> Column:
+def _standard_deviation(arithmetic: Arithmetic, one: Column, two: Column, three: Column) -> Column:
     mean = (one + two + three) / 3
     apart = [part - mean for part in (one, two, three)]
-    return square_root((apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2]) / 3)
+    squares = apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2]
+    return arithmetic.square_root(squares / 3)  # type: ignore[no-any-return]
