@@ -70,6 +70,7 @@ def _begin(folder_of: Callable[[PodKey], PodFolder], key: PodKey, request: bytes
             raise _failure(answer)
         client.setblocking(False)
         for handle in handles:
+            os.set_inheritable(handle, False)  # `recv_fds` ignores its flags
             os.set_blocking(handle, False)
     except OSError as error:
         client.close()
