@@ -37,8 +37,6 @@ from hekla.live.terminals.terminal import Terminal, TerminalSize
 from hekla.live.threads import in_thread
 
 REFUSED, ENDED = 4403, 4410
-STOPPING = 1012
-"""With this code the server ends all sockets before it stops."""
 _CHUNK_BYTES = 32 * 1024
 MAX_FRAME_CHARACTERS = 64 * 1024
 
@@ -81,11 +79,9 @@ class TerminalConsumer(GuardedConsumer):
             raise NotFound(error.message) from error
 
     async def disconnect(self, code: int) -> None:
-        """Leave the terminal, which goes on unless the console stops."""
+        """Leave the terminal, which goes on."""
         await super().disconnect(code)
         self._leave()
-        if code == STOPPING:
-            await terminals().stop_all()
 
     async def end(self) -> None:
         """Stop sending, and close the socket."""
