@@ -14,6 +14,7 @@ from tests.backends.local.test_isolation import secrets_of
 from tests.backends.local.test_processes import folder_of
 
 from hekla.backends.base import BackendError, PodKey
+from hekla.backends.local import process_exec
 from hekla.backends.local.pod_folder import PodFolder
 from hekla.backends.local.process_exec import NOT_APART, NOT_RUNNING, OLD
 from hekla.backends.local.sandbox import commands, init
@@ -118,6 +119,26 @@ async def test_handles_of_a_terminal_stay_in_this_process(local: ClusterFixture)
         assert len([one for one in new if os.isatty(one)]) == 1
         assert not any(map(os.get_inheritable, new))
         await terminal.send(b"\x04")
+
+
+async def test_pod_that_does_not_answer_holds_no_thread(local: ClusterFixture, monkeypatch) -> None:
+    monkeypatch.setattr(process_exec, "_ANSWER_SECONDS", 0.5)
+    key = running(local)
+    place = folder_of(local, key).commands
+    os.unlink(place)
+    deaf = commands.listen(place)
+    assert deaf is not None
+    before = len(os.listdir("/proc/self/fd"))
+    asked = [asyncio.create_task(run(local, key, "true")) for _ in range(8)]
+    await asyncio.sleep(0.2)
+    async with asyncio.timeout(0.2):
+        assert await asyncio.gather(*(asyncio.to_thread(int) for _ in range(8))) == [0] * 8
+    asked[0].cancel()
+    for result in await asyncio.gather(*asked[1:], return_exceptions=True):
+        assert isinstance(result, BackendError)
+        assert str(result) == OLD
+    assert len(os.listdir("/proc/self/fd")) <= before
+    deaf.close()
 
 
 async def test_terminal_has_a_size_and_signals(local: ClusterFixture) -> None:
