@@ -269,6 +269,7 @@ def test_output_is_bounded_and_hostile_input_does_no_harm(world: World, monkeypa
             started = asyncio.get_running_loop().time()
             while asyncio.get_running_loop().time() < started + 2:
                 await page.receive_message()
+            assert page.messages["size"]["columns"] == 500
             assert shell.output.end < 300_000 * 4
             assert shell.output.end - shell.output.begin <= terminal.SCROLLBACK_BYTES
             await page.say("input", data="\x03")

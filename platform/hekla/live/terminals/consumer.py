@@ -151,24 +151,24 @@ class TerminalConsumer(GuardedConsumer):
         self._sender = asyncio.create_task(self._send(terminal))
 
     async def _send(self, terminal: Terminal) -> None:
-        """Send the output from the cursor on, and then the messages. A slow connection skips what is gone by then."""
+        """Send the output from the cursor on, messages between, the end last. A slow connection skips output."""
         with suppress(OSError):
             while not self.is_closed:
                 await self._news.wait()
                 self._news.clear()
-                while True:
+                has_more = True
+                while has_more:
                     begin, data = terminal.output.read(self._cursor, _CHUNK_BYTES)
-                    if not data:
-                        break
-                    self._cursor = begin + len(data)
-                    text = base64.b64encode(data).decode()
-                    await self.send_json({"type": "output", "offset": begin, "next": self._cursor, "data": text})
-                while self._messages:
-                    kind = next(iter(self._messages))
-                    await self.send_json(self._messages.pop(kind))
-                    if kind == "ended":
-                        await self._close(ENDED)
-                        return
+                    has_more = bool(data)
+                    if has_more:
+                        self._cursor = begin + len(data)
+                        text = base64.b64encode(data).decode()
+                        await self.send_json({"type": "output", "offset": begin, "next": self._cursor, "data": text})
+                    for kind in [one for one in self._messages if one != "ended" or not has_more]:
+                        await self.send_json(self._messages.pop(kind))
+                        if kind == "ended":
+                            await self._close(ENDED)
+                            return
 
     def _leave(self) -> None:
         if self.terminal is not None:

@@ -57,7 +57,7 @@ class TerminalPage(Protocol):
         """There is new output."""
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Send this message, after the output so far."""
+        """Send this message; an end after all output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,9 @@ class Terminal:
 
     def take_keyboard(self, page: TerminalPage) -> None:
         """Give the keyboard to this page, which everybody sees."""
-        self.holder = page
-        self.announce()
+        if self.holder is not page:
+            self.holder = page
+            self.announce()
 
     def type(self, page: TerminalPage, data: bytes) -> None:
         """Type these bytes. Those of a page without the keyboard are dropped, unless its person holds it elsewhere."""
