@@ -129,12 +129,12 @@ async def test_pod_that_does_not_answer_holds_no_thread(local: ClusterFixture, m
     deaf = commands.listen(place)
     assert deaf is not None
     before = len(os.listdir("/proc/self/fd"))
-    asked = [asyncio.create_task(run(local, key, "true")) for _ in range(8)]
+    requests = [asyncio.create_task(run(local, key, "true")) for _ in range(8)]
     await asyncio.sleep(0.2)
     async with asyncio.timeout(0.2):
         assert await asyncio.gather(*(asyncio.to_thread(int) for _ in range(8))) == [0] * 8
-    asked[0].cancel()
-    for result in await asyncio.gather(*asked[1:], return_exceptions=True):
+    requests[0].cancel()
+    for result in await asyncio.gather(*requests[1:], return_exceptions=True):
         assert isinstance(result, BackendError)
         assert str(result) == OLD
     assert len(os.listdir("/proc/self/fd")) <= before
