@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.backends.conftest import ClusterFixture
 from tests.backends.local.test_isolation import secrets_of
-from tests.backends.local.test_processes import folder_of
+from tests.backends.local.test_processes import eventually, folder_of
 
 from hekla.backends.base import BackendError, PodKey
 from hekla.backends.local import process_exec
@@ -80,7 +80,7 @@ async def test_command_is_where_the_pod_is(local: ClusterFixture) -> None:
     """Groups of memory and CPU, namespaces, filters, capabilities, CPUs, user: all the same as of the pod's process."""
     key = running(local, f"{FACTS}; exec sleep 1000")
     found, _errors, _code = await run(local, key, "sh", "-c", FACTS)
-    assert found == local.log(key)
+    assert eventually(lambda: found == local.log(key)), local.log(key)  # the pod prints its own a little later
     assert "Seccomp:\t2" in found
     for path in secrets_of(local.home).values():
         _found, errors, _code = await run(local, key, "cat", str(path))
