@@ -12,7 +12,7 @@ const SIGNED_OUT = 4401;
 const TOO_MANY = 4429;
 const ELSEWHERE = 1013; // another process of the console runs it: connect again, until that one answers
 const OVER = new Set([SIGNED_OUT, 4403, 4404, 4410]);
-const PIECE = 16 * 1024; // characters of one message: of a pasted text
+const PIECE = /[^]{1,16384}/gu; // one message: whole characters of a pasted text
 const SCROLLBACK_LINES = 10_000;
 
 function bytesOf(text) {
@@ -90,7 +90,7 @@ function start(section) {
 
   /** Sends what a person typed. Answers of the terminal itself to what it shows again, or watches, are none. */
   function type(text) {
-    for (let at = 0; at < text.length; at += PIECE) send({ type: "input", data: text.slice(at, at + PIECE) });
+    for (const data of text.match(PIECE) ?? []) send({ type: "input", data });
   }
 
   function fitWhenHeld() {
@@ -107,7 +107,10 @@ function start(section) {
 
   const take = {
     hello(message) {
-      if (message.terminal !== known.id || message.offset < known.offset) terminal.reset();
+      if (message.terminal !== known.id || message.offset < known.offset) {
+        terminal.reset();
+        known.replayed = 0;
+      }
       Object.assign(known, { id: message.terminal, offset: message.offset, end: message.end });
       frame.isOwn = message.is_own;
       frame.tell("open", say("terminal_open"));

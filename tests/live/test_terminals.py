@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.testing import ApplicationCommunicator
 from django.db import connections
 from tests.controller.conftest import World, one_machine, world
 from tests.kubernetes.control_plane import ControlPlane
@@ -24,14 +25,17 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.tenancy import services as tenancy
+from hekla.backends.streams import Output
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import PodPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.live import guard
 from hekla.live.consumers import TRY_AGAIN, UNKNOWN
+from hekla.live.guard import Visitor
+from hekla.live.routing import lifespan
 from hekla.live.terminals import claims, registry, terminal
-from hekla.live.terminals.consumer import ENDED, MAX_FRAME_CHARACTERS, REFUSED, STOPPING, TerminalConsumer
+from hekla.live.terminals.consumer import ENDED, MAX_FRAME_CHARACTERS, REFUSED, TerminalConsumer
 from hekla.live.terminals.output import RollingOutput
 
 __all__ = ["one_machine", "world"]
@@ -131,6 +135,25 @@ def test_old_output_goes_and_offsets_stay() -> None:
     assert output.read(0, 5) == (output.begin, every[output.begin :][:5])
     assert output.read(2997, 99) == (2997, b"999")
     assert output.read(10_000, 99) == (3000, b"")
+
+
+def test_program_that_prints_byte_by_byte_leaves_the_process_to_others() -> None:
+    class Chatter:
+        async def receive(self) -> Output:
+            return Output(b"x")
+
+    class Page:
+        visitor, user = Visitor(1, None), User(pk=1)
+
+    async def scene() -> None:
+        shell = terminal.Terminal(Pod(pk=1), Page(), None, on_end=lambda: None)  # type: ignore[arg-type]
+        following = asyncio.create_task(shell._follow(Chatter()))  # type: ignore[arg-type]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert 1 <= shell.output.end <= 10
+        following.cancel()
+
+    asyncio.run(scene())
 
 
 @only_local
@@ -246,6 +269,7 @@ def test_output_is_bounded_and_hostile_input_does_no_harm(world: World, monkeypa
             started = asyncio.get_running_loop().time()
             while asyncio.get_running_loop().time() < started + 2:
                 await page.receive_message()
+            assert page.messages["size"]["columns"] == 500
             assert shell.output.end < 300_000 * 4
             assert shell.output.end - shell.output.begin <= terminal.SCROLLBACK_BYTES
             await page.say("input", data="\x03")
@@ -319,8 +343,13 @@ def test_page_that_reaches_another_process_tries_again(world: World) -> None:
         async with opened_page(pod, world.alice) as page:
             await page.run("echo $((40 + 2))", "42\r\n")
             assert not await claims.take(pod.pk, world.alice.pk, elsewhere)
-            await page.send_input({"type": "websocket.disconnect", "code": STOPPING})
+            await page.send_input({"type": "websocket.disconnect", "code": 1012, "reason": ""})
             await page.wait(3)
+            assert registry.terminals()._open, "a page ends no terminals, whatever code it sends"
+            server = ApplicationCommunicator(lifespan, {"type": "lifespan"})
+            for part in ("startup", "shutdown"):
+                await server.send_input({"type": f"lifespan.{part}"})
+                assert await server.receive_output(3) == {"type": f"lifespan.{part}.complete"}
             assert not registry.terminals()._open
 
     play(scene)

@@ -66,7 +66,7 @@ def _first_output(path: str, headers: list[tuple[bytes, bytes]], *frames: dict[s
     return async_to_sync(visit)()
 
 
-OURS = [(b"origin", b"http://localhost")]
+OURS = [(b"origin", b"http://localhost"), (b"host", b"localhost")]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -80,10 +80,16 @@ def test_unknown_socket_is_closed(path: str, caplog: pytest.LogCaptureFixture) -
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    "origin", [b"http://[", b"http://elsewhere.example:999999", b"http://elsewhere.example", b"\xff"]
+    "origin",
+    [
+        *(b"http://[", b"http://elsewhere.example:999999", b"http://elsewhere.example", b"\xff"),
+        *(b"http://localhost:9000", b"null", b""),
+    ],
 )
 def test_socket_of_another_site_is_closed(origin: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    assert [one["type"] for one in _first_output("/ws/live/?view=jobs", [(b"origin", origin)])] == ["websocket.close"]
+    assert [one["type"] for one in _first_output("/ws/live/?view=jobs", [*OURS[1:], (b"origin", origin)])] == [
+        "websocket.close"
+    ]
     assert_quiet(caplog, lines=1)
 
 

@@ -1,9 +1,9 @@
 """URLs of the websockets. Connections that no page makes are denied, with at most one short line in the log."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from channels.auth import AuthMiddleware
 from channels.db import database_sync_to_async
@@ -11,6 +11,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.routing import URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
 from channels.sessions import CookieMiddleware, SessionMiddleware
+from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.base import SessionBase
@@ -20,6 +21,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.login_sessions import selectors as login_sessions
 from hekla.live.consumers import LogConsumer, PageConsumer
 from hekla.live.terminals.consumer import TerminalConsumer
+from hekla.live.terminals.registry import terminals
 
 log = logging.getLogger(__name__)
 Asgi = Callable[..., Awaitable[None]]
@@ -40,7 +42,10 @@ class Denied(AsyncWebsocketConsumer):
 
 
 class OwnOrigin:
-    """Denies pages of other sites. An `Origin` header that is no URL makes Channels' own check raise."""
+    """Denies pages of other sites, as Django does for forms: also those at another port of this host, say of pods.
+
+    Channels itself compares only the names of hosts, and raises for an `Origin` that is no URL.
+    """
 
     def __init__(self, application: Asgi) -> None:
         self._check, self._denied = AllowedHostsOriginValidator(application), Denied.as_asgi()
@@ -48,13 +53,25 @@ class OwnOrigin:
     async def __call__(self, scope: Any, *messages: Any) -> None:  # noqa: ANN401  (receive, send)
         """Serve the websocket, or deny it."""
         try:
-            for name, value in scope["headers"]:
-                if name == b"origin":
-                    urlsplit(value.decode("latin1"))
+            is_own = _is_own(dict(scope["headers"]))
         except ValueError:
-            await self._denied(scope, *messages)
-        else:
-            await self._check(scope, *messages)
+            is_own = False
+        await (self._check if is_own else self._denied)(scope, *messages)
+
+
+def _is_own(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether `Origin` is the console's public URL, or the host and port of this request. Raises ValueError."""
+    origin = urlsplit(headers.get(b"origin", b"").decode("latin1"))
+    host, public = headers.get(b"host", b"").decode("latin1"), urlsplit(settings.PUBLIC_URL)
+    found = _host_and_port(origin)
+    return bool(origin.hostname) and (
+        found == _host_and_port(urlsplit(f"{origin.scheme}://{host}"))
+        or (origin.scheme == public.scheme and found == _host_and_port(public))
+    )
+
+
+def _host_and_port(url: SplitResult) -> tuple[str | None, int | None]:
+    return url.hostname, url.port or {"http": 80, "https": 443}.get(url.scheme)
 
 
 class SessionUser(AuthMiddleware):
@@ -75,3 +92,12 @@ def _user_of(session: SessionBase) -> User | AnonymousUser:
 _any_address = re_path("", Denied.as_asgi())  # type: ignore[arg-type]
 application = OwnOrigin(CookieMiddleware(SessionMiddleware(SessionUser(URLRouter([*urlpatterns, _any_address])))))  # type: ignore[list-item]
 """All websockets, with the session and the person of each."""
+
+
+async def lifespan(_scope: Any, receive: Callable[[], Awaitable[Any]], send: Asgi) -> None:  # noqa: ANN401
+    """At the end of the process its terminals end, and that is recorded."""
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await terminals().stop_all()
+    await send({"type": "lifespan.shutdown.complete"})

@@ -2,17 +2,22 @@
 
 import asyncio
 import contextlib
+import os
+import select
+import signal
 import time
 from pathlib import Path
 
 import pytest
 from tests.backends.conftest import ClusterFixture
 from tests.backends.local.test_isolation import secrets_of
-from tests.backends.local.test_processes import folder_of
+from tests.backends.local.test_processes import eventually, folder_of
 
 from hekla.backends.base import BackendError, PodKey
+from hekla.backends.local import process_exec
 from hekla.backends.local.pod_folder import PodFolder
 from hekla.backends.local.process_exec import NOT_APART, NOT_RUNNING, OLD
+from hekla.backends.local.sandbox import commands, init
 from hekla.backends.local.sandbox.commands import MAX_CONNECTIONS
 from hekla.backends.streams import PodCommand
 from hekla.domain.phases import PodPhase
@@ -75,13 +80,65 @@ async def test_command_is_where_the_pod_is(local: ClusterFixture) -> None:
     """Groups of memory and CPU, namespaces, filters, capabilities, CPUs, user: all the same as of the pod's process."""
     key = running(local, f"{FACTS}; exec sleep 1000")
     found, _errors, _code = await run(local, key, "sh", "-c", FACTS)
-    assert found == local.log(key)
+    assert eventually(lambda: found == local.log(key)), local.log(key)  # the pod prints its own a little later
     assert "Seccomp:\t2" in found
     for path in secrets_of(local.home).values():
         _found, errors, _code = await run(local, key, "cat", str(path))
         assert "No such file" in errors
     names, _errors, _code = await run(local, key, "sh", "-c", "cat /proc/1/environ; kill -9 1; ls /proc/1/fd")
     assert names == ""
+
+
+def test_end_before_the_first_process_listens_is_noticed(tmp_path: Path) -> None:
+    reader, result = os.pipe()
+    listener = commands.listen(str(tmp_path / "commands"))
+    assert listener is not None
+
+    def serve() -> commands.CommandServer:
+        time.sleep(0.2)  # the pod's process ends meanwhile
+        return commands.CommandServer(listener, lambda *_: None)
+
+    pid = os.fork()
+    if pid == 0:
+        init.run(lambda: os._exit(3), result, listener.fileno(), serve)
+    os.close(result)
+    try:
+        assert select.select([reader], [], [], 5)[0]
+        assert init.exit_code(reader, -1) == 3
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(reader)
+        listener.close()
+
+
+async def test_handles_of_a_terminal_stay_in_this_process(local: ClusterFixture) -> None:
+    key, before = running(local), set(os.listdir("/proc/self/fd"))
+    async with local.backend.exec.run(key, ["cat"], in_terminal=True) as terminal:
+        new = [int(one) for one in set(os.listdir("/proc/self/fd")) - before if os.path.exists(f"/proc/self/fd/{one}")]
+        assert len([one for one in new if os.isatty(one)]) == 1
+        assert not any(map(os.get_inheritable, new))
+        await terminal.send(b"\x04")
+
+
+async def test_pod_that_does_not_answer_holds_no_thread(local: ClusterFixture, monkeypatch) -> None:
+    monkeypatch.setattr(process_exec, "_ANSWER_SECONDS", 0.5)
+    key = running(local)
+    place = folder_of(local, key).commands
+    os.unlink(place)
+    deaf = commands.listen(place)
+    assert deaf is not None
+    before = len(os.listdir("/proc/self/fd"))
+    requests = [asyncio.create_task(run(local, key, "true")) for _ in range(8)]
+    await asyncio.sleep(0.2)
+    async with asyncio.timeout(0.2):
+        assert await asyncio.gather(*(asyncio.to_thread(int) for _ in range(8))) == [0] * 8
+    requests[0].cancel()
+    for result in await asyncio.gather(*requests[1:], return_exceptions=True):
+        assert isinstance(result, BackendError)
+        assert str(result) == OLD
+    assert len(os.listdir("/proc/self/fd")) <= before
+    deaf.close()
 
 
 async def test_terminal_has_a_size_and_signals(local: ClusterFixture) -> None:

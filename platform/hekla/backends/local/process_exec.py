@@ -45,39 +45,56 @@ class ProcessExec:
         }).encode()  # fmt: skip
         if len(request) > MAX_REQUEST_BYTES or any("\0" in word for word in command) or not command:
             raise BackendError("The command is empty, too long, or holds a zero byte")
-        running = ProcessCommand(*await asyncio.to_thread(_begin, self._folder_of, key, request))
+        client = await asyncio.to_thread(_connected, self._folder_of, key)
+        running = await _begin(client, request)
         try:
             yield running
         finally:
             running.close()
 
 
-def _begin(folder_of: Callable[[PodKey], PodFolder], key: PodKey, request: bytes) -> tuple[socket.socket, list[int]]:
-    """Start a command. Returns the connection, and the handles that the command gave. Raises BackendError."""
+def _connected(folder_of: Callable[[PodKey], PodFolder], key: PodKey) -> socket.socket:
+    """A connection to the first process of the pod, which does not block. Raises BackendError."""
     folder = folder_of(key)
     client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.setblocking(False)
     try:
         _require_possible(folder)
-        client.settimeout(_ANSWER_SECONDS)
         place = os.open(folder.path, os.O_PATH | os.O_CLOEXEC)  # its path can be too long for the address of a socket
         try:
             client.connect(f"/proc/self/fd/{place}/{os.path.basename(folder.commands)}")
         finally:
             os.close(place)
-        client.send(request)
-        answer, handles, _flags, _address = socket.recv_fds(client, _PACKET_BYTES, _MOST_HANDLES)
-        if not handles:
-            raise _failure(answer)
-        client.setblocking(False)
-        for handle in handles:
-            os.set_blocking(handle, False)
     except OSError as error:
         client.close()
         raise BackendError(OLD) from error
     except BaseException:
         client.close()
         raise
-    return client, list(handles)
+    return client
+
+
+async def _begin(client: socket.socket, request: bytes) -> "ProcessCommand":
+    """Start a command. No thread waits for the pod, which may never answer. Raises BackendError."""
+    handles: list[int] = []
+    try:
+        client.send(request)
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            await _ready(client.fileno())
+        answer, handles, _flags, _address = socket.recv_fds(client, _PACKET_BYTES, _MOST_HANDLES)
+        if not handles:
+            raise _failure(answer)
+        for handle in handles:
+            os.set_inheritable(handle, False)  # `recv_fds` ignores its flags
+            os.set_blocking(handle, False)
+    except BaseException as error:
+        client.close()
+        for handle in handles:
+            os.close(handle)
+        if isinstance(error, OSError):
+            raise BackendError(OLD) from error
+        raise
+    return ProcessCommand(client, list(handles))
 
 
 def _require_possible(folder: PodFolder) -> None:

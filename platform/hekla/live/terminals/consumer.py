@@ -37,8 +37,6 @@ from hekla.live.terminals.terminal import Terminal, TerminalSize
 from hekla.live.threads import in_thread
 
 REFUSED, ENDED = 4403, 4410
-STOPPING = 1012
-"""With this code the server ends all sockets before it stops."""
 _CHUNK_BYTES = 32 * 1024
 MAX_FRAME_CHARACTERS = 64 * 1024
 
@@ -81,11 +79,9 @@ class TerminalConsumer(GuardedConsumer):
             raise NotFound(error.message) from error
 
     async def disconnect(self, code: int) -> None:
-        """Leave the terminal, which goes on unless the console stops."""
+        """Leave the terminal, which goes on."""
         await super().disconnect(code)
         self._leave()
-        if code == STOPPING:
-            await terminals().stop_all()
 
     async def end(self) -> None:
         """Stop sending, and close the socket."""
@@ -155,24 +151,24 @@ class TerminalConsumer(GuardedConsumer):
         self._sender = asyncio.create_task(self._send(terminal))
 
     async def _send(self, terminal: Terminal) -> None:
-        """Send the output from the cursor on, and then the messages. A slow connection skips what is gone by then."""
+        """Send the output from the cursor on, messages between, the end last. A slow connection skips output."""
         with suppress(OSError):
             while not self.is_closed:
                 await self._news.wait()
                 self._news.clear()
-                while True:
+                has_more = True
+                while has_more:
                     begin, data = terminal.output.read(self._cursor, _CHUNK_BYTES)
-                    if not data:
-                        break
-                    self._cursor = begin + len(data)
-                    text = base64.b64encode(data).decode()
-                    await self.send_json({"type": "output", "offset": begin, "next": self._cursor, "data": text})
-                while self._messages:
-                    kind = next(iter(self._messages))
-                    await self.send_json(self._messages.pop(kind))
-                    if kind == "ended":
-                        await self._close(ENDED)
-                        return
+                    has_more = bool(data)
+                    if has_more:
+                        self._cursor = begin + len(data)
+                        text = base64.b64encode(data).decode()
+                        await self.send_json({"type": "output", "offset": begin, "next": self._cursor, "data": text})
+                    for kind in [one for one in self._messages if one != "ended" or not has_more]:
+                        await self.send_json(self._messages.pop(kind))
+                        if kind == "ended":
+                            await self._close(ENDED)
+                            return
 
     def _leave(self) -> None:
         if self.terminal is not None:

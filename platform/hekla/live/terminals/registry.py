@@ -52,9 +52,12 @@ class Terminals:
             return found
         self._require_room(pod, page.user)
         made = self._open[key] = Terminal(pod, page, roles, on_end=lambda: self._forget(key))
-        if not await claims.take(*key, made.id):
+        try:
+            if not await claims.take(*key, made.id):
+                raise Elsewhere
+        except BaseException:  # also a cancelled page: others may wait for this terminal
             made.refuse(Elsewhere())
-            raise Elsewhere
+            raise
         await made.open(commands.run(key_of(pod), SHELL, in_terminal=True))
         return made
 

@@ -33,6 +33,8 @@ SHELL = ("sh", "-c", 'exec "$(command -v bash || echo sh)"')
 SCROLLBACK_BYTES = 1024 * 1024
 MAX_BYTES_PER_SECOND = 2 * 1024 * 1024
 """Output beyond it waits in the pod, whose program then waits too."""
+_PAUSE_SECONDS = 0.002
+"""After each piece of output, so that a program that prints byte by byte leaves the process to others."""
 MAX_PENDING_INPUT = 256 * 1024
 DETACHED_SECONDS = 30 * 60.0
 """How long a terminal goes on that no page shows."""
@@ -55,7 +57,7 @@ class TerminalPage(Protocol):
         """There is new output."""
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Send this message, after the output so far."""
+        """Send this message; an end after all output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class Terminal:
     def join(self, page: TerminalPage) -> None:
         """Show it on one more page. The newest page of its owner stands for the owner's login."""
         self.pages.append(page)
-        if page.user.pk == self.owner.pk and page.visitor != self.visitor:
+        if self.ending is None and page.user.pk == self.owner.pk and page.visitor != self.visitor:
             guard().leave(self)
             self.visitor = page.visitor
             guard().watch(self)
@@ -142,8 +144,9 @@ class Terminal:
 
     def take_keyboard(self, page: TerminalPage) -> None:
         """Give the keyboard to this page, which everybody sees."""
-        self.holder = page
-        self.announce()
+        if self.holder is not page:
+            self.holder = page
+            self.announce()
 
     def type(self, page: TerminalPage, data: bytes) -> None:
         """Type these bytes. Those of a page without the keyboard are dropped, unless its person holds it elsewhere."""
@@ -251,6 +254,8 @@ class Terminal:
             count += len(piece.data)
             if count >= MAX_BYTES_PER_SECOND:
                 await asyncio.sleep(max(0.0, second + 1 - time.monotonic()))
+            else:
+                await asyncio.sleep(_PAUSE_SECONDS)
             if time.monotonic() >= second + 1:
                 second, count = time.monotonic(), 0
 

@@ -75,9 +75,7 @@ def run(start: Callable[[], None], result: int, listener: int, serve: Callable[[
     for begin, end in ((3, first), (first + 1, second), (second + 1, _LAST_HANDLE)):
         os.closerange(begin, end)
     commands = serve() if serve else None
-    while True:
-        if commands:
-            commands.serve()
+    while True:  # reap before the first wait: a process can have ended before anything noted its signal
         while (ended := os.waitpid(-1, os.WNOHANG if commands else 0))[0]:
             code = os.waitstatus_to_exitcode(ended[1])
             if ended[0] == leader:
@@ -85,6 +83,8 @@ def run(start: Callable[[], None], result: int, listener: int, serve: Callable[[
                 os._exit(0)
             if commands:
                 commands.report(ended[0], code)
+        if commands:
+            commands.serve()
 
 
 def exit_code(result: int, own: int) -> int:
