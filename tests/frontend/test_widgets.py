@@ -9,6 +9,7 @@ from django.forms.renderers import DjangoTemplates
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 
+from hekla.pages.frame.fields import form_field
 from hekla.pages.frame.widgets import ControlRenderer
 
 _EVIL = "<b>\"'&"
@@ -54,3 +55,12 @@ def test_one_of_several_is_as_its_template_renders_it(kind: type[forms.RadioSele
         return [str(box) for box in boxes] + [box.tag(wrap_label=True) for box in boxes] + [str(boxes)]
 
     assert tags(ControlRenderer()) == tags(DjangoTemplates())
+
+
+def test_names_and_texts_of_a_field_are_no_markup() -> None:
+    """A form that a template opens has fields named after files."""
+    name = 'files.a"><b>'
+    form = type("Form", (forms.Form,), {name: forms.CharField(label=_EVIL, help_text=_EVIL)})({})
+    found = form_field(form[name], unit=_EVIL)
+    assert "<b>" not in found
+    assert "This field is required" in found

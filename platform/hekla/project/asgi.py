@@ -13,8 +13,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: E40
 
 from hekla.launcher.gc_tuning import settle_with_pages  # noqa: E402
 from hekla.lib.open_files import allow_most  # noqa: E402
-from hekla.live.routing import application as websockets  # noqa: E402
-from hekla.live.routing import lifespan  # noqa: E402
+from hekla.live import routing  # noqa: E402
 from hekla.pages.admission.long_polls import LongPolls  # noqa: E402
 from hekla.pages.admission.running import RunningRequests  # noqa: E402
 from hekla.pages.health.checks import HealthChecks  # noqa: E402
@@ -27,8 +26,8 @@ allow_most()  # each open page needs one
 _routes = ProtocolTypeRouter(
     {
         "http": HealthChecks(LongPolls(RunningRequests(http))),
-        "websocket": websockets,
-        "lifespan": lifespan,
+        "websocket": routing.application,
+        "lifespan": routing.lifespan,
     }
 )
 # The only place that reads `X-Forwarded-*`: uvicorn itself (`--no-proxy-headers`) would believe every local process.

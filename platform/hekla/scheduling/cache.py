@@ -119,7 +119,9 @@ class ClusterCache:
         if uids is None:
             self._read_all(cluster, nominated, now)
         else:
-            self._read_again(cluster, uids | self._with_other_nodes(nominated), nominated, now)
+            uids |= self._with_other_nodes(nominated)
+            self._has_nominated |= bool(nominated)  # also if reading fails half-way
+            self._read_again(cluster, uids, nominated, now)
         self._has_nominated = bool(nominated)
         self.number, self._invalid = number if uids is None else max(number, self.number), set()
 

@@ -68,6 +68,11 @@ class Outlook:
             self._entry.run_times = self.now, runtimes.of(self._cluster.pk)
         return self._entry.run_times[1]
 
+    def knows(self, question: Hashable) -> bool:
+        """Whether `once` has the result already."""
+        known = self._entry.derived
+        return known is not None and self._is_as(known) and question in known.found
+
     def once(self, question: Hashable, find: Callable[[], T]) -> T:
         """The result of `find`, cached by `question` until something happens, for at most 30 seconds."""
         known = self._entry.derived

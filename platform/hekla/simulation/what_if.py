@@ -132,14 +132,15 @@ def predict_draft(
 
     with looking_at(queue.cluster, is_long=with_eta) as outlook:
         problems = _too_much(spec, offer, queue, user, outlook, bounds)
-        started = time.monotonic()
-        answer = _answer(outlook, row(spec, queue, outlook), user, problems, with_eta=with_eta)
+        started, draft = time.monotonic(), row(spec, queue, outlook)
+        simulations = 1 if outlook.knows(("alone", *_placement(draft))) else 2  # here, and alone
+        answer = _answer(outlook, draft, user, problems, with_eta=with_eta)
         if answer.verdict is StartVerdict.NOW or not with_offers:
             return answer
         others = _open_queues(tenant, queue)
         trial = _trial_of_drafts(outlook, queue, others, row)
         near = [one.name for one in others if one.cluster_id == queue.cluster_id]
-        takes = 0.0 if with_eta else time.monotonic() - started
+        takes = 0.0 if with_eta else (time.monotonic() - started) / simulations
         found = suggestions.offers(spec, near, trial, until=_until(began, is_typing=not with_eta), takes=takes)
     offers = [*_elsewhere(spec, queue, others, row), *found.offers][: suggestions.MOST]
     return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
@@ -288,7 +289,7 @@ def _placement(row: Job) -> tuple[Hashable, ...]:
     spec = spec_of(row)
     tasks = tuple(task.model_copy(update={"command": ()}) for task in spec.tasks)
     document = spec.model_copy(update={"name": "", "description": "", "files": {}, "tasks": tasks}).model_dump_json()
-    return row.tenant_id, row.owner_id, row.queue_id, row.priority, row.never_preempts, document
+    return row.tenant_id, row.owner_id, row.queue_id, row.priority, row.never_preempts, row.gang_phase, document
 
 
 def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:

@@ -12,6 +12,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.invitations import extras, selectors
 from hekla.apps.invitations.models import Invitation, InvitationMail
+from hekla.apps.tenancy import selectors as tenancy_rights
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
@@ -113,7 +114,8 @@ def _claim(secret: str, now: datetime) -> Invitation:
     """The open invitation, locked, so that two people with its link cannot both join."""
     found = selectors.by_secret(secret, now=now)
     Invitation.objects.select_for_update().get(pk=found.pk)
-    return selectors.by_secret(secret, now=now)
+    with tenancy_rights.rights_read_once({}):  # the inviter's rights too, as they are behind the lock
+        return selectors.by_secret(secret, now=now)
 
 
 def _join(invitation: Invitation, user: User, now: datetime) -> None:

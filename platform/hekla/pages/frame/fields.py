@@ -11,7 +11,7 @@ from hekla.pages.frame import html
 def form_field(field: BoundField, unit: str = "", wide: object = "", unmarked: object = "") -> SafeString:
     """The label, the control with its unit, the help and the problems. See `components/field.html`."""
     is_check = field.widget_type == "checkbox"
-    errors, name = field.errors, field.auto_id
+    errors, name = field.errors, text(field.auto_id)  # a field's name may hold what people typed: the name of a file
     marks = [("field-wide", wide), ("field-wrong", errors), ("field-check", is_check)]
     kind = " ".join(["field", *(mark for mark, is_set in marks if is_set)])
     is_optional = not (field.field.required or unmarked or is_check)
@@ -20,7 +20,7 @@ def form_field(field: BoundField, unit: str = "", wide: object = "", unmarked: o
     help_line = f'<p class="help" id="{name}_helptext">{text(field.help_text)}</p>' if field.help_text else ""
     problems = "".join(f'<p class="problem">{html.icon("warning")}{text(error)}</p>' for error in errors)
     return SafeString(
-        f'<div class="{kind}"><label for="{field.id_for_label}">{text(field.label)}{note}</label>'
+        f'<div class="{kind}"><label for="{text(field.id_for_label)}">{text(field.label)}{note}</label>'
         f'<span class="control">{field}{after}</span><div class="field-notes">{help_line}'
         f'<div class="problems" id="{name}_error">{problems}</div></div></div>'
     )
