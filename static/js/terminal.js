@@ -124,6 +124,7 @@ function start(section) {
       frame.people(people);
       fitWhenHeld();
     },
+    full: () => frame.tell("open", say("terminal_full")),
     refused: ({ text }) => finish("refused", text),
     ended: (message) => finish("ended", ended(message)),
   };

@@ -270,6 +270,9 @@ ITS_OWNER: dict[str, Call] = {
     "jobs.act_on_all": _abort_all,
     "jobs.delete": lambda w, by: jobs.delete(_ended_job(w), **_by(by)),
     "jobs.record_terminal": lambda w, by: jobs.record_terminal(_running_pod(w), uuid4(), **_by(by)),
+    "jobs.record_terminal_guest": lambda w, by: jobs.record_terminal_guest(
+        _running_pod(w), uuid4(), owner="alice", **_by(by)
+    ),
     "jobs.scale": lambda w, by: jobs.scale(w.job, JobScale.parse({"tasks": {"main": {"replicas": 2}}}), **_by(by)),
     "jobs.set_priority": lambda w, by: jobs.set_priority(w.job, -1, **_by(by)),
     "openpai.add_tag": lambda w, by: openpai.add_tag(w.job, "new", **_by(by)),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.pods import start_pod, stop_pod
+from tests.support.pods import start_pod, stop_all_pods, stop_pod
 
 from hekla.backends import registry
 from hekla.backends.base import Backend, Health, Observation, PodKey, PodOrder
@@ -151,6 +151,8 @@ class ClusterFixture:
         return self.backend.logs(key, offset=0, limit=1_000_000).data.decode()
 
     def clear(self) -> None:
+        if self.kind == "local":
+            stop_all_pods(self.backend)
         for job in self._jobs:
             self.backend.remove_logs(job)
         for backend in self._backends:

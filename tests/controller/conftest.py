@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.kubernetes.control_plane import ControlPlane
+from tests.support.pods import stop_all_pods
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
@@ -124,7 +125,10 @@ def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_
     }[request.param]
     made = World.found(request.param, config or request.getfixturevalue("one_machine"))
     yield made
-    backend_of(made.cluster).close()
+    backend = backend_of(made.cluster)
+    if request.param == "local":
+        stop_all_pods(backend)
+    backend.close()
     controllers.reset()
 
 

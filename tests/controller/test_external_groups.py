@@ -19,6 +19,7 @@ from tests.controller.external_pods import (
 )
 from tests.controller.test_device_claims import API as CLAIMS_API
 from tests.controller.test_device_claims import devices_of
+from tests.controller.test_network_topology import POLICY as WITH_TOPOLOGY
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps.clusters import services as clusters
@@ -141,6 +142,8 @@ def test_hard_topology_keeps_a_group_in_one_rack(
     try:
         config = {**shared.cluster.config, "topology_labels": ["rack"]}
         clusters.change(shared.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
+        facts = {"note": "", "by": shared.alice, "actor": PLATFORM, "now": clock.now()}
+        clusters.set_policy(shared.cluster, text=WITH_TOPOLOGY, **facts)
         spec = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
         create_pod_group(small_cluster, external_namespace, "near", 2, **spec)
         for number in range(2):

@@ -98,7 +98,10 @@ def traced(kind: type, monkeypatch: pytest.MonkeyPatch) -> Iterator[CallPath]:
     call_path = CallPath()
     with monkeypatch.context() as patch, connection.execute_wrapper(call_path.on_query):
         for handed in PASSED_ON:
-            patch.setattr(handed, "__init__", call_path.after(handed.__init__))
+            if issubclass(handed, tuple):
+                patch.setattr(handed, "__new__", staticmethod(call_path.after(handed.__new__)))
+            else:
+                patch.setattr(handed, "__init__", call_path.after(handed.__init__))
         for name in BACKEND_CALLS:
             patch.setattr(kind, name, call_path.after(getattr(kind, name)))
         yield call_path

@@ -129,6 +129,7 @@ EXAMPLES = {
     "PodStopRequested": {**_POD, "reason": "AbortJob"},
     "PodEvictionBlocked": {**_POD, "message": "Cannot evict pod"},
     "TerminalOpened": {**_POD, "terminal": "6f1c"},
+    "TerminalJoined": {**_POD, "terminal": "6f1c", "owner": "alice"},
     "TerminalEnded": {**_POD, "terminal": "6f1c", "reason": "exit", "exit_code": 0, "seconds": 12.5},
     "PodEvicted": {
         **_POD, "action": "preempt", "node": "n1", "for_job": "6f1c", "plugins": ["gang", "drf"],

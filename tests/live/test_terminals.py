@@ -305,8 +305,38 @@ def test_keyboard_is_with_one_person(world: World) -> None:
                 assert "alices" not in other.text
             await owner.until(lambda: len(owner.messages["people"]["people"]) == 1)
             assert holders(owner) == ["alice"]
+            while not await sync_to_async(LoggedEvent.objects.filter(kind="TerminalJoined").exists)():
+                await asyncio.sleep(0.05)
         async with opened_page(pod, bob, "language=en&of=0") as late:
             assert late.messages["refused"]["text"] == "This terminal has ended."
+
+    play(scene)
+    guest = LoggedEvent.objects.get(kind="TerminalJoined")
+    assert sentence(guest, "job talk").text == "bob typed in the terminal of alice in pod main-0 of job talk."
+
+
+@only_local
+def test_input_that_no_program_reads_is_dropped_from_one_place_on(world: World) -> None:
+    pod, lines = run_pod(world), "x" * 60_000
+
+    async def scene() -> None:
+        async with opened_page(pod, world.alice) as page:
+            await page.run("stty raw -echo; echo $((40 + 2)); sleep 2; stty sane", "42")
+            for _again in range(8):
+                await page.say("input", data=lines)
+            await page.until(lambda: "full" in page.messages)
+
+    play(scene)
+
+
+@only_local
+def test_one_page_too_many_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "MAX_PAGES", 1)
+    pod = run_pod(world)
+
+    async def scene() -> None:
+        async with opened_page(pod, world.alice), opened_page(pod, world.alice, "language=en") as more:
+            assert more.messages["refused"]["text"].startswith("1 pages show this terminal")
 
     play(scene)
 

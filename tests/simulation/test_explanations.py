@@ -128,7 +128,7 @@ def test_predicted_ranges_hold(days: float, seed: int) -> None:
 
 def test_holders_are_named_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the reader may see them: jobs of other tenants are counted."""
-    monkeypatch.setattr(holders.tenancy, "visible_to", lambda _user: _Tenants([1]))
+    monkeypatch.setattr(holders.tenancy, "visible_ids", lambda _user: frozenset({1}))
     world = ExplainedCluster(cluster({"cpu": "6"}), PLAIN)
     hog = world.submit(job_spec("hog", cpu="2500m", command=["learn"]))
     world.submit(job_spec("short", active_deadline_seconds=600))
@@ -143,14 +143,6 @@ def test_holders_are_named_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -
         "Job hog holds 2.5 CPU for about 25 min more. Job short holds 1 CPU for at most 5 min more. "
         "1 job of other tenants holds 1 CPU."
     ]
-
-
-class _Tenants:
-    def __init__(self, ids: list[int]) -> None:
-        self._ids = ids
-
-    def values_list(self, *_names: str, **_flat: bool) -> list[int]:
-        return self._ids
 
 
 @pytest.mark.parametrize("phase", JobPhase)

@@ -15,6 +15,12 @@ def stop_pod(backend: Backend, key: PodKey, *, reason: str) -> None:
     _raise_errors(backend.runner.stop_many([(key, reason)], heartbeat=no_heartbeat))
 
 
+def stop_all_pods(backend: Backend) -> None:
+    """Stop what still runs there: pods outlive the process that started them."""
+    for key in backend.inventory().alive:
+        stop_pod(backend, key, reason="the test is over")
+
+
 def no_heartbeat() -> None:
     """A heartbeat that never interrupts."""
 

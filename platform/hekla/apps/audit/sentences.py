@@ -136,7 +136,7 @@ def _node(event: LoggedEvent) -> str:
 def _terminal_end(event: LoggedEvent) -> str:
     found = {
         TerminalEnd.EXIT: _("The terminal of {actor} in pod {pod} of {object} ended with exit code {exit_code}."),
-        TerminalEnd.POD: _("The terminal of {actor} in pod {pod} of {object} ended with the pod."),
+        TerminalEnd.POD: _("The terminal of {actor} in pod {pod} of {object} ended with the pod or its connection."),
         TerminalEnd.CLOSED: _("{actor} ended their terminal in pod {pod} of {object}."),
         TerminalEnd.IDLE: _("The terminal of {actor} in pod {pod} of {object} ended because it was idle."),
         TerminalEnd.RIGHTS: _(
@@ -217,6 +217,7 @@ SENTENCES: Mapping[str, Any] = {
         "{actor} could not evict pod {pod} of {object}, because of a disruption budget."
     ),
     "TerminalOpened": gettext_lazy("{actor} opened a terminal in pod {pod} of {object}."),
+    "TerminalJoined": gettext_lazy("{actor} typed in the terminal of {owner} in pod {pod} of {object}."),
     "TerminalEnded": _terminal_end,
     # flows, batches, schedules, demonstrations
     "JobTemplateCreated": _CREATED,

@@ -21,6 +21,7 @@ KINDS = {
     "PodEvicted": _("Pod evicted"),
     "PodEvictionBlocked": _("Eviction blocked"),
     "TerminalOpened": _("Terminal opened"),
+    "TerminalJoined": _("Terminal joined"),
     "TerminalEnded": _("Terminal ended"),
     "JobTemplateCreated": _("Template created"),
     "JobTemplateChanged": _("Template changed"),

@@ -99,6 +99,13 @@ class TerminalOpened(_PodEvent):
     terminal: Name
 
 
+class TerminalJoined(_PodEvent):
+    """The actor typed in the terminal of another person, `owner`, for the first time."""
+
+    terminal: Name
+    owner: Name
+
+
 class TerminalEnded(_PodEvent):
     """The terminal that the actor had opened has ended. `reason`: a `TerminalEnd`."""
 

@@ -2,7 +2,8 @@
 
 From the page: `input` (data), `resize` (columns, rows), `take` (the keyboard), `end`. To the page: `hello` (the id of
 the terminal, its size, the offset of the output that follows and of its end now, other terminals in the pod), `output`
-(offset, data in base 64), `size`, `people`, `refused` (why there is no terminal), `ended` (reason, exit code).
+(offset, data in base 64), `size`, `people`, `full` (input was dropped), `refused` (why there is no terminal), `ended`
+(reason, exit code).
 
 A page that connects again sends the id of its terminal and the offset that it has reached. It gets the rest; of another
 terminal, which has another id, it gets everything from the start.
@@ -32,7 +33,7 @@ from hekla.live import subscriptions
 from hekla.live.consumers import TRY_AGAIN, GuardedConsumer
 from hekla.live.guard import Visitor
 from hekla.live.logs import backend_of
-from hekla.live.terminals.registry import Elsewhere, terminals
+from hekla.live.terminals.registry import Elsewhere, require_place, terminals
 from hekla.live.terminals.terminal import Terminal, TerminalSize
 from hekla.live.threads import in_thread
 
@@ -57,6 +58,8 @@ class TerminalConsumer(GuardedConsumer):
         try:
             self.roles, self.user = await in_thread(partial(_authorize, self.pod_id, self.visitor))
             self.terminal = await self._find()
+            with translation.override(self._language):
+                require_place(self.terminal)
         except Forbidden:
             await self._close(REFUSED)
         except NotFound:

@@ -16,6 +16,8 @@ from hekla.live.terminals.terminal import SHELL, Terminal, TerminalPage
 from hekla.live.threads import per_loop
 
 MAX_OF_PERSON, MAX_OF_POD, MAX_OPEN = 8, 8, 400
+MAX_PAGES = 16
+"""At most so many pages show one terminal."""
 
 
 class Elsewhere(Exception):
@@ -85,6 +87,14 @@ class Terminals:
                 _("This pod has %(n)s open terminals, which is the most. Wait until one ends, or watch one of them.")
                 % {"n": MAX_OF_POD}
             )
+
+
+def require_place(terminal: Terminal) -> None:
+    """Raises Refused if too many pages show the terminal."""
+    if len(terminal.pages) >= MAX_PAGES:
+        raise Refused(
+            _("%(n)s pages show this terminal, which is the most. Close one, then try again.") % {"n": MAX_PAGES}
+        )
 
 
 terminals = per_loop(Terminals)

@@ -92,7 +92,9 @@ class Terminal:
         self._on_end = on_end
         self._command: PodCommand | None = None
         self._pending: asyncio.Queue[bytes] = asyncio.Queue()
-        self._pending_bytes = 0
+        self._pending_bytes, self._drops_input = 0, False
+        self._guests: dict[int, asyncio.Task[None]] = {}
+        """The other people who typed, and what records that."""
         self._opened_at = self._typed_at = self._left_at = time.monotonic()
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
@@ -149,12 +151,22 @@ class Terminal:
             self.announce()
 
     def type(self, page: TerminalPage, data: bytes) -> None:
-        """Type these bytes. Those of a page without the keyboard are dropped, unless its person holds it elsewhere."""
+        """Type these bytes. Those of a page without the keyboard are dropped, unless its person holds it elsewhere.
+
+        If too many wait for the program, the rest is dropped until it has read all: no gaps in what it gets.
+        """
         before = self.holder.user if self.holder else self.owner
         if self.holder is not page and before.pk == page.user.pk:
             self.take_keyboard(page)
-        if self.holder is not page or self._pending_bytes + len(data) > MAX_PENDING_INPUT:
+        if self.holder is not page:
             return
+        self._drops_input = bool(self._pending_bytes) and self._drops_input
+        if self._drops_input or self._pending_bytes + len(data) > MAX_PENDING_INPUT:
+            self._drops_input = True
+            page.tell({"type": "full"})
+            return
+        if page.user.pk != self.owner.pk and page.user.pk not in self._guests:
+            self._guests[page.user.pk] = asyncio.create_task(self._record_guest(page.user))
         self._typed_at = time.monotonic()
         self._pending_bytes += len(data)
         self._pending.put_nowait(data)
@@ -243,6 +255,13 @@ class Terminal:
             await in_thread(partial(services.record_terminal_end, self.pod, self.id, reason, **facts))
         except DatabaseError as error:
             log.warning("the end of a terminal could not be recorded: %s", error)
+
+    async def _record_guest(self, user: User) -> None:
+        facts: dict[str, Any] = {"owner": self.owner.username, "user": user, "now": clock.now()}
+        try:
+            await in_thread(partial(services.record_terminal_guest, self.pod.pk, self.id, **facts))
+        except (HeklaError, DatabaseError) as error:
+            log.warning("a person in the terminal of another could not be recorded: %s", error)
 
     async def _follow(self, command: PodCommand) -> None:
         """Take the output until the shell ends, at most so many bytes a second."""

@@ -31,7 +31,13 @@ from hekla.apps.jobs.services.submission import (
     submit,
     try_out,
 )
-from hekla.apps.jobs.services.terminals import no_terminal, record_terminal, record_terminal_end, require_terminal
+from hekla.apps.jobs.services.terminals import (
+    no_terminal,
+    record_terminal,
+    record_terminal_end,
+    record_terminal_guest,
+    require_terminal,
+)
 
 __all__ = [
     "BULK_ACTIONS",
@@ -69,6 +75,7 @@ __all__ = [
     "record_fault",
     "record_terminal",
     "record_terminal_end",
+    "record_terminal_guest",
     "require_priority",
     "require_right",
     "require_submission_right",

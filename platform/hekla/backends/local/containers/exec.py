@@ -15,6 +15,7 @@ _CHUNK_BYTES = 64 * 1024
 _HEADER_BYTES = 8
 _ERRORS = 2
 _SWITCHED = (200, 101)
+_LOOKS, _LOOK_EVERY_SECONDS = 20, 0.1
 
 
 class ContainerExec:
@@ -80,9 +81,17 @@ class ContainerCommand:
             raise BackendError(f"The connection to the pod failed: {error.strerror}") from error
         if found.data:
             return found
-        state = await _answer(self._engine, "GET", f"/exec/{self._number}/json")
-        self.exit_code = int(str(state.get("ExitCode") or 0))
+        self.exit_code = await self._final_code()
         return None
+
+    async def _final_code(self) -> int:
+        """The exit code, which the engine knows shortly after the output has ended."""
+        for _again in range(_LOOKS):
+            state = await _answer(self._engine, "GET", f"/exec/{self._number}/json")
+            if not state.get("Running"):
+                return int(str(state.get("ExitCode") or 0))
+            await asyncio.sleep(_LOOK_EVERY_SECONDS)
+        raise BackendError("The connection to the pod failed: the command still runs")
 
     async def send(self, data: bytes) -> None:
         """Write to its standard input; waits while the command is slow."""
