@@ -15,6 +15,7 @@ from typing import Any
 from hekla.apps.demonstrations.stage import GPU
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.sweeps import SweepSpec
 
 PREPARE_SECONDS = 8
 """How long a simulated pod prepares: all alike, so that the pods of a gang start to run together."""
@@ -73,6 +74,7 @@ _BROKEN = (
 _DATA = ("OSError: [Errno 28] No space left on device", "UnicodeDecodeError: invalid start byte in shard 17")
 EVALUATE = Shape(("evaluate", "score"), "inference", ("python", "evaluate.py"), 1, 1, 4, "32Gi", 45, 0.4, 4)
 FINETUNE = Shape(("finetune", "adapt"), "training", ("python", "finetune.py"), 1, 4, 16, "128Gi", 110, 0.5, 4, 0.08)
+SWEEP = Shape(("sweep",), "training", ("python", "train.py"), 1, 1, 4, "32Gi", 45, 0.4, 0, fails=0.0)
 PREPARE = Shape(("prepare", "tokenize"), "data", ("python", "prepare.py"), 2, 0, 6, "24Gi", 20, 0.6, 3, 0.06, _DATA)
 SHAPES = (
     EVALUATE,
@@ -91,18 +93,11 @@ SHAPES = (
 )
 _BATCH_PART, _FLOW_PART, _CANCEL_PART = 0.15, 0.04, 0.05
 _URGENT_PART, URGENT = 0.08, 100
-BATCH_SIZES = (4, 6, 8)
+RATES, SIZES = ("0.01", "0.003", "0.001", "0.0003"), ("16", "32")
+"""The parameters of sweeps: learning rates, and sizes of a step."""
 _HISTORY_TTL = timedelta(days=7)
 Durations = Callable[[float], int]
 """The run time in seconds of a job that takes about so many minutes."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobBatch:
-    """Jobs that are submitted together, under one name."""
-
-    name: str
-    jobs: tuple[JobSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +110,7 @@ class TeamAction:
     """What a person does."""
 
     person: str
-    work: JobSpec | JobBatch | FlowSpec | Cancellation
+    work: JobSpec | SweepSpec | FlowSpec | Cancellation
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +197,7 @@ def _arrival(dice: random.Random, number: int, durations: Durations, ttl: timede
     if chance < _CANCEL_PART + _FLOW_PART:
         return TeamAction(person, _flow(number, durations, ttl, queue, dice))
     if chance < _CANCEL_PART + _FLOW_PART + _BATCH_PART:
-        return TeamAction(person, _batch(number, durations, ttl, queue, dice))
+        return TeamAction(person, _sweep(number, durations, ttl, queue, dice))
     shape = dice.choices(SHAPES, [one.weight for one in SHAPES])[0]
     return TeamAction(
         person, JobSpec.parse(_job(shape, f"{dice.choice(shape.names)}-{number}", durations, ttl, queue, dice))
@@ -236,12 +231,14 @@ def _job(
     }
 
 
-def _batch(number: int, durations: Durations, ttl: timedelta, queue: str, dice: random.Random) -> JobBatch:
-    names = (f"evaluate-{number}-{part}" for part in range(1, dice.choice(BATCH_SIZES) + 1))
-    return JobBatch(
-        f"evaluate-{number}",
-        tuple(JobSpec.parse(_job(EVALUATE, name, durations, ttl, queue, dice)) for name in names),
-    )
+def _sweep(number: int, durations: Durations, ttl: timedelta, queue: str, dice: random.Random) -> SweepSpec:
+    """A sweep whose metrics depend on its parameters: the third learning rate is the best, and smaller steps."""
+    job = _job(SWEEP, f"{SWEEP.names[0]}-{number}", durations, ttl, queue, dice)
+    [task] = job["tasks"]
+    task["command"] += ["--lr", "{{ lr }}", "--batch-size", "{{ batch_size }}"]
+    task["env"]["HEKLA_SIM_METRICS"] = "loss=2.4..0.35 accuracy=0.11..0.94 rate={{ lr }}/0.001 size={{ batch_size }}/16"
+    parameters = {"lr": list(RATES), "batch_size": list(SIZES[: dice.choice((1, 2))])}
+    return SweepSpec.parse({"name": job.pop("name"), "parameters": parameters, "job": job})
 
 
 def _flow(number: int, durations: Durations, ttl: timedelta, queue: str, dice: random.Random) -> FlowSpec:

@@ -20,7 +20,6 @@ from hekla.apps.demonstrations.mix import (
     TEAM_OF,
     TEAMS,
     Cancellation,
-    JobBatch,
     SimulatedTeam,
     TeamAction,
     steady,
@@ -43,6 +42,7 @@ from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
+from hekla.domain.sweeps import SweepSpec
 
 CLUSTER = "demo"
 USERNAMES = frozenset(TEAM_OF)
@@ -115,12 +115,12 @@ def submit(arrival: TeamAction, *, now: datetime) -> None:
         log.info("the simulated person %s was refused: %s", arrival.person, refusal)
 
 
-def _submit(work: JobSpec | JobBatch | FlowSpec | Cancellation, tenant: Tenant, user: User, now: datetime) -> None:
+def _submit(work: JobSpec | SweepSpec | FlowSpec | Cancellation, tenant: Tenant, user: User, now: datetime) -> None:
     match work:
         case JobSpec():
             jobs.submit(spec=work, tenant=tenant, user=user, now=now)
-        case JobBatch():
-            batches.submit_file(name=work.name, specs=work.jobs, tenant=tenant, user=user, now=now)
+        case SweepSpec():
+            batches.submit_sweep(spec=work, tenant=tenant, user=user, now=now)
         case FlowSpec():
             flows.start(spec=work, tenant=tenant, user=user, now=now)
         case Cancellation():

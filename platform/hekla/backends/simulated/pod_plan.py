@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from hekla.backends.base import Observation, PodKey, PodOrder, StartRefused
 from hekla.backends.simulated.config import SimulatedConfig
+from hekla.backends.simulated.metric_curves import metric_lines, parse_curves
 from hekla.domain.card_resources import card_counts
 from hekla.domain.phases import PodPhase
 
@@ -17,7 +18,9 @@ GPU_LOAD = "HEKLA_SIM_GPU_LOAD"
 """How many GPUs the work of the task would keep busy, for example 2.7. Its running pods share the work equally."""
 ERROR = "HEKLA_SIM_ERROR"
 """What the pod writes to its log before it fails, for example `KeyError: 'rate'`."""
-MAX_SECONDS, _MAX_LOAD, _MAX_ERROR = 1e9, 1e6, 200
+METRICS = "HEKLA_SIM_METRICS"
+"""The metrics that the pod prints (`metric_curves`)."""
+MAX_SECONDS, _MAX_LOAD, _MAX_ERROR, _MAX_METRICS = 1e9, 1e6, 200, 500
 STOPPED_EXIT = 143
 _LOG_STEPS = 10
 
@@ -28,6 +31,7 @@ class PodPlan:
 
     `cpu`, `memory`, `cards`: its requests. `pinned`: its CPUs in each NUMA cell of its node; empty if the node has
     none. `gpu_load`: of its whole task; None: its usage is not measured. `error`: what it writes before it fails.
+    `metrics`: as its variable describes them.
     """
 
     key: PodKey
@@ -46,6 +50,7 @@ class PodPlan:
     cards: float = 0.0
     gpu_load: float | None = None
     error: str = ""
+    metrics: str = ""
 
     def phase(self, at: float) -> PodPhase:
         """The phase at this instant."""
@@ -64,12 +69,13 @@ class PodPlan:
 
     def log(self, at: float) -> str:
         """The generated log until this instant, which says that the pod is simulated."""
-        lines = [(self.started_at, f"This pod is simulated: nothing runs on {self.node or 'any node'}.")]
-        step = (self.planned_end_at - self.runs_at) / _LOG_STEPS
-        progress = [(self.runs_at + n * step, f"{n * 100 // _LOG_STEPS} % done") for n in range(1, _LOG_STEPS)]
-        lines += [line for line in progress if line[0] < self.ends_at]
-        lines += [(self.ends_at, self._message() or "Ended well")]
-        return "".join(f"[simulated] {text}\n" for when, text in lines if when <= at)
+        begin = (self.started_at, f"[simulated] This pod is simulated: nothing runs on {self.node or 'any node'}.")
+        progress = [(n / _LOG_STEPS, f"[simulated] {n * 100 // _LOG_STEPS} % done") for n in range(1, _LOG_STEPS)]
+        parts = sorted(progress + metric_lines(parse_curves(self.metrics), self.key.name))
+        run = self.planned_end_at - self.runs_at
+        lines = [(self.runs_at + part * run, text) for part, text in parts if self.runs_at + part * run < self.ends_at]
+        end = (self.ends_at, f"[simulated] {self._message() or 'Ended well'}")
+        return "".join(f"{text}\n" for when, text in [begin, *lines, end] if when <= at)
 
     def stopped(self, at: float, delay_seconds: float, reason: str) -> "PodPlan":
         """The plan after a stop; unchanged if the pod was already stopped, or ends by itself before."""
@@ -118,12 +124,22 @@ def plan_pod(order: PodOrder, config: SimulatedConfig, at: float) -> PodPlan:
         cards=sum(card_counts(order.resources).values()),
         gpu_load=_number(order, GPU_LOAD, 0.0, _MAX_LOAD) if GPU_LOAD in order.env else None,
         error=" ".join(order.env.get(ERROR, "").split())[:_MAX_ERROR],
+        metrics=_metrics(order),
     )
 
 
 def plan_tombstone(key: PodKey, at: float, reason: str) -> PodPlan:
     """The plan of a pod that was stopped before its start, and never starts."""
     return PodPlan(key, "", "", 0.0, at, at, at, at, STOPPED_EXIT, reason)
+
+
+def _metrics(order: PodOrder) -> str:
+    text = order.env.get(METRICS, "")
+    try:
+        parse_curves(text[: _MAX_METRICS + 1])
+    except ValueError:
+        raise StartRefused(f"{METRICS}=“{text[:40]}” is not like “loss=2.4..0.4 accuracy=0.1..0.9”") from None
+    return text[:_MAX_METRICS]
 
 
 def _number(order: PodOrder, name: str, otherwise: float, most: float) -> float:
