@@ -39,6 +39,7 @@ from hekla.pages.clusters.settings_form.entry import SettingsEntry
 from hekla.pages.clusters.tables import CLUSTER_SEARCH, ClusterRow, ClustersTable, without_values
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing, listing_of
+from hekla.pages.queues import figures
 from hekla.scheduling import occupancy
 
 _SECRET = ("secret_kubeconfig", "token", "secret_carried")
@@ -48,9 +49,10 @@ _SECRET = ("secret_kubeconfig", "token", "secret_carried")
 def show_all(request: HttpRequest) -> HttpResponse:
     """List all clusters."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
-    since, rows, facts = _rows(person(request))
-    clusters = listing(request, ClustersTable, rows, CLUSTER_SEARCH, exclude=without_values(rows), facts=facts)
-    return render(request, "clusters/list.html", {"since": since, "clusters": clusters})
+    since, rows, apart = _rows(person(request), request.GET)
+    options = {"exclude": without_values(rows), "facts": {"now": clock.now()}}
+    clusters = listing(request, ClustersTable, rows, CLUSTER_SEARCH, **options)
+    return render(request, "clusters/list.html", {"since": since, "clusters": clusters, "apart": apart})
 
 
 @require_safe
@@ -62,18 +64,17 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
 
 def all_parts(user: User, query: QueryDict) -> dict[str, Any]:
     """The live parts of the list of clusters. Raises NotFound for people who may not see it."""
-    _since, rows, facts = _rows(user)
-    return {
-        "clusters": listing_of(query, ClustersTable, rows, CLUSTER_SEARCH, exclude=without_values(rows), facts=facts)
-    }
+    _since, rows, apart = _rows(user, query)
+    options = {"exclude": without_values(rows), "facts": {"now": clock.now()}}
+    return {"clusters": listing_of(query, ClustersTable, rows, CLUSTER_SEARCH, **options), "apart": apart}
 
 
-def _rows(user: User) -> tuple[int, list[ClusterRow], dict[str, Any]]:
-    """The number of the last event, all clusters as of that event, and the facts that their cells need."""
+def _rows(user: User, query: QueryDict) -> tuple[int, list[ClusterRow], int]:
+    """The number of the last event, the clusters as of that event, and how many of demonstrations are left out."""
     _require_sight(user)
-    whole, now = occupancy.now(), clock.now()
+    whole = occupancy.now()
     uses = overview.use_by_cluster(whole)
-    rows = [
+    every = [
         ClusterRow(
             cluster,
             lease,
@@ -82,7 +83,9 @@ def _rows(user: User) -> tuple[int, list[ClusterRow], dict[str, Any]]:
         )
         for cluster, lease in selectors.with_leases()
     ]
-    return whole.number, rows, {"now": now}
+    has_all = query.get("demonstrations") == "yes"
+    rows = [row for row in every if has_all or not figures.is_of_demonstration(row.cluster)]
+    return whole.number, rows, len(every) - len(rows)
 
 
 def parts(name: str, user: User) -> dict[str, Any]:
