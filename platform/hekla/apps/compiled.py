@@ -5,7 +5,7 @@ takes several times as long as PostgreSQL needs to find a few rows, and a reconc
 A `CompiledQuery` is declared as an ordinary query, with a `Parameter` for each value that differs from call to call.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -53,6 +53,7 @@ class _Plan(NamedTuple):
     columns: slice
     names: list[str]
     related: list[RelatedPopulator]
+    annotations: Mapping[str, int]
     locks: bool
 
 
@@ -77,6 +78,7 @@ class CompiledQuery(Generic[Row]):
             columns=columns,
             names=[column.target.attname for column in selected[columns]],
             related=get_related_populators(kind, compiler.select, DEFAULT_DB_ALIAS),
+            annotations=compiler.annotation_col_map or {},
             locks=query.select_for_update,
         )
 
@@ -98,4 +100,6 @@ class CompiledQuery(Generic[Row]):
         made: Row = plan.model.from_db(DEFAULT_DB_ALIAS, plan.names, row[plan.columns])  # type: ignore[assignment]
         for populator in plan.related:
             populator.populate(row, made)
+        for name, at in plan.annotations.items():
+            setattr(made, name, row[at])
         return made
