@@ -132,7 +132,7 @@ def _commit_one(
             changed |= evict(job, pods[pod], event, actor=CONTROLLER, now=now)
     explained = write_waiting(job, decision.waiting, now)
     if changed or explained:
-        job.save(update_fields=["gang_phase", "waiting"])
+        save_all([job], ("gang_phase", "waiting"))
     if changed and decision.gang_phase is GangPhase.UNKNOWN and decision.waiting:
         _react_to_unknown(job, now)
     return changed
