@@ -25,7 +25,7 @@ class Parameter(Expression):
         super().__init__(output_field=field)
         self.name = name
 
-    def as_sql(self, _compiler: SQLCompiler, _connection: object) -> tuple[str, list[Any]]:
+    def as_sql(self, _compiler: SQLCompiler, _connection: object) -> tuple[str, list[Any]]:  # type: ignore[override]
         """A placeholder; the parameter itself stands for the value until the query runs."""
         return "%s", [self]
 
@@ -77,7 +77,7 @@ class CompiledQuery(Generic[Row]):
             converters=tuple((at, run, column) for at, (run, column) in compiler.get_converters(selected).items()),
             columns=columns,
             names=[column.target.attname for column in selected[columns]],
-            related=get_related_populators(kind, compiler.select, DEFAULT_DB_ALIAS),
+            related=get_related_populators(kind, compiler.select, DEFAULT_DB_ALIAS),  # type: ignore[call-arg]
             annotations=compiler.annotation_col_map or {},
             locks=query.select_for_update,
         )
@@ -87,7 +87,7 @@ class CompiledQuery(Generic[Row]):
         plan = self._plan
         if plan.locks and connection.get_autocommit():  # Django looks only when it compiles
             raise TransactionManagementError("Rows are locked until the end of a transaction, and there is none.")
-        bound = [values[one.name] if isinstance(one, Parameter) else one for one in plan.parameters]
+        bound: list[Any] = [values[one.name] if isinstance(one, Parameter) else one for one in plan.parameters]
         with connection.cursor() as cursor:
             cursor.execute(plan.sql, bound)
             return [self._object(plan, list(row)) for row in cursor.fetchall()]

@@ -92,9 +92,9 @@ def revoke(cluster: Cluster) -> None:
 
 def renew(cluster_id: int, epoch: int) -> None:
     """Extend the lease before work that no transaction covers. Raises LeaseLost, also after a release."""
-    values = {"cluster": cluster_id, "epoch": epoch, "nobody": _NOBODY, "seconds": LIFETIME.total_seconds()}
+    seconds = LIFETIME.total_seconds()
     with connection.cursor() as cursor:
-        cursor.execute(_EXTEND, values)
+        cursor.execute(_EXTEND, {"cluster": cluster_id, "epoch": epoch, "nobody": _NOBODY, "seconds": seconds})
         if not cursor.rowcount:
             raise LeaseLost("Another controller has taken over this cluster.")
 

@@ -44,9 +44,10 @@ def lock(row: Model) -> None:
 def locked(row: M) -> M:
     """The same as a new object; `row` stays as it was read. Raises what `lock` raises."""
     with _checked():
-        for found in _locked_rows(_model_of(row)).rows(pk=row.pk):
-            return found
-        raise row.DoesNotExist
+        found: list[M] = _locked_rows(_model_of(row)).rows(pk=row.pk)
+        if not found:
+            raise ObjectDoesNotExist
+        return found[0]
 
 
 @cache
