@@ -51,7 +51,7 @@ class _Comparison:
         for name in _COLUMNS:
             mine = getattr(cached, name)
             mine = mine if name == "nonzero_surplus" else mine[:, self._same]
-            if not np.allclose(mine, getattr(fresh, name), atol=EPSILON / 2):
+            if not _are_close(mine, getattr(fresh, name)):
                 yield f"the column {name} of the nodes"
         for node, mine, other in zip(cached.nodes, self._cached.node_pods, self._fresh.node_pods, strict=True):
             if {m.spec.uid: m.status for m in mine.values()} != {m.spec.uid: m.status for m in other.values()}:
@@ -79,7 +79,7 @@ class _Comparison:
     def _are_equal(self, mine: Vector | None, other: Vector | None) -> bool:
         if mine is None or other is None:
             return mine is other
-        return bool(np.allclose(mine[self._same], other, atol=EPSILON / 2))
+        return _are_close(mine[self._same], other)
 
     def _classes(self) -> Iterator[str]:
         """Two pods must share a class in both or in neither."""
@@ -99,6 +99,11 @@ class _Comparison:
             pairs = ((getattr(mine[name], one), getattr(other[name], one)) for one in _SUMS)
             if mine[name].jobs != other[name].jobs or not all(self._are_equal(*pair) for pair in pairs):
                 yield f"the sums of queue {name}"
+
+
+def _are_close(mine: Vector, other: Vector) -> bool:
+    """Nearly always they are equal, which is found in a tenth of the time."""
+    return np.array_equal(mine, other) or bool(np.allclose(mine, other, atol=EPSILON / 2))
 
 
 def _counted(job: JobInfo) -> dict[str, int]:

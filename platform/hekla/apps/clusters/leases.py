@@ -27,6 +27,10 @@ _RENEW = """
     WHERE cluster_id = %(cluster)s AND holder = %(holder)s RETURNING epoch
 """
 """The time is read after the row is locked: the lease must not begin to run while this waits."""
+_EXTEND = """
+    UPDATE clusters_lease SET expires_at = statement_timestamp() + make_interval(secs => %(seconds)s)
+    WHERE cluster_id = %(cluster)s AND epoch = %(epoch)s AND holder <> %(nobody)s
+"""
 
 _LAST_SHUFFLE = "SELECT last_shuffle_at FROM clusters_lease WHERE cluster_id = %s"
 _PATIENCE = str(int(FROZEN_AFTER.total_seconds() * 1000))
@@ -88,9 +92,11 @@ def revoke(cluster: Cluster) -> None:
 
 def renew(cluster_id: int, epoch: int) -> None:
     """Extend the lease before work that no transaction covers. Raises LeaseLost, also after a release."""
-    own = Lease.objects.filter(cluster_id=cluster_id, epoch=epoch).exclude(holder=_NOBODY)
-    if not own.update(expires_at=_in_a_lifetime()):
-        raise LeaseLost("Another controller has taken over this cluster.")
+    seconds = LIFETIME.total_seconds()
+    with connection.cursor() as cursor:
+        cursor.execute(_EXTEND, {"cluster": cluster_id, "epoch": epoch, "nobody": _NOBODY, "seconds": seconds})
+        if not cursor.rowcount:
+            raise LeaseLost("Another controller has taken over this cluster.")
 
 
 def report_fault(cluster_id: int, holder: str, fault: str) -> None:

@@ -24,6 +24,7 @@ from hekla.apps.clusters.models import (
     PolicyVersion,
     StoredClusterKey,
 )
+from hekla.apps.compiled import CompiledQuery, Parameter
 from hekla.domain.cluster_objects import ObjectKind
 from hekla.domain.errors import NotFound
 from hekla.domain.node_usage import MAX_AGE
@@ -36,6 +37,8 @@ _NODE_VERSIONS = "SELECT name, ctid || ' ' || xmin FROM clusters_node WHERE clus
 """A change writes a new version of the row: at another place, or in another transaction."""
 _POLICY_TEXT = "SELECT text FROM clusters_policyversion WHERE cluster_id = %s ORDER BY number DESC LIMIT 1"
 """Written out: a reconcile asks several times, and building the query costs Django more than running it."""
+
+_BY_ID = CompiledQuery(lambda: Cluster.objects.filter(pk=Parameter("pk", Cluster._meta.pk)))
 
 
 class BackendFacts(TypedDict):
@@ -63,10 +66,9 @@ def get(name: str) -> Cluster:
 
 def by_id(cluster_id: int) -> Cluster:
     """The cluster with this id. Raises NotFound."""
-    cluster = Cluster.objects.filter(pk=cluster_id).first()
-    if cluster is None:
-        raise NotFound(_("Unknown cluster."))
-    return cluster
+    for cluster in _BY_ID.rows(pk=cluster_id):
+        return cluster
+    raise NotFound(_("Unknown cluster."))
 
 
 def key(cluster: Cluster) -> StoredClusterKey | None:

@@ -14,6 +14,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.external_pods import group_changes, selectors
 from hekla.apps.external_pods.models import ExternalGroup, ExternalPodRow
+from hekla.apps.jobs import job_rows
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import ORDER, POD_FIELDS, Sighting, record_observation
@@ -88,7 +89,7 @@ def _job_of(cluster: Cluster, group: ObservedGroup) -> Job | None:
     found = selectors.group_of(cluster.pk, group.ref.key)
     if found is None:
         return None
-    job = found.job = Job.objects.select_for_update().get(pk=found.pk)
+    job = found.job = job_rows.locked(found.pk)
     if not job.is_final or not (group.pods or group.expects_pods) or (group.maker and group.maker == found.maker):
         return job
     mine = selectors.pods_of(job)
@@ -106,7 +107,7 @@ def _fresh(group: ObservedGroup, mine: Mapping[str, ExternalPodRow]) -> list[Ext
 
 def _follow(cluster: Cluster, group: ObservedGroup, job: Job | None, at: GroupOwner | None, now: datetime) -> bool:
     mine = selectors.pods_of(job) if job else {}
-    pods = list(job.pods.order_by("task", "index", "attempt")) if job else []
+    pods = job_rows.pods_of(job) if job else []
     current = {pod.uid: pod for pod in group.pods}
     by_pk = {pod.pk: pod for pod in pods}
     changed = _follow_pods(job, {uid: by_pk[one.pk] for uid, one in mine.items()}, current, now) if job else False

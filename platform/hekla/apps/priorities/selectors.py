@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
@@ -9,6 +10,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.compiled import CompiledQuery, Parameter
 from hekla.apps.priorities.models import PriorityClass
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
@@ -73,12 +75,17 @@ class Offering:
 
 def offer_to(tenant: Tenant) -> Offering:
     """The classes that the tenant's new jobs may use."""
-    through = PriorityClass.tenants.through.objects.filter(priorityclass=OuterRef("pk"))
-    is_usable = ~Exists(through) | Exists(through.filter(tenant=tenant))
-    offered = list(
-        PriorityClass.objects.filter(is_offered=True).annotate(is_usable=is_usable).order_by("-value", "name")
-    )
+    offered = _OFFERED.rows(tenant=tenant.pk)
     return Offering(tenant, tuple(one for one in offered if one.is_usable), bool(offered))  # reads them once
+
+
+def _offered() -> QuerySet[Any]:
+    through = PriorityClass.tenants.through.objects.filter(priorityclass=OuterRef("pk"))
+    is_usable = ~Exists(through) | Exists(through.filter(tenant=Parameter("tenant", Tenant._meta.pk)))
+    return PriorityClass.objects.filter(is_offered=True).annotate(is_usable=is_usable).order_by("-value", "name")
+
+
+_OFFERED = CompiledQuery(_offered)
 
 
 def visible_to(user: User) -> QuerySet[PriorityClass]:

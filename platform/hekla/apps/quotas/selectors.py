@@ -2,8 +2,11 @@
 
 from collections.abc import Collection
 
+from django.db.models import QuerySet
+
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.compiled import CompiledQuery, Parameter
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
@@ -13,6 +16,18 @@ PERMISSIONS = {
     Quota.Of.EACH: Permission.SET_MEMBER_QUOTAS,
     Quota.Of.ONE: Permission.SET_MEMBER_QUOTAS,
 }
+
+
+def _of_tenant() -> QuerySet[Quota]:
+    of_tenant = Quota.objects.filter(tenant=Parameter("tenant", Tenant._meta.pk))
+    return of_tenant.select_related("tenant").order_by("pk")
+
+
+_OF_TENANT = CompiledQuery(_of_tenant)
+_LOCKED_OF_TENANT = CompiledQuery(lambda: _of_tenant().select_for_update(of=("self",)))
+_OF_LIMITED_TENANTS = CompiledQuery(
+    lambda: Quota.objects.filter(tenant__in=Quota.objects.exclude(resources={}).values("tenant")).order_by("pk")
+)
 
 
 def may_set(user: User, tenant: Tenant, of: Quota.Of) -> bool:
@@ -28,8 +43,7 @@ def of_tenant(tenant: Tenant) -> list[Quota]:
 
 def that_bound_resources() -> list[Quota]:
     """All quotas of tenants with at least one quota that limits resources."""
-    tenants = Quota.objects.exclude(resources={}).values("tenant")
-    return list(Quota.objects.filter(tenant__in=tenants).order_by("pk"))
+    return _OF_LIMITED_TENANTS.rows()
 
 
 def of_tenants(tenant_ids: Collection[int]) -> dict[int, dict[str, str]]:
@@ -44,8 +58,7 @@ def binding(tenant: Tenant, user: User, *, is_dry: bool = False) -> list[Quota]:
     They are locked until the transaction ends, so that the next submission counts this one too. `is_dry`: nothing is
     submitted, so nothing is locked.
     """
-    every = Quota.objects.select_related("tenant").filter(tenant=tenant).order_by("pk")
-    found = list(every if is_dry else every.select_for_update(of=("self",)))
+    found = (_OF_TENANT if is_dry else _LOCKED_OF_TENANT).rows(tenant=tenant.pk)
     own = [quota for quota in found if quota.user_id == user.pk]
     each = [quota for quota in found if quota.of == Quota.Of.EACH]
     return [*(quota for quota in found if quota.of == Quota.Of.TENANT), *(own or each)]

@@ -26,25 +26,26 @@ class ProcessInfo(NamedTuple):
 
 def process_table() -> Iterator[ProcessInfo]:
     """All running processes in /proc."""
+    return (process for pid in _pids() if (process := read_process(pid)))
+
+
+def _pids() -> list[int]:
     try:
-        names = os.listdir("/proc")
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except FileNotFoundError:
-        return
-    for name in names:
-        if name.isdigit() and (process := read_process(int(name))):
-            yield process
+        return []
 
 
 def read_process(pid: int) -> ProcessInfo | None:
     """The row of `pid`; None if it has ended, waits to be reaped, or cannot be read."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            fields = file.read().rpartition(")")[2].split()
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return None
-    if fields[0] in "ZX":
+    if fields[0] in b"ZX":
         return None
-    return ProcessInfo(pid, int(fields[1]), int(fields[3]), fields[19])
+    return ProcessInfo(pid, int(fields[1]), int(fields[3]), fields[19].decode())
 
 
 def descendants(ancestor: int) -> list[int]:
@@ -74,7 +75,7 @@ def remains(folder: str, mark: str, leader: int | None, leader_started: str) -> 
 
 def marks(below: str) -> set[str]:
     """The marks of pods with a running process whose folders are below `below`."""
-    return {mark for process in process_table() if (mark := _mark_of(process.pid, below))}
+    return {mark for pid in _pids() if (mark := _mark_of(pid, below))}  # an ended process has no environment
 
 
 def kill(pids: list[int]) -> None:
@@ -92,15 +93,16 @@ def signal_group(group: int, number: int) -> None:
 
 def _mark_of(pid: int, below: str) -> str:
     environment = _environment(pid)
-    if not any(line.startswith(f"{HOSTS_FILE}={below}".encode()) for line in environment):
+    if f"\0{HOSTS_FILE}={below}".encode() not in environment:
         return ""
-    found = [line for line in environment if line.startswith(f"{MARK}=".encode())]
-    return found[0].decode(errors="replace").removeprefix(f"{MARK}=") if found else ""
+    _before, _name, rest = environment.partition(f"\0{MARK}=".encode())
+    return rest.partition(b"\0")[0].decode(errors="replace")
 
 
-def _environment(pid: int) -> list[bytes]:
+def _environment(pid: int) -> bytes:
+    """The variables of a process, each after a zero byte. They are not split: most processes are no pods."""
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return file.read().split(b"\0")
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+            return b"\0" + file.read()
     except OSError:
-        return []
+        return b""

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Value
 
+from hekla.apps.compiled import CompiledQuery, OneOf, Parameter
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
 
@@ -37,9 +38,27 @@ _FINAL_JOBS = [phase.value for phase in FINAL_JOB_PHASES]
 _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 
 
+def _of_cluster() -> QuerySet[Job]:
+    """Jobs in order of submission, with those columns of their queues, owners and tenants that readers need.
+
+    Of ten thousand jobs, all these columns cost as much as the jobs themselves.
+    """
+    found = Job.objects.filter(cluster=Parameter("cluster", Job._meta.get_field("cluster")))
+    return found.select_related("queue", "owner", "tenant").only(*_COLUMNS, *_RELATED_COLUMNS).order_by("id")
+
+
+_UNFINISHED = CompiledQuery(lambda: _of_cluster().exclude(phase__in=_FINAL_JOBS))
+_ENDING = CompiledQuery(
+    lambda: _of_cluster().filter(
+        phase__in=_FINAL_JOBS, pk__in=Pod.objects.exclude(phase__in=_FINAL_PODS).values("job_id")
+    )
+)
+_BY_UIDS = CompiledQuery(lambda: _of_cluster().filter(OneOf("uid", "uids", Job._meta.get_field("uid"))))
+
+
 def unfinished(cluster_id: int) -> list[Job]:
     """Unfinished jobs of a cluster, in order of submission."""
-    return _with_related(Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS))
+    return _UNFINISHED.rows(cluster=cluster_id)
 
 
 def any_waiting(cluster_id: int) -> bool:
@@ -56,8 +75,7 @@ def has_work(cluster_id: int) -> bool:
 
 def ending(cluster_id: int) -> list[Job]:
     """Finished jobs of a cluster with unfinished pods."""
-    held = Pod.objects.exclude(phase__in=_FINAL_PODS).values("job_id")
-    return _with_related(Job.objects.filter(cluster_id=cluster_id, phase__in=_FINAL_JOBS, pk__in=held))
+    return _ENDING.rows(cluster=cluster_id)
 
 
 def movable() -> QuerySet[Job]:
@@ -72,15 +90,7 @@ def movable() -> QuerySet[Job]:
 
 def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
     """These jobs of a cluster, in order of submission."""
-    return _with_related(Job.objects.filter(cluster_id=cluster_id, uid__in=_uids(uids)))
-
-
-def _with_related(found: QuerySet[Job]) -> list[Job]:
-    """These jobs in order of submission, with those columns of their queues, owners and tenants that readers need.
-
-    Of ten thousand jobs, all these columns cost as much as the jobs themselves.
-    """
-    return list(found.select_related("queue", "owner", "tenant").only(*_COLUMNS, *_RELATED_COLUMNS).order_by("id"))
+    return _BY_UIDS.rows(cluster=cluster_id, uids=_uids(uids))
 
 
 def gone_among(cluster_id: int, *, present: Collection[str], logged: Collection[str]) -> list[Job]:

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.compiled import CompiledQuery, OneOf
 from hekla.apps.jobs.facts import is_wanted, replica_of, replicas, reserved_slots
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.selectors.visibility import known_to
@@ -17,6 +18,9 @@ from hekla.domain.phases import FINAL_POD_PHASES, PLACED_POD_PHASES
 
 _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 _PLACED_PODS = [phase.value for phase in PLACED_POD_PHASES]
+_PODS_OF = CompiledQuery(
+    lambda: Pod.objects.filter(OneOf("job", "jobs", Job._meta.pk)).order_by("job_id", "task", "index", "attempt")
+)
 
 
 def addresses(job: Job, address_of: Callable[[Replica], str]) -> dict[tuple[str, int], str]:
@@ -70,7 +74,7 @@ def pod(pod_id: int, user: User) -> Pod:
 
 def pods_of(job_ids: Sequence[int]) -> list[Pod]:
     """Every attempt of these jobs."""
-    return list(Pod.objects.filter(job_id__in=job_ids).order_by("job_id", "task", "index", "attempt"))
+    return _PODS_OF.rows(jobs=list(job_ids))
 
 
 def unfinished_pods(cluster_id: int) -> list[Pod]:

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from hekla.apps.clusters import leases
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs import job_rows
+from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.services.telling import tell
 from hekla.domain import events
 
@@ -21,7 +22,7 @@ def block_evictions(
     for pod in Pod.objects.filter(pk__in=whys).order_by("pk"):
         with unit_of_work():
             leases.assert_held(cluster_id, epoch)
-            job = Job.objects.select_for_update().get(pk=pod.job_id)
+            job = job_rows.locked(pod.job_id)
             pod.refresh_from_db()
             if pod.is_final:
                 continue

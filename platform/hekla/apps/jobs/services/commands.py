@@ -8,7 +8,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import PLATFORM, unit_of_work
-from hekla.apps.jobs import selectors
+from hekla.apps.jobs import job_rows, selectors
 from hekla.apps.jobs.facts import job_facts, spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota
@@ -49,7 +49,7 @@ def command(
 def end(job_id: int, *, now: datetime) -> bool:
     """Terminate a job on behalf of the platform. Returns whether there was anything to end."""
     with unit_of_work():
-        job = Job.objects.select_for_update().get(pk=job_id)
+        job = job_rows.locked(job_id)
         if job.is_final or job.is_external:
             return False
         tell(job, events.JobCommanded(action=LifecycleAction.TERMINATE_JOB), actor=PLATFORM, now=now)

@@ -12,6 +12,7 @@ from typing import Any
 
 from hekla.apps.clusters import leases
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
+from hekla.apps.jobs import job_rows
 from hekla.apps.jobs.facts import job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.cards import CardAssignment
@@ -80,11 +81,9 @@ def commit(cluster_id: int, epoch: int, decisions: Sequence[JobDecision], *, now
         leases.assert_held(cluster_id, epoch)
         ids = [decision.job_id for decision in decisions]
         wanting = {one.for_job for d in decisions for one in d.evictions.values() if one.for_job is not None}
-        jobs = {
-            job.pk: job for job in Job.objects.select_for_update().filter(pk__in=ids, cluster=cluster_id).order_by("pk")
-        }
+        jobs = job_rows.locked_in_order(cluster_id, ids)
         touched = [pod for decision in decisions for pod in (*decision.binds, *decision.evictions)]
-        pods = Pod.objects.in_bulk(touched)
+        pods = job_rows.pods(touched)
         gainers = Job.objects.filter(cluster=cluster_id).in_bulk(wanting)
         found = [d for d in decisions if d.job_id in jobs]
         cards = CardAssignment(cluster_id, _nodes_with_requests(found, jobs, pods))
@@ -133,7 +132,7 @@ def _commit_one(
             changed |= evict(job, pods[pod], event, actor=CONTROLLER, now=now)
     explained = write_waiting(job, decision.waiting, now)
     if changed or explained:
-        job.save(update_fields=["gang_phase", "waiting"])
+        save_all([job], ("gang_phase", "waiting"))
     if changed and decision.gang_phase is GangPhase.UNKNOWN and decision.waiting:
         _react_to_unknown(job, now)
     return changed
@@ -143,7 +142,7 @@ def _react_to_unknown(job: Job, now: datetime) -> None:
     """Apply the job's policy if a part of the gang runs and the rest cannot be scheduled (event Unknown)."""
     action = resolve(job_facts(job), Stimulus(event=PolicyEvent.UNKNOWN))
     if action is not LifecycleAction.SYNC_JOB:
-        advance(job, list(job.pods.order_by("task", "index", "attempt")), action, actor=CONTROLLER, now=now)
+        advance(job, job_rows.pods_of(job), action, actor=CONTROLLER, now=now)
 
 
 def _bind(

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from hekla.apps.clusters import leases
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs import job_rows
 from hekla.apps.jobs.services.telling import tell
 from hekla.domain import events
 
@@ -13,5 +13,5 @@ def delay(cluster_id: int, epoch: int, job_id: int, message: str, *, now: dateti
     """Log why the cluster does not accept the job's pods now. Raises LeaseLost."""
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
-        job = Job.objects.select_for_update().get(pk=job_id)
+        job = job_rows.locked(job_id)
         tell(job, events.JobDelayed(message=message), actor=CONTROLLER, now=now)

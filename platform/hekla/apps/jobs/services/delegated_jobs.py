@@ -11,6 +11,7 @@ from datetime import datetime
 
 from hekla.apps.clusters import leases
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
+from hekla.apps.jobs import job_rows
 from hekla.apps.jobs.facts import all_pod_facts, job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import Waiting, write_waiting
@@ -72,8 +73,8 @@ def follow(
     """
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
-        job = Job.objects.select_for_update().get(pk=job_id)
-        pods = list(job.pods.order_by("task", "index", "attempt"))
+        job = job_rows.locked(job_id)
+        pods = job_rows.pods_of(job)
         changed = _follow_pods(job, pods, {one.ref: one for one in pod_states}, now)
         if job_facts(job).is_out_of_time(now):
             return expire(job, pods, actor=CONTROLLER, now=now)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
+from hekla.apps.jobs import job_rows
 from hekla.apps.jobs.models import Job, Placement
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import set_gang_phase
@@ -24,7 +25,7 @@ def move(job: Job, queue: Queue, candidates: Sequence[PlacementCandidate], *, no
     the queue is not open or not in its federated queue.
     """
     with unit_of_work():
-        row = Job.objects.select_for_update().get(pk=job.pk)  # a join finds no row after a concurrent move
+        row = job_rows.locked(job.pk)  # a join finds no row after a concurrent move
         placement = (
             Placement.objects.filter(job=row, federated_queue__members=queue).select_related("federated_queue").first()
         )

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from hekla.apps.clusters import leases
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
+from hekla.apps.jobs import job_rows
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, pod_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase, expire
@@ -57,10 +58,10 @@ def observe(
     """
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
-        row = Job.objects.select_for_update().filter(uid=job).first()
+        row = job_rows.locked_by_uid(job)
         if row is None:
             return False
-        pods = list(row.pods.order_by("task", "index", "attempt"))
+        pods = job_rows.pods_of(row)
         by_ref = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
         changed: list[Pod] = []
         for sighting in sightings:
@@ -130,10 +131,10 @@ def sync(cluster_id: int, epoch: int, job_id: int, *, address_of: AddressOf, now
     """
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
-        job = Job.objects.select_for_update().get(pk=job_id)
+        job = job_rows.locked(job_id)
         if job.cluster_id != cluster_id:  # it moved to another cluster
             return False
-        pods = list(job.pods.order_by("task", "index", "attempt"))
+        pods = job_rows.pods_of(job)
         if job_facts(job).is_out_of_time(now):
             return expire(job, pods, actor=CONTROLLER, now=now)
         late = overdue(job_facts(job), all_pod_facts(pods), now)
@@ -161,8 +162,8 @@ def end_unstarted(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, addres
     for pod in Pod.objects.filter(pk__in=pod_ids):
         with unit_of_work():
             leases.assert_held(cluster_id, epoch)
-            job = Job.objects.select_for_update().get(pk=pod.job_id)
-            pods = list(job.pods.order_by("task", "index", "attempt"))
+            job = job_rows.locked(pod.job_id)
+            pods = job_rows.pods_of(job)
             this = next(other for other in pods if other.pk == pod.pk)
             if not this.is_final:
                 message = this.stop_reason

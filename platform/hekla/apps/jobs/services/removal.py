@@ -13,6 +13,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import leases
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import CONTROLLER, PLATFORM, Actor, unit_of_work
+from hekla.apps.jobs import job_rows
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.telling import tell
@@ -40,7 +41,7 @@ def delete_expired(cluster_id: int, epoch: int, *, now: datetime) -> None:
     for pk in expired.values_list("pk", flat=True)[:_MOST_EXPIRED]:
         with unit_of_work():
             leases.assert_held(cluster_id, epoch)
-            job = Job.objects.select_for_update().get(pk=pk)
+            job = job_rows.locked(pk)
             if job.is_final and job.expires_at and job.expires_at <= now:
                 _delete(job, CONTROLLER, now)
 
@@ -48,7 +49,7 @@ def delete_expired(cluster_id: int, epoch: int, *, now: datetime) -> None:
 def delete_finished(job_id: int, *, now: datetime) -> bool:
     """Delete a finished job on behalf of the platform. Returns whether it was deleted."""
     with unit_of_work():
-        job = Job.objects.select_for_update().get(pk=job_id)
+        job = job_rows.locked(job_id)
         if not job.is_final or job.deleted_at is not None:
             return False
         _delete(job, PLATFORM, now)
@@ -67,8 +68,8 @@ def end_pods(cluster_id: int, epoch: int, job_id: int, *, now: datetime) -> bool
     """Request the stop of a deleted job's unfinished pods. Returns whether all have ended. Raises LeaseLost."""
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
-        job = Job.objects.select_for_update().get(pk=job_id)
-        pods = [pod for pod in job.pods.order_by("task", "index", "attempt") if not pod.is_final]
+        job = job_rows.locked(job_id)
+        pods = [pod for pod in job_rows.pods_of(job) if not pod.is_final]
         for pod in pods:
             request_stop(job, pod, "Deleted", actor=CONTROLLER, now=now)
         return all(pod.is_final for pod in pods)
@@ -78,7 +79,7 @@ def mark_cleaned(cluster_id: int, epoch: int, job_id: int, *, now: datetime) -> 
     """Record that the clean-up of this deleted job is done. Raises LeaseLost."""
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
-        job = Job.objects.select_for_update().get(pk=job_id)
+        job = job_rows.locked(job_id)
         if job.cleaned_at is None:
             job.cleaned_at = now
             job.save(update_fields=["cleaned_at"])

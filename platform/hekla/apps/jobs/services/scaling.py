@@ -16,7 +16,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import leases
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
-from hekla.apps.jobs import selectors
+from hekla.apps.jobs import job_rows, selectors
 from hekla.apps.jobs.facts import job_facts, replicas, reserved_slots, spec_of, valid_spec
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services import quota
@@ -152,7 +152,7 @@ def _require_room(job: Job, old: JobSpec, new: JobSpec) -> None:
 
 def _change(job: Job, new: JobSpec) -> None:
     """Store the new size, and reserve addresses for new replicas."""
-    pods = job.pods.order_by("task", "index", "attempt")
+    pods = job_rows.pods_of(job)
     known = reserved_slots(job) | {(pod.task, pod.index): pod.slot for pod in pods}
     job.spec, job.replicas, job.revision = new.document(), new.replicas, job.revision + 1
     job.spec_in_hand = new
@@ -166,7 +166,7 @@ def _record(job: Job, event: events.Event, sizes: Mapping[str, tuple[int, int]],
     tell(job, event, actor=actor, now=now)
     if job.cluster.leads_jobs:
         return  # the controller passes it to Volcano, and follows the result
-    pods = list(job.pods.order_by("task", "index", "attempt"))
+    pods = job_rows.pods_of(job)
     _follow(job, pods, [task.name for task in spec_of(job).tasks if f"{task.name}.replicas" in sizes], actor, now)
 
 

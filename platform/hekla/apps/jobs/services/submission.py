@@ -173,7 +173,7 @@ def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = Tru
     Raises NotFound, Forbidden (this person may not submit here), Refused.
     """
     require_submission_right(tenant, user)
-    open_to = list(queues.open_to(tenant))
+    open_to = queues.listed_open_to(tenant)
     if all(queue.name != spec.queue for queue in open_to):  # queues and federated queues share their names
         federated = queues.federated_open_to(tenant).filter(name=spec.queue).first()
         if federated is not None:

@@ -10,6 +10,7 @@ from hekla.apps.event_log.services import Actor
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, replica_of, replicas, reserved_slots, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.telling import tell
+from hekla.apps.rows import save_all
 from hekla.domain import events, lifecycle
 from hekla.domain.addresses import Replica
 from hekla.domain.lifecycle import ActionTarget, JobOutcome, PodRef, facts_in
@@ -113,7 +114,7 @@ def _write_job(job: Job, outcome: JobOutcome, actor: Actor, now: datetime) -> bo
     set_gang_phase(job, outcome.gang_phase, actor=actor, now=now)
     if (job.phase, job.gang_phase, job.version, job.retry_count, job.restart_at, job.reason, job.message) == before:
         return False
-    job.save(update_fields=_JOB_FIELDS)
+    save_all([job], _JOB_FIELDS)
     return True
 
 
@@ -170,7 +171,7 @@ def _stop(job: Job, pod: Pod, reason: str, actor: Actor, now: datetime) -> None:
     """Request the stop of a pod; one that has ended already no longer counts for its job."""
     if pod.is_final and not pod.stopping:
         pod.stopping, pod.stop_reason = True, reason[:200]
-        pod.save(update_fields=["stopping", "stop_reason"])
+        save_all([pod], ("stopping", "stop_reason"))
     else:
         request_stop(job, pod, reason, actor=actor, now=now)
 
@@ -198,7 +199,7 @@ def _request_end(job: Job, pod: Pod, reason: str, event: events.Event, actor: Ac
     tell(job, event, actor=actor, now=now, topics=gainer)
     if pod.phase == PodPhase.PENDING:
         enter_pod_phase(job, pod, PodPhase.FAILED, reason="Stopped", message=reason, actor=actor, now=now)
-    pod.save(update_fields=_POD_FIELDS)
+    save_all([pod], _POD_FIELDS)
 
 
 def enter_pod_phase(
@@ -265,7 +266,7 @@ def _slots(job: Job, pods: Sequence[Pod], refs: Sequence[PodRef]) -> dict[tuple[
     slots |= dict(zip(missing, new_slots(len(missing)), strict=True))
     if in_stages and missing:
         job.reserved_slots = [slots[replica] for replica in wanted]
-        job.save(update_fields=["reserved_slots"])
+        save_all([job], ("reserved_slots",))
     return slots
 
 
