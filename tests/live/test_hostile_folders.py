@@ -53,6 +53,7 @@ READS_FOLDERS = {
     "api:v1:pod_search", "jobs:detail", "live:download_file", "api:v1:pod_files", "api:v1:pod_file",
 }  # fmt: skip
 
+
 @contextmanager
 def _openings() -> Iterator[list[str]]:
     """The files and folders that this process opens meanwhile.
