@@ -4,11 +4,13 @@
 """
 
 import asyncio
+import builtins
+import io
 import json
 import os
 import random
-import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -51,15 +53,26 @@ READS_FOLDERS = {
     "api:v1:pod_search", "jobs:detail", "live:download_file", "api:v1:pod_files", "api:v1:pod_file",
 }  # fmt: skip
 
-_opened: list[str] | None = None
+
+@contextmanager
+def _openings() -> Iterator[list[str]]:
+    """The files and folders that this process opens meanwhile.
+
+    An audit hook would be simpler, but stays for ever: every later `id` of the tests would take ten times as long.
+    """
+    found = list[str]()
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((builtins, "open"), (io, "open"), (os, "open"), (os, "listdir"), (os, "scandir")):
+            patch.setattr(module, name, _noting(getattr(module, name), found))
+        yield found
 
 
-def _note(event: str, arguments: tuple[Any, ...]) -> None:
-    if _opened is not None and event in {"open", "os.listdir", "os.scandir"} and isinstance(arguments[0], str | Path):
-        _opened.append(str(arguments[0]))
+def _noting(call: Callable[..., Any], found: list[str]) -> Callable[..., Any]:
+    def noting(*arguments: Any, **named: Any) -> Any:
+        found.extend(str(one) for one in arguments[:1] if isinstance(one, str | Path))
+        return call(*arguments, **named)
 
-
-sys.addaudithook(_note)
+    return noting
 
 
 @dataclass
@@ -188,15 +201,13 @@ def _routes() -> list[str]:
 
 def _reading_routes(site: Site, client: Client) -> list[str]:
     """The routes that open files of pods, found by watching this process read a harmless folder."""
-    global _opened  # noqa: PLW0603  (an audit hook has no other way to its test)
     pod, found = _pod(site, 0), []
     site.folder_of(pod).mkdir(parents=True)
     (site.folder_of(pod) / "log").write_text("harmless\n")
     for name in _routes():
-        _opened = []
-        _read(site, client, name, pod)
-        found += [name] if any(path.startswith(str(site.folders)) for path in _opened) else []
-    _opened = None
+        with _openings() as opened:
+            _read(site, client, name, pod)
+        found += [name] if any(path.startswith(str(site.folders)) for path in opened) else []
     return found
 
 
