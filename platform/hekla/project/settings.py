@@ -144,7 +144,7 @@ COTTON_ISOLATE_BY_DEFAULT = True
 DATABASES = {"default": from_url(CONFIG.database_url)}
 DATABASE_POOL = CONFIG.database_pool
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CONFIG.valkey_url},
+    "default": {"BACKEND": "hekla.apps.shared_cache.SharedCache", "LOCATION": CONFIG.valkey_url},
     # Parts of the page frame that are equal for many people. Per process, because a process has one set of templates.
     "frame": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",

@@ -6,14 +6,16 @@ The components of the same names call these too, so each has one markup. All use
 from datetime import datetime
 from functools import cache, lru_cache
 
+from django.conf import settings
 from django.http import QueryDict
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.utils.timezone import get_current_timezone_name, localtime
-from django.utils.translation import get_language
+from django.utils.translation import get_language, get_language_info
 from markupsafe import escape as text
 
 from hekla.apps.job_history import labels
@@ -26,6 +28,19 @@ def icon(name: str) -> SafeString:
     """An icon of the sprite, hidden from screen readers because a word stands beside it."""
     address = static("img/icons.svg")
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', address, name)
+
+
+@cache
+def logo() -> SafeString:
+    """The logo: a volcano with its eruption."""
+    address = static("img/icons.svg")
+    return format_html('<svg class="logo" aria-hidden="true"><use href="{}#logo" /></svg>', address)
+
+
+@cache
+def languages() -> list[tuple[str, str]]:
+    """The languages of the console: the code, and the name in the language itself."""
+    return [(code, capfirst(get_language_info(code)["name_local"])) for code, _name in settings.LANGUAGES]
 
 
 @lru_cache(maxsize=8192)

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -20,7 +20,7 @@ from hekla.apps.jobs.selectors import JobOnNode
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.selectors import Rights
-from hekla.domain.card_resources import is_card, model_of, of_cards
+from hekla.domain.card_resources import is_card, of_cards
 from hekla.domain.resources import Resources
 from hekla.engine.queue_shares import QueueShares
 from hekla.pages.queues.node_cards import CardView, cards_of
@@ -77,10 +77,10 @@ class NodeView:
 
     node: Node
     allocatable: Resources
-    used: Resources = field(default_factory=Resources)
-    jobs: list[JobOnNode] = field(default_factory=list)
+    used: Resources = _NOTHING
+    jobs: Sequence[JobOnNode] = ()
     """Only jobs that the person may see."""
-    cards: list[CardView] = field(default_factory=list)
+    cards: Sequence[CardView] = ()
     usage: NodeMeasurement | None = None
     """None if it was not measured in the last minutes."""
 
@@ -92,12 +92,11 @@ class NodeView:
     def free(self) -> str:
         return labels.amounts(self.allocatable - self.used)
 
-    @cached_property
-    def models(self) -> list[str]:
+    @property
+    def models(self) -> Sequence[str]:
         """The models of its cards: those in its labels, else those that the cards name themselves."""
-        names = _card_names(self.allocatable)
-        labelled = (model for name in names if (model := model_of(name, self.node.labels)) != name)
-        return list(dict.fromkeys(labelled)) or sorted({view.card.model for view in self.cards} - {""})
+        named = self.node.labelled_models
+        return sorted({view.card.model for view in self.cards} - {""}) if self.cards and not named else named
 
     @property
     def model_words(self) -> str:
@@ -245,13 +244,18 @@ def is_of_demonstration(cluster: Cluster) -> bool:
     return cluster.name in _STAGES
 
 
-def nodes(whole: Occupancy) -> list[NodeView]:
-    """All nodes with their usage, the simulated ones last."""
-    simulated = {node.cluster_id for node, _ in whole.nodes if node.cluster.is_simulated}
-    return [
-        node_view(whole, node, allocatable)
-        for node, allocatable in sorted(whole.nodes, key=lambda one: one[0].cluster_id in simulated)
-    ]
+def nodes(whole: Occupancy, *, with_demonstrations: bool = True) -> list[NodeView]:
+    """All nodes with their usage, the simulated ones last. Without demonstrations: only those of other clusters."""
+    real, simulated = list[NodeView](), list[NodeView]()
+    place_of: dict[int, list[NodeView] | None] = {}
+    for node, allocatable in whole.nodes:
+        cluster_id = node.cluster_id  # each access costs a call, and there may be thousands of nodes
+        if cluster_id not in place_of:
+            is_left_out = not with_demonstrations and is_of_demonstration(node.cluster)
+            place_of[cluster_id] = None if is_left_out else simulated if node.cluster.is_simulated else real
+        if (place := place_of[cluster_id]) is not None:
+            place.append(NodeView(node, allocatable, whole.machines.get((cluster_id, node.name), _NOTHING)))
+    return [*real, *simulated]
 
 
 def node_view(whole: Occupancy, node: Node, allocatable: Resources) -> NodeView:

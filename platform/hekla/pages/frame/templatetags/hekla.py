@@ -15,6 +15,8 @@ from hekla.pages.frame.tables import ListTable
 
 register = template.Library()
 register.simple_tag(html.icon)
+register.simple_tag(html.logo)
+register.simple_tag(html.languages)
 register.simple_tag(html.queue_bar)
 register.simple_tag(html.phase, name="phase_badge")
 register.simple_tag(html.moment)
