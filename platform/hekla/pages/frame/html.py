@@ -142,6 +142,18 @@ def _duration(began: datetime, ended: datetime | None) -> SafeString:
     return SafeString(f'<time class="number" data-from="{localtime(began).isoformat()}"{to}>{words}</time>')
 
 
+def event(
+    slot: str, at: datetime | None, *, state: str, icon_name: str = "", actor: str = "", key: str = ""
+) -> SafeString:
+    """An event of a timeline. See `components/event.html`; `slot`: markup; `key`: its id."""
+    name, mark = f' id="{text(key)}"' if key else "", icon(icon_name) if icon_name else ""
+    whose = f" · {text(actor)}" if actor else ""
+    return SafeString(
+        f'<li class="event state-{text(state)}"{name}><span class="event-mark" aria-hidden="true">{mark}</span><div>'
+        f'<p>{text(slot)}</p><p class="event-meta">{moment(at)}{whose}</p></div></li>'
+    )
+
+
 def progress(value: object, most: object, *, label: str, state: str, words: str) -> SafeString:
     """A progress bar. `label`: its meaning, for screen readers; `words`: the text beside it."""
     bar = f'<progress value="{text(value)}" max="{text(most)}" aria-label="{text(label)}"></progress>'

@@ -321,20 +321,41 @@ def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
 
 def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
     """For each resource that counts cards: its name, and the number of nodes with at least 8, 4, 2 and 1 free ones."""
-    resources = sorted({name for amounts in {view.allocatable for view in views} for name in amounts})
-    return [{"unit": quota_messages.resource(name), "rows": _slots(views, name)} for name in filter(is_card, resources)]
+    alike = _alike(views)
+    resources = sorted({name for view, _count in alike for name in view.allocatable})
+    return [{"unit": quota_messages.resource(name), "rows": _slots(alike, name)} for name in filter(is_card, resources)]
 
 
-def _slots(views: Sequence[NodeView], resource: str) -> list[dict[str, int]]:
-    free = Counter(view.allocatable.amount(resource) - view.used.amount(resource) for view in views)
-    rows = [{"size": size, "nodes": sum(c for n, c in free.items() if n >= size * 1000)} for size in (8, 4, 2, 1)]
+def _alike(views: Sequence[NodeView]) -> list[tuple[NodeView, int]]:
+    """One of each kind of nodes, with their number: those with the same amounts, in use and in all.
+
+    Equal amounts are the same mapping (`Resources`), so a cluster of thousands of nodes has few kinds.
+    """
+    kinds = [(id(view.used.amounts), id(view.allocatable.amounts)) for view in views]
+    examples = dict(zip(kinds, views, strict=True))
+    return [(examples[kind], count) for kind, count in Counter(kinds).items()]
+
+
+def _slots(alike: Sequence[tuple[NodeView, int]], resource: str) -> list[dict[str, int]]:
+    free = [(view.allocatable.amount(resource) - view.used.amount(resource), count) for view, count in alike]
+    rows = [{"size": size, "nodes": sum(c for n, c in free if n >= size * 1000)} for size in (8, 4, 2, 1)]
     most = max(1, *(row["nodes"] for row in rows))
     return [row | {"most": most} for row in rows]
 
 
 def together(views: Sequence[NodeView]) -> Sequence[UsageBar]:
     """The bars of all these nodes together."""
-    return bars(_sum(view.used for view in views), _sum(view.allocatable for view in views))
+    return bars(*_sums(views))
+
+
+def _sums(views: Sequence[NodeView]) -> tuple[Resources, Resources]:
+    """What is in use of all these nodes, and what they have."""
+    used, whole = defaultdict[str, float](float), defaultdict[str, float](float)
+    for view, count in _alike(views):
+        for amounts, total in ((view.used, used), (view.allocatable, whole)):
+            for name, amount in amounts.items():
+                total[name] += amount * count
+    return Resources(used), Resources(whole)
 
 
 def _sum(parts: Iterable[Resources]) -> Resources:
@@ -350,6 +371,6 @@ def _sum(parts: Iterable[Resources]) -> Resources:
 def total_free(views: Sequence[NodeView]) -> list[str]:
     """The total free amount of each resource, on nodes that are ready and not cordoned."""
     ready = [view for view in views if view.node.is_ready and not view.node.is_cordoned]
-    most, used = _sum(view.allocatable for view in ready), _sum(view.used for view in ready)
+    used, most = _sums(ready)
     free = {name: most.amount(name) - used.amount(name) for name in _names(most)}
     return [labels.amounts(Resources({name: amount})) for name, amount in free.items() if amount]

@@ -12,7 +12,9 @@ from hekla.domain.resources import format_quantity
 from hekla.pages.frame import buttons, html
 from hekla.pages.frame.fields import form_field
 from hekla.pages.frame.tables import ListTable
+from hekla.pages.frame.translate_tag import replace_tag
 
+replace_tag()
 register = template.Library()
 register.simple_tag(html.icon)
 register.simple_tag(html.logo)
@@ -23,6 +25,7 @@ register.simple_tag(html.moment)
 register.simple_tag(html.duration)
 register.simple_tag(html.address)
 register.simple_tag(html.badge)
+register.simple_tag(html.event)
 register.simple_tag(html.column_head)
 register.simple_tag(form_field)
 register.simple_tag(buttons.button)

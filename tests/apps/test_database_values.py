@@ -6,7 +6,7 @@ import pytest
 from django.db import DataError, connection
 from django.db.backends.postgresql.psycopg_any import BaseTzLoader
 
-from hekla.apps.timestamps import UtcLoader
+from hekla.apps.database_values import UtcLoader
 
 TEXTS = (
     "2026-05-04 12:00:00+00",
