@@ -34,6 +34,7 @@ def show(request: HttpRequest) -> HttpResponse:
     filters = request.GET.copy()
     filters.pop("before", None)
     context = {
+        "entries": acts[: audit.PAGE],
         "rows": audit_rows(acts[: audit.PAGE], user),
         "older": acts[audit.PAGE - 1].event.pk if len(acts) > audit.PAGE else None,
         "query": query,
