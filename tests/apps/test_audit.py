@@ -140,7 +140,7 @@ def test_days_of_page_and_file_are_those_of_the_reader(people, as_):
     client.cookies[COOKIE] = "Asia/Tokyo"
     for day, expected in (("2026-03-01", 0), ("2026-03-02", 1)):
         query = {"since": day, "until": day}
-        assert len(client.get(reverse("audit"), query).context["rows"]) == expected
+        assert len(client.get(reverse("audit"), query).context["entries"]) == expected
         assert _sent(client.get(reverse("audit_file"), query)).count(b"PriorityClassCreated") == expected
 
 
@@ -213,11 +213,11 @@ def test_a_viewer_is_refused(people, audited_actions):
 def test_audit_is_paged(people, audited_actions, as_, monkeypatch):
     monkeypatch.setattr(audit, "PAGE", 3)
     first = as_(people.ada).get(reverse("audit"))
-    assert [row["entry"].event.kind for row in first.context["rows"]] == [kind for _, kind in ALL[:3]]
+    assert [entry.event.kind for entry in first.context["entries"]] == [kind for _, kind in ALL[:3]]
     older = f"?before={first.context['older']}"
     assert older in first.content.decode()
     second = as_(people.ada).get(reverse("audit") + older)
-    assert [row["entry"].event.kind for row in second.context["rows"]] == ["JobSubmitted"]
+    assert [entry.event.kind for entry in second.context["entries"]] == ["JobSubmitted"]
     assert "Job submitted" in second.content.decode()
 
 

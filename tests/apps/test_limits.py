@@ -64,5 +64,5 @@ def test_unavailable_cache_locks_nobody_out(people: People, settings, monkeypatc
         raise ValkeyIsAway
 
     settings.TRIES_A_MINUTE = 0
-    monkeypatch.setattr(cache, "add", away)
+    monkeypatch.setattr(cache, "count", away)
     assert Client().post(reverse("accounts:use_link", args=["guess"])).status_code == 404

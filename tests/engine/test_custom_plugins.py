@@ -226,3 +226,20 @@ def test_readme_action_evicts_from_noisy_nodes(monkeypatch: pytest.MonkeyPatch) 
     nodes = [node("a"), node("b", labels={"noise": "high"})]
     decisions = cycle(state(nodes, [running("one", 2, "a"), running("two", 2, "b")]), parse("actions: hush"), 0.0)
     assert {eviction.node for eviction in decisions.evictions} == {"b"}
+
+
+def test_plugins_that_read_the_clock_say_so() -> None:
+    plain = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n'
+    assert not parse(plain).reads_clock
+    assert parse(plain.replace("gang", "sla")).reads_clock
+    folder = Path(registry.__file__).parent / "plugins"
+    reading = {path for path in folder.rglob("*.py") if re.search(r"session\.now|\.is_fresh\(", path.read_text())}
+    names = {(path.parent if path.parent != folder else path).stem.replace("_", "-") for path in reading}
+    names -= {"deviceshare"}  # only notes it in annotations
+    assert names
+    assert {name for name in names if not registry.reads_clock(name)} == set()
+
+
+@pytest.mark.parametrize(("action", "plugin"), [("allocate", "alphabet"), ("stumble", "gang")])
+def test_code_of_others_may_read_the_clock(action: str, plugin: str) -> None:
+    assert parse(f'actions: "{action}"\ntiers:\n- plugins: [{{name: {plugin}}}]\n').reads_clock

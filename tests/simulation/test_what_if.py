@@ -1,6 +1,7 @@
 """The preview of a draft equals what happens after its submission."""
 
 import random
+from datetime import timedelta
 
 import pytest
 from tests.controller.conftest import World
@@ -22,6 +23,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import apply_changes, size_of
 from hekla.lib import clock
 from hekla.simulation import what_if
+from hekla.simulation.snapshot_cache import looking_at
 from hekla.simulation.what_if import StartVerdict, WhatIfResult
 
 
@@ -204,3 +206,27 @@ def test_running_job_has_verdict_now(found: WorldFactory) -> None:
     job = submit(world, spec("runs"))
     settle(world)
     assert what_if.predict_job(job, user=world.alice).verdict is StartVerdict.NOW
+
+
+def answers_again(world: World, question: str = "course") -> bool:
+    """Whether a result of an earlier query has to be found again."""
+    with looking_at(world.cluster) as outlook:
+        is_known = outlook.knows(question)
+        outlook.once(question, object)
+    return not is_known
+
+
+@pytest.mark.parametrize(("plugin", "lasts"), [("gang", True), ("sla", False)])
+def test_prediction_lasts_until_something_happens(
+    found: WorldFactory, monkeypatch: pytest.MonkeyPatch, plugin: str, lasts: bool
+) -> None:
+    world = found({}, policy=POLICY.replace("{name: gang}", f"{{name: {plugin}}}"))
+    assert answers_again(world)
+    assert not answers_again(world)
+    now = clock.now
+    monkeypatch.setattr(clock, "now", lambda: now() + timedelta(minutes=4))
+    assert answers_again(world) is not lasts
+    submit(world, spec("other"))
+    assert answers_again(world)
+    monkeypatch.setattr(clock, "now", lambda: now() + timedelta(minutes=10))
+    assert answers_again(world)

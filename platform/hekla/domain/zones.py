@@ -19,4 +19,7 @@ def region(labels: Mapping[str, str]) -> str:
 
 
 def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
-    return next((labels[name] for name in names if labels.get(name)), "")
+    for name in names:  # no generator: pages read thousands of nodes
+        if found := labels.get(name):
+            return found
+    return ""

@@ -99,6 +99,12 @@ class SchedulerPolicy:
         """Whether Volcano's behaviour applies where Hekla differs (decision 0010)."""
         return self.compatibility == "volcano"
 
+    @property
+    def reads_clock(self) -> bool:
+        """Whether decisions may change although nothing but the time does."""
+        names = (option.name for tier in self.tiers for option in tier)
+        return registry.has_external(self.actions) or any(map(registry.reads_clock, names))
+
 
 def is_true(value: Argument | None, *, default: bool) -> bool:
     """A boolean, or a text that means one (`volcano-spec` §3.1)."""

@@ -66,6 +66,21 @@ def node_annotations() -> frozenset[str]:
 
 
 @cache
+def reads_clock(name: str) -> bool:
+    """Whether the decisions of a plugin change with time alone.
+
+    Its module declares that as `READS_CLOCK`. A plugin of another package that declares nothing may do so.
+    """
+    return bool(getattr(plugins().get(name), "READS_CLOCK", is_external(name)))
+
+
+@cache
+def has_external(names: tuple[str, ...]) -> bool:
+    """Whether one of these actions comes from another package."""
+    return not {*names} <= {*_ACTIONS} or any(entry.name in names for entry in _entries("hekla.actions"))
+
+
+@cache
 def is_external(name: str) -> bool:
     """Whether a plugin comes from another package."""
     return name not in _PLUGINS or any(entry.name == name for entry in _entries("hekla.plugins"))
@@ -73,7 +88,7 @@ def is_external(name: str) -> bool:
 
 def reload() -> None:
     """Clear the caches, so that entry points are read again."""
-    for cached in (actions, plugins, node_annotations, is_external, _entries):
+    for cached in (actions, plugins, node_annotations, reads_clock, has_external, is_external, _entries):
         cached.cache_clear()
 
 

@@ -13,8 +13,8 @@ class ProjectConfig(AppConfig):
 
         Each process sends tasks through this application. Messages are in the language of the request.
         """
-        from hekla.apps import timestamps  # noqa: PLC0415
+        from hekla.apps import database_values  # noqa: PLC0415
         from hekla.project import celery, checks  # noqa: PLC0415, F401
 
         translation.set_translator(gettext)
-        timestamps.register()
+        database_values.register()

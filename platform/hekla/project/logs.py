@@ -49,8 +49,8 @@ def configure() -> None:
     """Make structlog write through the standard library, with the request id in each line."""
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.stdlib.filter_by_level,
+            structlog.contextvars.merge_contextvars,
             structlog.processors.format_exc_info,
             structlog.stdlib.render_to_log_kwargs,
         ],

@@ -144,7 +144,7 @@ COTTON_ISOLATE_BY_DEFAULT = True
 DATABASES = {"default": from_url(CONFIG.database_url)}
 DATABASE_POOL = CONFIG.database_pool
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CONFIG.valkey_url},
+    "default": {"BACKEND": "hekla.apps.shared_cache.SharedCache", "LOCATION": CONFIG.valkey_url},
     # Parts of the page frame that are equal for many people. Per process, because a process has one set of templates.
     "frame": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
@@ -208,12 +208,11 @@ EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _MAIL.user, _MAIL.password
 EMAIL_USE_TLS, EMAIL_USE_SSL, EMAIL_FILE_PATH = _MAIL.is_tls, _MAIL.is_ssl, _MAIL.folder
 DEFAULT_FROM_EMAIL, EMAIL_TIMEOUT = _MAIL.sender, 10
 
-LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LOCALE_PATHS = [CHECKOUT / "platform" / "hekla" / "locale"]
-USE_I18N = True
-USE_TZ = True
-TIME_ZONE = CONFIG.time_zone
+USE_I18N = USE_TZ = True
+LANGUAGE_CODE, TIME_ZONE = "en", CONFIG.time_zone
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False  # no log shows it, and finding it takes a while
 
 SERVESTATIC_STATIC_PREFIX = "/static/"
 STATIC_VERSION = static_version(CHECKOUT / "static")

@@ -26,7 +26,11 @@ from hekla.simulation.simulator import Simulator
 
 _RUN_TIMES_EVERY = timedelta(minutes=1)
 _HOLDS_FOR = timedelta(seconds=30)
-"""Time alone changes decisions: some policies make waiting jobs more urgent."""
+"""Time alone changes the decisions of some policies: for example, they make waiting jobs more urgent."""
+_HOLDS_AT_MOST = timedelta(minutes=5)
+"""For the other policies, unless something happens: on a large cluster a new result costs seconds. Not for longer,
+because the pods that start in a simulation count from its beginning.
+"""
 T = TypeVar("T")
 
 
@@ -74,7 +78,7 @@ class Outlook:
         return known is not None and self._is_as(known) and question in known.found
 
     def once(self, question: Hashable, find: Callable[[], T]) -> T:
-        """The result of `find`, cached by `question` until something happens, for at most 30 seconds."""
+        """The result of `find`, cached by `question` until something happens, or time may change it."""
         known = self._entry.derived
         if known is None or not self._is_as(known):
             known = self._entry.derived = _Derived(self.snapshot, self.policy, self.now)
@@ -84,7 +88,8 @@ class Outlook:
         return found
 
     def _is_as(self, known: _Derived) -> bool:
-        return known.snapshot is self.snapshot and known.policy == self.policy and self.now - known.now <= _HOLDS_FOR
+        limit = _HOLDS_FOR if self.policy.reads_clock else _HOLDS_AT_MOST
+        return known.snapshot is self.snapshot and known.policy == self.policy and self.now - known.now <= limit
 
     def simulator(self) -> Simulator:
         """A simulation that starts when all immediate decisions are made."""

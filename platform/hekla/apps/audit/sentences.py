@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.html import conditional_escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from markupsafe import escape
 
 from hekla.apps.audit import changes
 from hekla.apps.audit.values import describe_value
@@ -37,8 +37,8 @@ class Sentence:
 
     def html(self, **links: SafeString) -> SafeString:
         """As HTML, with other content in some places. All texts are escaped."""
-        places = _Places({name: conditional_escape(text) for name, text in {**self.values, **links}.items()})
-        return mark_safe(conditional_escape(self.template).format_map(places))  # noqa: S308  (escaped just now)
+        places = _Places({name: escape(text) for name, text in {**self.values, **links}.items()})
+        return SafeString(escape(self.template).format_map(places))
 
 
 class _Places(dict[str, str]):
@@ -52,10 +52,11 @@ def sentence(event: LoggedEvent, object_name: str) -> Sentence:
     """The sentence about an event. `object_name`: its object in words, such as `queue vision`."""
     facts = event.payload
     template = SENTENCES.get(event.kind)
-    words = template(event) if callable(template) else template or _unknown(event)
-    values = _Places({name: describe_value(event.kind, name, value) for name, value in facts.items()})
+    words = str(template(event) if callable(template) else template or _unknown(event))
+    named = ((name, value) for name, value in facts.items() if f"{{{name}}}" in words)
+    values = _Places({name: describe_value(event.kind, name, value) for name, value in named})
     values |= {"actor": event.who, "object": object_name, **_extra(event)}
-    return Sentence(str(words), values)
+    return Sentence(words, values)
 
 
 def _extra(event: LoggedEvent) -> dict[str, str]:

@@ -6,10 +6,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from hekla.domain import zones
+from hekla.domain.card_resources import model_of, of_cards
 from hekla.domain.cluster_objects import MAX_NAME
+from hekla.domain.resources import Resources
 
 
 class Cluster(models.Model):
@@ -165,6 +168,18 @@ class Node(models.Model):
     def region(self) -> str:
         """The region in its labels; empty if there is none."""
         return zones.region(self.labels)
+
+    @cached_property
+    def rack(self) -> str:
+        """The closest hypernode, else the zone; empty without either. Pages read it of thousands of nodes."""
+        return str(min(self.hypernodes, key=lambda level: level["tier"])["name"]) if self.hypernodes else self.zone
+
+    @cached_property
+    def labelled_models(self) -> tuple[str, ...]:
+        """The models that its labels give to its cards, each once."""
+        names = of_cards(Resources.parse(self.allocatable))
+        found = ((name, model_of(name, self.labels)) for name in names)
+        return tuple(dict.fromkeys(model for name, model in found if model != name))
 
     @property
     def facts(self) -> NodeFacts:

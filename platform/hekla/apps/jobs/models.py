@@ -108,6 +108,7 @@ class Job(models.Model):
             models.Index(fields=["tenant", "phase"], condition=_LISTED, name="job_of_tenant"),
             models.Index(fields=["owner", "phase"], condition=_LISTED, name="job_of_owner"),
             models.Index(fields=["kind", "phase"], condition=_LISTED, name="job_of_kind"),
+            models.Index(fields=["reason", "id"], condition=_LISTED & ~models.Q(reason=""), name="job_by_reason"),
         ]
 
     def __str__(self) -> str:

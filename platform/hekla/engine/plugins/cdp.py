@@ -17,6 +17,7 @@ from hekla.lib.durations import seconds
 
 _COOLDOWN = "volcano.sh/cooldown-time"
 
+READS_CLOCK = True
 NEEDS = (
     Need(Input.PLACEMENT_TIMES, Lack.NOTHING),
     Need(Input.POD_ANNOTATIONS, Lack.NOTHING),

@@ -44,6 +44,7 @@ _MOST_REASONS, _LONGEST_REASON, _OTHER_REASONS = 20, 200, "other reasons of the 
 _VOTES = {1: Vote.PERMIT, 0: Vote.ABSTAIN, -1: Vote.REJECT}
 Document = Mapping[str, Any]
 
+READS_CLOCK = True
 NEEDS = (
     Need(
         Input.EXTENDER_CALLS,

@@ -32,6 +32,7 @@ _STRATEGY = "lowNodeUtilization"
 _NAMES = ("cpu", "memory", "pods")
 _ALL = 100.0
 
+READS_CLOCK = True
 NEEDS = (
     Need(
         Input.SHUFFLE_TIME,

@@ -31,6 +31,7 @@ _AFTER = 600.0
 _CANDIDATES = 32
 """How many due jobs are examined in a cycle; each costs as much as placing a new class of pods."""
 
+READS_CLOCK = True
 NEEDS: tuple[Need, ...] = ()
 
 

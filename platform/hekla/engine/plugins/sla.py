@@ -17,6 +17,7 @@ from hekla.lib.durations import seconds
 
 _NAME = "sla-waiting-time"
 
+READS_CLOCK = True
 NEEDS = (
     Need(
         Input.JOB_ANNOTATIONS,

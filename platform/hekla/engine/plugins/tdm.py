@@ -33,6 +33,7 @@ _WINDOW = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)", r
 _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
 _LIKED = 100.0
 
+READS_CLOCK = True
 NEEDS = (
     Need(Input.NODE_LABELS, Lack.PART, gettext_noop("No node has hours.")),
     Need(Input.POD_ANNOTATIONS, Lack.PART, gettext_noop("No pod may use nodes with hours.")),

@@ -29,6 +29,7 @@ _BOTH = slice(0, 2)
 _NAMES = ("cpu", "memory")
 _UNDONE = frozenset({PodStatus.PENDING})
 
+READS_CLOCK = True
 NEEDS = (
     Need(Input.NODE_USAGE, Lack.NOTHING),
     Need(Input.PLACEMENT_TIMES, Lack.PART, gettext_noop("Pods placed since the measurement do not count.")),

@@ -3,11 +3,12 @@
 from datetime import timedelta
 
 from django.db.models import QuerySet
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_filters import ChoiceFilter
+from markupsafe import escape as text
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, PlatformRole
@@ -41,8 +42,8 @@ def _tenants(user: User) -> SafeString:
         more = ngettext("and %(n)s more", "and %(n)s more", left) % {"n": left}
         links.append(html.link("accounts:edit", user.pk, more))
     words = ", ".join(one.tenant.name for one in memberships[:_MOST_IN_TITLE])
-    listed = format_html_join(_(", "), "{}", ((link,) for link in links))
-    return format_html('<span class="one-line" title="{}">{}</span>', words, listed) if links else listed
+    listed = _(", ").join(links)
+    return SafeString(f'<span class="one-line" title="{text(words)}">{listed}</span>' if links else "")
 
 
 class PeopleTable(UsageColumns, ListTable):

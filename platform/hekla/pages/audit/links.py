@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from django.urls import NoReverseMatch, reverse
-from django.utils.html import conditional_escape, format_html
+from django.urls import NoReverseMatch
 from django.utils.safestring import SafeString
+from markupsafe import escape as text
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.audit.objects import AuditObject
 from hekla.apps.audit.selectors import AuditEntry
+from hekla.pages.frame import html
 
 _BY_KEY = {
     "job": "jobs:detail",
@@ -42,15 +43,16 @@ _NEEDS: Mapping[str, Permission] = {
 
 def sentence(entry: AuditEntry, user: User) -> SafeString:
     """The sentence of an entry, with a link to its object where this person can open its page."""
-    actor = format_html('<a href="?{}">{}</a>', urlencode({"person": entry.event.actor_name}), entry.event.who)
+    query = urlencode({"person": entry.event.actor_name})
+    actor = SafeString(f'<a href="?{text(query)}">{text(entry.event.who)}</a>')
     return entry.sentence.html(actor=actor, object=_phrase(entry, user))
 
 
 def _phrase(entry: AuditEntry, user: User) -> SafeString:
     about = entry.object
     address = _address(entry, user)
-    name = format_html('<a href="{}">{}</a>', address, about.name) if address else format_html("{}", about.name)
-    return format_html(conditional_escape(about.noun), name=name)  # it may have a user name in it
+    name = f'<a href="{text(address)}">{text(about.name)}</a>' if address else text(about.name)
+    return SafeString(text(about.noun).format(name=SafeString(name)))  # the noun may have a user name in it
 
 
 def _address(entry: AuditEntry, user: User) -> str:
@@ -60,7 +62,7 @@ def _address(entry: AuditEntry, user: User) -> str:
     if about.is_deleted or (needed and not accounts.may(user, needed)):
         return ""
     if about.kind in ("tenant", "invitation"):
-        return reverse("tenancy:detail", args=[entry.tenant.slug]) if entry.tenant and entry.tenant.is_active else ""
+        return html.address("tenancy:detail", entry.tenant.slug) if entry.tenant and entry.tenant.is_active else ""
     return _reversed(about)
 
 
@@ -69,6 +71,6 @@ def _reversed(about: AuditObject) -> str:
         (_BY_KEY.get(about.kind), about.key) if about.kind in _BY_KEY else (_BY_NAME.get(about.kind), about.name)
     )
     try:
-        return reverse(view, args=[key]) if view else ""
+        return html.address(view, key) if view else ""
     except NoReverseMatch:
         return ""

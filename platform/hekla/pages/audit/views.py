@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import tzinfo
+from functools import cache
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -16,7 +17,7 @@ from hekla.apps.audit.selectors import AuditEntry, AuditQuery
 from hekla.apps.event_log.words import KINDS
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.lib import clock
-from hekla.pages.audit import links
+from hekla.pages.audit.rows import audit_rows
 from hekla.pages.frame import downloads, person_picker
 from hekla.pages.frame.people import person
 from hekla.pages.frame.selects import options
@@ -33,21 +34,23 @@ def show(request: HttpRequest) -> HttpResponse:
     filters = request.GET.copy()
     filters.pop("before", None)
     context = {
-        "rows": [{"entry": entry, "sentence": links.sentence(entry, user)} for entry in acts[: audit.PAGE]],
+        "entries": acts[: audit.PAGE],
+        "rows": audit_rows(acts[: audit.PAGE], user),
         "older": acts[audit.PAGE - 1].event.pk if len(acts) > audit.PAGE else None,
         "query": query,
         "filters": any(filters.values()),
         "file": f"{reverse('audit_file')}?{filters.urlencode()}",
         "most": audit.MOST_EXPORTED,
         "tenants": options(((one.slug, one.name) for one in tenants), {query.tenant}) if len(tenants) > 1 else "",
-        "kinds": options(_kinds(), {query.kind}),
+        "kinds": options(_kinds(translation.get_language()), {query.kind}),
         "people": person_picker.options(tenancy.known_people(user)),
     }
     return render(request, "audit/list.html", context)
 
 
-def _kinds() -> list[tuple[str, str]]:
-    """All kinds with their labels, by label."""
+@cache
+def _kinds(_language: str | None) -> list[tuple[str, str]]:
+    """All kinds with their labels in the language in force, by label."""
     return sorted(((kind, str(words)) for kind, words in KINDS.items()), key=lambda one: one[1])
 
 

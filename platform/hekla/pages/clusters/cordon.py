@@ -1,6 +1,10 @@
 """The button that cordons or uncordons a node, for its page and for the rows of the list."""
 
+from functools import cache
+from typing import NamedTuple
+
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from hekla.apps.clusters.models import Node
@@ -10,10 +14,26 @@ from hekla.pages.frame.row_actions import Button, Question, post_form
 
 def cordon_form(node: Node, back: str, token: object) -> SafeString:
     """The button in its form. `back`: "node" returns to its page, "list" to the list; `token`: as of `post_form`."""
-    address = html.address("clusters:cordon", node.pk)
+    address, words = html.address("clusters:cordon", node.pk), _words(get_language())
     if node.is_cordoned:
-        button = Button(_("Uncordon"), picture="play")
+        button = Button(words.uncordon, picture="play")
         return post_form(address, button, token, {"cordon": "no", "from": back})
-    fate = _("No new pods start on %(name)s. Running pods continue.") % {"name": node.name}
-    button, question = Button(_("Cordon"), picture="pause"), Question(fate, _("Cordon this node?"), _("Cordon"))
+    button, question = (
+        Button(words.cordon, picture="pause"),
+        Question(words.fate % {"name": node.name}, words.question, words.cordon),
+    )
     return post_form(address, button, token, {"cordon": "yes", "from": back}, question)
+
+
+class _Words(NamedTuple):
+    cordon: str
+    uncordon: str
+    question: str
+    fate: str
+
+
+@cache
+def _words(_language: str | None) -> _Words:
+    """The words of the forms in the language in force, translated once for all rows of all lists."""
+    fate = _("No new pods start on %(name)s. Running pods continue.")
+    return _Words(_("Cordon"), _("Uncordon"), _("Cordon this node?"), fate)

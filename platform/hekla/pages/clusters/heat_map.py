@@ -14,7 +14,6 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
-from hekla.apps.clusters.models import Node
 from hekla.domain.resources import Resources
 from hekla.pages.clusters.node_state import is_in_use, word_of_state
 from hekla.pages.frame import html
@@ -61,19 +60,20 @@ def cluster_maps(views: Sequence[NodeView]) -> list[ClusterMap]:
 
 def _cluster_map(views: Sequence[NodeView]) -> ClusterMap:
     cluster, racks = views[0].node.cluster, dict[str, Rack]()
-    words, language = _("measured: %(n)d %%"), get_language()
+    language, known = get_language(), dict[tuple[bool, bool, int, int], tuple[str, int]]()
     for view in views:
-        name = _rack(view.node)
-        racks.setdefault(name, Rack(name)).cells.append(_cell(view, words, language))
+        node, name = view.node, view.node.rack
+        # equal amounts are the same mapping (`Resources`), whose identity is found faster than its hash
+        key = node.is_ready, node.is_cordoned, id(view.used.amounts), id(view.allocatable.amounts)
+        found = known.get(key) or known.setdefault(
+            key, _allocated(node.is_ready, node.is_cordoned, view.used, view.allocatable, language)
+        )
+        used = measured(view)
+        bar = None if used is None else (round(used), step(used / 100))
+        racks.setdefault(name, Rack(name)).cells.append(
+            _cell(node.id, node.name, *found, is_in_use(node), bar, language)
+        )
     return ClusterMap(cluster.name, cluster.is_simulated, _together(views), list(racks.values()))
-
-
-def _rack(node: Node) -> str:
-    """The closest hypernode, else the zone; empty without either."""
-    if not node.hypernodes:
-        return node.zone
-    closest: dict[str, str] = min(node.hypernodes, key=lambda level: level["tier"])
-    return closest["name"]
 
 
 def _together(views: Sequence[NodeView]) -> str:
@@ -82,16 +82,19 @@ def _together(views: Sequence[NodeView]) -> str:
     return _(", ").join(bar.words for bar in card_bars(whole) or bars_of(whole, "cpu"))
 
 
-def _cell(view: NodeView, measured_words: str, language: str | None) -> str:
-    """The cell of a node. `measured_words`: about its measured use, in the language, translated once for all cells."""
-    node, used = view.node, measured(view)
-    words, shade = _allocated(node.is_ready, node.is_cordoned, view.used, view.allocatable, language)
+@lru_cache(maxsize=4 * MOST_CELLS)
+def _cell(
+    pk: int, name: str, words: str, shade: int, is_used: bool, bar: tuple[int, int] | None, _language: str | None
+) -> str:
+    """The cell of a node. `words` and `shade`: of its allocation; `is_used`: whether pods may start there; `bar`: its
+    measured use in per cent, and the shade of that. Cached, since few nodes change between two requests.
+    """
     inner = ""
-    if used is not None:
-        words = f"{words} · {measured_words % {'n': round(used)}}"
-        inner = f'<i class="heat-{step(used / 100)}"></i>'
-    kind = f"heat heat-{shade}{'' if is_in_use(node) else ' heat-out'}"
-    address, title = html.address("clusters:node", node.pk), text(f"{node.name} · {words}")
+    if bar is not None:
+        words = f"{words} · {_('measured: %(n)d %%') % {'n': bar[0]}}"
+        inner = f'<i class="heat-{bar[1]}"></i>'
+    kind = f"heat heat-{shade}{'' if is_used else ' heat-out'}"
+    address, title = html.address("clusters:node", pk), text(f"{name} · {words}")
     return f'<a class="{kind}" href="{address}" title="{title}" aria-label="{title}" tabindex="-1">{inner}</a>'
 
 

@@ -43,11 +43,9 @@ def node_parts(user: User, query: QueryDict) -> dict[str, Any]:
 def _views(query: QueryDict) -> tuple[int, list[NodeView], int]:
     """The number of the last event, the nodes as of that event, and how many of demonstrations are left out."""
     whole = occupancy.now()
-    every = figures.nodes(whole)
-    has_all = query.get("demonstrations") == "yes"
-    views = [view for view in every if has_all or not figures.is_of_demonstration(view.node.cluster)]
+    views = figures.nodes(whole, with_demonstrations=query.get("demonstrations") == "yes")
     node_usage.add_usage(views)
-    return whole.number, views, len(every) - len(views)
+    return whole.number, views, len(whole.nodes) - len(views)
 
 
 def _parts(views: list[NodeView]) -> dict[str, Any]:

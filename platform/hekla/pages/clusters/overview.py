@@ -68,7 +68,8 @@ def use_by_cluster(whole: Occupancy) -> dict[int, ClusterUse]:
 
 def of(cluster: Cluster, whole: Occupancy, user: User) -> dict[str, Any]:
     """The parts of the page that follow its nodes, queues, jobs and events."""
-    nodes = [view for view in figures.nodes(whole) if view.node.cluster_id == cluster.pk]
+    own = cluster.pk
+    nodes = [view for view in figures.nodes(whole) if view.node.cluster_id == own]
     views = figures.views_of(queues.of_cluster(cluster), whole)
     return {
         **_capacity(nodes),

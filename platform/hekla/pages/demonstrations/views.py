@@ -2,6 +2,7 @@
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -9,12 +10,13 @@ from django.views.decorators.http import require_POST, require_safe
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.selectors import may
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.demonstrations import catalogue, selectors, services, workload
+from hekla.apps.demonstrations import selectors, services, workload
 from hekla.apps.demonstrations.wake import advancing
 from hekla.apps.event_log import selectors as event_log
 from hekla.domain.errors import Refused
 from hekla.lib import clock
 from hekla.pages.demonstrations import context as shown
+from hekla.pages.demonstrations.cards import by_topic
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 
@@ -26,9 +28,11 @@ def demonstrations(request: HttpRequest) -> HttpResponse:
     row = selectors.workload()
     context = {
         "may_remove": row is not None and row.removed_at is None and may(person(request), Permission.MANAGE_CLUSTERS),
-        "demonstrations": catalogue.DEMONSTRATIONS,
-        "played": set(runs.values_list("demonstration", flat=True)),
-        "playing": set(runs.filter(ended_at=None).values_list("demonstration", flat=True)),
+        "topics": by_topic(
+            set(runs.values_list("demonstration", flat=True)),
+            set(runs.filter(ended_at=None).values_list("demonstration", flat=True)),
+            get_token(request),
+        ),
     }
     return render(request, "demonstrations/list.html", context)
 

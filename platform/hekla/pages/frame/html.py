@@ -6,14 +6,16 @@ The components of the same names call these too, so each has one markup. All use
 from datetime import datetime
 from functools import cache, lru_cache
 
+from django.conf import settings
 from django.http import QueryDict
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.utils.timezone import get_current_timezone_name, localtime
-from django.utils.translation import get_language
+from django.utils.translation import get_language, get_language_info
 from markupsafe import escape as text
 
 from hekla.apps.job_history import labels
@@ -26,6 +28,19 @@ def icon(name: str) -> SafeString:
     """An icon of the sprite, hidden from screen readers because a word stands beside it."""
     address = static("img/icons.svg")
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', address, name)
+
+
+@cache
+def logo() -> SafeString:
+    """The logo: a volcano with its eruption."""
+    address = static("img/icons.svg")
+    return format_html('<svg class="logo" aria-hidden="true"><use href="{}#logo" /></svg>', address)
+
+
+@cache
+def languages() -> list[tuple[str, str]]:
+    """The languages of the console: the code, and the name in the language itself."""
+    return [(code, capfirst(get_language_info(code)["name_local"])) for code, _name in settings.LANGUAGES]
 
 
 @lru_cache(maxsize=8192)
@@ -125,6 +140,18 @@ def _duration(began: datetime, ended: datetime | None) -> SafeString:
     to = f' data-to="{localtime(ended).isoformat()}"' if ended else ""
     words = text(timesince(began, ended))
     return SafeString(f'<time class="number" data-from="{localtime(began).isoformat()}"{to}>{words}</time>')
+
+
+def event(
+    slot: str, at: datetime | None, *, state: str, icon_name: str = "", actor: str = "", key: str = ""
+) -> SafeString:
+    """An event of a timeline. See `components/event.html`; `slot`: markup; `key`: its id."""
+    name, mark = f' id="{text(key)}"' if key else "", icon(icon_name) if icon_name else ""
+    whose = f" · {text(actor)}" if actor else ""
+    return SafeString(
+        f'<li class="event state-{text(state)}"{name}><span class="event-mark" aria-hidden="true">{mark}</span><div>'
+        f'<p>{text(slot)}</p><p class="event-meta">{moment(at)}{whose}</p></div></li>'
+    )
 
 
 def progress(value: object, most: object, *, label: str, state: str, words: str) -> SafeString:

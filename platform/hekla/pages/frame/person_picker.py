@@ -41,5 +41,8 @@ def offer(field: forms.Field, people: QuerySet[User]) -> None:
 def options(people: QuerySet[User] | Iterable[User]) -> SafeString:
     """The options of these people: the user name to enter, and the full name."""
     if isinstance(people, QuerySet):
-        people = people.order_by("username").only("username", "display_name")[:MOST_OFFERED]
-    return SafeString("".join(f'<option value="{text(one.username)}">{text(str(one))}</option>' for one in people))
+        names = people.order_by("username").values_list("username", "display_name")[:MOST_OFFERED]
+        labelled = [(username, display_name or username) for username, display_name in names]
+    else:
+        labelled = [(one.username, str(one)) for one in people]
+    return SafeString("".join(f'<option value="{text(key)}">{text(label)}</option>' for key, label in labelled))

@@ -32,11 +32,10 @@ def home_free(queues: Iterable[QueueView], whole: Occupancy) -> dict[str, Any]:
     """
     usable = {view.queue.cluster_id for view in queues}
     by_cluster: defaultdict[int, list[NodeView]] = defaultdict(list)
-    for node, allocatable in whole.nodes:
-        if node.cluster_id in usable:
-            by_cluster[node.cluster_id].append(figures.node_view(whole, node, allocatable))
-    grouped = [views for views in by_cluster.values() if not figures.is_of_demonstration(views[0].node.cluster)]
-    grouped.sort(key=_turn)
+    for view in figures.nodes(whole, with_demonstrations=False):
+        if (cluster_id := view.node.cluster_id) in usable:
+            by_cluster[cluster_id].append(view)
+    grouped = sorted(by_cluster.values(), key=_turn)
     with_cards = sum(map(_has_cards, grouped))
     opened = min(max(with_cards, 1), _MOST_OPEN)
     found = [_resources(views, is_open=place < opened) for place, views in enumerate(grouped)]

@@ -17,6 +17,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import Invalid, Problem
+from hekla.pages.frame.selects import options
 from hekla.pages.jobs import columns
 from hekla.pages.jobs import context as job_context
 
@@ -81,10 +82,11 @@ def choices(query: QueryDict, user: User, rights: Rights, scope: Tenant | None) 
     narrowing = filters.words(query)
     if scope and query.get("tenant") == scope.slug:  # the switch of tenants shows it
         narrowing.pop("tenant", None)
-    known = list(queues.visible_to(user, rights).values_list("name", "cluster__name"))
+    places = list(queues.visible_to(user, rights).values_list("name", "cluster__name"))
+    known = [(name, name) for name, _cluster in places]
     return {
-        "queues": [name for name, _cluster in known],
-        "clusters": sorted({cluster for _name, cluster in known}),
+        "queue_options": options(known, {query.get("queue", "")}) if len(known) > 1 else "",
+        "clusters": sorted({cluster for _name, cluster in places}),
         "group_labels": groups.LABELS,
         "filters": {name: query.get(name, "") for name in filters.JobFilter.base_filters},
         "chips": _chips(query, narrowing),

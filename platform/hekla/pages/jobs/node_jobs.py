@@ -1,8 +1,10 @@
 """The jobs on a node, as links: to the pod if the job has a single one there, else to the job."""
 
 from collections.abc import Sequence
+from functools import cache
 
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
@@ -14,8 +16,14 @@ _MOST = 8
 
 def node_jobs(found: Sequence[JobOnNode]) -> SafeString:
     """Links to the first eight jobs on a node."""
-    more, pods = " …" if len(found) > _MOST else "", _(" (%(n)s pods)")
-    return SafeString(_(", ").join(_link(one, pods) for one in found[:_MOST]) + more)
+    (comma, pods), more = _words(get_language()), " …" if len(found) > _MOST else ""
+    return SafeString(comma.join([_link(one, pods) for one in found[:_MOST]]) + more)
+
+
+@cache
+def _words(_language: str | None) -> tuple[str, str]:
+    """What separates two jobs, and the number of their pods, translated once for all lists."""
+    return _(", "), _(" (%(n)s pods)")
 
 
 def _link(one: JobOnNode, pods: str) -> str:

@@ -15,43 +15,26 @@ from hekla.apps.accounts.models import User
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
-from hekla.apps.notifications import labels, selectors, services
-from hekla.apps.notifications.choices import Channel, Moment
-from hekla.apps.notifications.models import JobChoice, Notification
+from hekla.apps.notifications import selectors, services
+from hekla.apps.notifications.choices import Channel
+from hekla.apps.notifications.models import JobChoice
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.notifications.forms import JobChoiceForm, PreferenceChangeForm
+from hekla.pages.notifications.rows import notification_rows
 
 _PAGE = 50
-_STATES = {
-    Moment.STARTED: "running",
-    Moment.ENDED: "done",
-    Moment.FAILED: "failed",
-    Moment.WAITS: "waiting",
-    Moment.EVICTED: "stopped",
-    Moment.DELETING: "waiting",
-    Moment.ACTED_FOR: "waiting",
-    Moment.CREDENTIAL: "waiting",
-}
 
 
 @require_safe
 def notifications(request: HttpRequest) -> HttpResponse:
     """List the person's notifications, newest first. The list polls for its updates."""
     page = Paginator(selectors.visible_to(person(request)), _PAGE).get_page(request.GET.get("page"))
-    rows = [_row(notification) for notification in page.object_list]
-    context = {"page": page, "rows": rows, "newest": rows[0]["notification"].pk if rows else 0}
+    found = list(page.object_list)
+    context = {"page": page, "rows": notification_rows(found), "newest": found[0].pk if found else 0}
     is_part = request.headers.get("HX-Request") == "true"
     return render(request, "notifications/_list.html" if is_part else "notifications/list.html", context)
-
-
-def _row(notification: Notification) -> dict[str, Any]:
-    return {
-        "notification": notification,
-        "sentence": labels.sentence(notification),
-        "state": _STATES[Moment(notification.moment)],
-    }
 
 
 @require_safe

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -20,7 +20,7 @@ from hekla.apps.jobs.selectors import JobOnNode
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.selectors import Rights
-from hekla.domain.card_resources import is_card, model_of, of_cards
+from hekla.domain.card_resources import is_card, of_cards
 from hekla.domain.resources import Resources
 from hekla.engine.queue_shares import QueueShares
 from hekla.pages.queues.node_cards import CardView, cards_of
@@ -77,10 +77,10 @@ class NodeView:
 
     node: Node
     allocatable: Resources
-    used: Resources = field(default_factory=Resources)
-    jobs: list[JobOnNode] = field(default_factory=list)
+    used: Resources = _NOTHING
+    jobs: Sequence[JobOnNode] = ()
     """Only jobs that the person may see."""
-    cards: list[CardView] = field(default_factory=list)
+    cards: Sequence[CardView] = ()
     usage: NodeMeasurement | None = None
     """None if it was not measured in the last minutes."""
 
@@ -92,12 +92,11 @@ class NodeView:
     def free(self) -> str:
         return labels.amounts(self.allocatable - self.used)
 
-    @cached_property
-    def models(self) -> list[str]:
+    @property
+    def models(self) -> Sequence[str]:
         """The models of its cards: those in its labels, else those that the cards name themselves."""
-        names = _card_names(self.allocatable)
-        labelled = (model for name in names if (model := model_of(name, self.node.labels)) != name)
-        return list(dict.fromkeys(labelled)) or sorted({view.card.model for view in self.cards} - {""})
+        named = self.node.labelled_models
+        return sorted({view.card.model for view in self.cards} - {""}) if self.cards and not named else named
 
     @property
     def model_words(self) -> str:
@@ -245,13 +244,18 @@ def is_of_demonstration(cluster: Cluster) -> bool:
     return cluster.name in _STAGES
 
 
-def nodes(whole: Occupancy) -> list[NodeView]:
-    """All nodes with their usage, the simulated ones last."""
-    simulated = {node.cluster_id for node, _ in whole.nodes if node.cluster.is_simulated}
-    return [
-        node_view(whole, node, allocatable)
-        for node, allocatable in sorted(whole.nodes, key=lambda one: one[0].cluster_id in simulated)
-    ]
+def nodes(whole: Occupancy, *, with_demonstrations: bool = True) -> list[NodeView]:
+    """All nodes with their usage, the simulated ones last. Without demonstrations: only those of other clusters."""
+    real, simulated = list[NodeView](), list[NodeView]()
+    place_of: dict[int, list[NodeView] | None] = {}
+    for node, allocatable in whole.nodes:
+        cluster_id = node.cluster_id  # each access costs a call, and there may be thousands of nodes
+        if cluster_id not in place_of:
+            is_left_out = not with_demonstrations and is_of_demonstration(node.cluster)
+            place_of[cluster_id] = None if is_left_out else simulated if node.cluster.is_simulated else real
+        if (place := place_of[cluster_id]) is not None:
+            place.append(NodeView(node, allocatable, whole.machines.get((cluster_id, node.name), _NOTHING)))
+    return [*real, *simulated]
 
 
 def node_view(whole: Occupancy, node: Node, allocatable: Resources) -> NodeView:
@@ -317,20 +321,41 @@ def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
 
 def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
     """For each resource that counts cards: its name, and the number of nodes with at least 8, 4, 2 and 1 free ones."""
-    resources = sorted({name for amounts in {view.allocatable for view in views} for name in amounts})
-    return [{"unit": quota_messages.resource(name), "rows": _slots(views, name)} for name in filter(is_card, resources)]
+    alike = _alike(views)
+    resources = sorted({name for view, _count in alike for name in view.allocatable})
+    return [{"unit": quota_messages.resource(name), "rows": _slots(alike, name)} for name in filter(is_card, resources)]
 
 
-def _slots(views: Sequence[NodeView], resource: str) -> list[dict[str, int]]:
-    free = Counter(view.allocatable.amount(resource) - view.used.amount(resource) for view in views)
-    rows = [{"size": size, "nodes": sum(c for n, c in free.items() if n >= size * 1000)} for size in (8, 4, 2, 1)]
+def _alike(views: Sequence[NodeView]) -> list[tuple[NodeView, int]]:
+    """One of each kind of nodes, with their number: those with the same amounts, in use and in all.
+
+    Equal amounts are the same mapping (`Resources`), so a cluster of thousands of nodes has few kinds.
+    """
+    kinds = [(id(view.used.amounts), id(view.allocatable.amounts)) for view in views]
+    examples = dict(zip(kinds, views, strict=True))
+    return [(examples[kind], count) for kind, count in Counter(kinds).items()]
+
+
+def _slots(alike: Sequence[tuple[NodeView, int]], resource: str) -> list[dict[str, int]]:
+    free = [(view.allocatable.amount(resource) - view.used.amount(resource), count) for view, count in alike]
+    rows = [{"size": size, "nodes": sum(c for n, c in free if n >= size * 1000)} for size in (8, 4, 2, 1)]
     most = max(1, *(row["nodes"] for row in rows))
     return [row | {"most": most} for row in rows]
 
 
 def together(views: Sequence[NodeView]) -> Sequence[UsageBar]:
     """The bars of all these nodes together."""
-    return bars(_sum(view.used for view in views), _sum(view.allocatable for view in views))
+    return bars(*_sums(views))
+
+
+def _sums(views: Sequence[NodeView]) -> tuple[Resources, Resources]:
+    """What is in use of all these nodes, and what they have."""
+    used, whole = defaultdict[str, float](float), defaultdict[str, float](float)
+    for view, count in _alike(views):
+        for amounts, total in ((view.used, used), (view.allocatable, whole)):
+            for name, amount in amounts.items():
+                total[name] += amount * count
+    return Resources(used), Resources(whole)
 
 
 def _sum(parts: Iterable[Resources]) -> Resources:
@@ -346,6 +371,6 @@ def _sum(parts: Iterable[Resources]) -> Resources:
 def total_free(views: Sequence[NodeView]) -> list[str]:
     """The total free amount of each resource, on nodes that are ready and not cordoned."""
     ready = [view for view in views if view.node.is_ready and not view.node.is_cordoned]
-    most, used = _sum(view.allocatable for view in ready), _sum(view.used for view in ready)
+    used, most = _sums(ready)
     free = {name: most.amount(name) - used.amount(name) for name in _names(most)}
     return [labels.amounts(Resources({name: amount})) for name, amount in free.items() if amount]

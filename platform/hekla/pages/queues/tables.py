@@ -1,13 +1,15 @@
 """The table of queues."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from hekla.pages.frame import html
+from hekla.pages.frame.row_actions import Button, row_actions
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextSearch, named, noted
 from hekla.pages.queues.figures import Branch
 from hekla.pages.queues.usage_cells import bars_of, card_bars, usage_cell
@@ -34,12 +36,12 @@ def _usage_of(name: str) -> Callable[[Branch], SafeString]:
 
 
 def _edit(branch: Branch) -> SafeString:
-    return format_html(
-        '<div class="row-actions"><a class="button button-plain button-small" href="{}">{}<span>{}</span></a></div>',
-        html.address("queues:edit", branch.view.queue.name),
-        html.icon("edit"),
-        _("Edit"),
-    )
+    return _edit_link(branch.view.queue.name, get_language())
+
+
+@lru_cache(maxsize=1024)
+def _edit_link(name: str, _language: str | None) -> SafeString:
+    return row_actions(Button(_("Edit"), picture="edit").link(html.address("queues:edit", name)))
 
 
 def _weight(branch: Branch) -> SafeString:
@@ -48,11 +50,14 @@ def _weight(branch: Branch) -> SafeString:
 
 
 def _cluster(branch: Branch) -> SafeString:
-    cluster = branch.view.queue.cluster
-    simulated = (
-        html.badge("borrowed", _("simulated"), _("Its nodes and pods are simulated")) if cluster.is_simulated else ""
-    )
-    return format_html("<span>{} {}</span>", cluster.name, simulated)
+    return _cluster_cell(branch.view.queue.cluster.name, branch.view.queue.cluster.is_simulated, get_language())
+
+
+@lru_cache(maxsize=256)
+def _cluster_cell(name: str, is_simulated: bool, _language: str | None) -> SafeString:
+    """Cached, since many queues are in one cluster."""
+    words = (_("simulated"), _("Its nodes and pods are simulated")) if is_simulated else ()
+    return format_html("<span>{} {}</span>", name, html.badge("borrowed", *words) if words else "")
 
 
 class QueuesTable(ListTable):

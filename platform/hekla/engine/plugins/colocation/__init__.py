@@ -40,6 +40,7 @@ LEVEL, OFFLINE = "volcano.sh/qos-level", "BE"
 _MORE = {"cpu": "volcano.sh/oversubscription-cpu", "memory": "volcano.sh/oversubscription-memory"}
 NODE_ANNOTATIONS = tuple(_MORE.values())
 
+READS_CLOCK = True
 NEEDS = (
     Need(Input.POD_ANNOTATIONS, Lack.NOTHING),
     Need(Input.NODE_ANNOTATIONS, Lack.PART, gettext_noop("Agents of nodes cannot oversubscribe them.")),

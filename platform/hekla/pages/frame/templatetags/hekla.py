@@ -12,15 +12,20 @@ from hekla.domain.resources import format_quantity
 from hekla.pages.frame import buttons, html
 from hekla.pages.frame.fields import form_field
 from hekla.pages.frame.tables import ListTable
+from hekla.pages.frame.translate_tag import replace_tag
 
+replace_tag()
 register = template.Library()
 register.simple_tag(html.icon)
+register.simple_tag(html.logo)
+register.simple_tag(html.languages)
 register.simple_tag(html.queue_bar)
 register.simple_tag(html.phase, name="phase_badge")
 register.simple_tag(html.moment)
 register.simple_tag(html.duration)
 register.simple_tag(html.address)
 register.simple_tag(html.badge)
+register.simple_tag(html.event)
 register.simple_tag(html.column_head)
 register.simple_tag(form_field)
 register.simple_tag(buttons.button)

@@ -1,4 +1,4 @@
-"""Timestamps are read fast, and as Django reads them."""
+"""Timestamps and JSON are read fast, and as Django reads them."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,9 @@ import pytest
 from django.db import DataError, connection
 from django.db.backends.postgresql.psycopg_any import BaseTzLoader
 
-from hekla.apps.timestamps import UtcLoader
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.database_values import UtcLoader
+from hekla.lib import clock
 
 TEXTS = (
     "2026-05-04 12:00:00+00",
@@ -43,3 +45,14 @@ def test_instant_that_python_does_not_have_is_an_error_of_the_data(text: str) ->
         cursor.execute("SELECT %s::timestamptz", [text])
         with pytest.raises(DataError):
             cursor.fetchone()
+
+
+@pytest.mark.parametrize(
+    "value", [{}, [], {"a": [1, 2.5, None, True, "ü\u2028"]}, "text", 10**40, 1.5, None, [{"b": {}}]]
+)
+@pytest.mark.django_db
+def test_json_is_what_was_written(value: object) -> None:
+    row = Cluster.objects.create(name="values", kind="simulated", config={"it": value}, created_at=clock.now())
+    found = Cluster.objects.filter(pk=row.pk)
+    assert found.values_list("config", flat=True).get() == {"it": value}
+    assert found.values_list("config__it", flat=True).get() == value
