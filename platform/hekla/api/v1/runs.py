@@ -75,7 +75,7 @@ class CurveSerializer(serializers.Serializer[Any]):
 
 
 class ComparisonSerializer(serializers.Serializer[Any]):
-    """Jobs beside each other. `varying`: the settings that differ; `metrics`: names, at most 200, the most common first.
+    """Jobs beside each other. `varying`: the settings that differ; `metrics`: at most 200, the most common first.
 
     `curves`: of the chosen metric, with `points` only.
     """

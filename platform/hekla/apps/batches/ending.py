@@ -8,8 +8,8 @@ from typing import Any
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import selectors
 from hekla.apps.batches.models import Batch, BatchJob
-from hekla.apps.job_metrics.ranking import Run, best_run, ranking
 from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
+from hekla.apps.job_metrics.ranking import Run, best_run, ranking
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.services import tell_of_batch
 from hekla.domain import events

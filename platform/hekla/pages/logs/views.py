@@ -26,9 +26,9 @@ from hekla.live.logs import read_bytes
 from hekla.pages.frame import plots
 from hekla.pages.job_forms.forms import LogSearchForm
 from hekla.pages.logs import metrics
+from hekla.pages.logs.archive import zipped
 from hekla.pages.runs.curves import line_of
 from hekla.pages.runs.plain_text import plain
-from hekla.pages.logs.archive import zipped
 
 _MOST_LOGS = 2_000
 _DOWNLOAD_CHUNK = 1024 * 1024

@@ -87,5 +87,5 @@ def _axis(axis: str, points: Sequence[MetricPoint]) -> tuple[str, float]:
 
 
 def _short(number: float) -> float:
-    """Exact enough to draw: whole numbers as such, others with seven digits."""
-    return int(number) if number.is_integer() else float(f"{number:.7g}")
+    """Exact enough to draw: whole numbers as such, others with seven digits. PostgreSQL returns some as int."""
+    return int(number) if float(number).is_integer() else float(f"{number:.7g}")
