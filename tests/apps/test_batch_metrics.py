@@ -20,7 +20,7 @@ from tests.support.receivers import Hook
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import selectors, services
 from hekla.apps.batches.ending import end_batches
-from hekla.apps.batches.models import Batch, BatchJob
+from hekla.apps.batches.models import Batch
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_metrics import ranking
 from hekla.apps.job_metrics import selectors as job_metrics

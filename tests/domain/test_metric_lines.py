@@ -79,7 +79,7 @@ def test_a_curve_has_the_extremes_of_each_stretch(values: list[float]) -> None:
 @given(st.integers(0, 2**32), st.integers(1, 1500), st.integers(1, 12))
 def test_parts_of_a_log_give_the_same_as_the_whole(seed: int, count: int, parts: int) -> None:
     """With random borders between lines, and a restart at each of them."""
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     lines = [f"::metric loss={chance.random()} acc={chance.random()}\n".encode() for _ in range(count)]
     whole: dict[str, MetricSeries] = {}
     collect(whole, b"".join(lines))

@@ -55,13 +55,11 @@ class LogPart:
 def follow(*, now: datetime) -> bool:
     """List the logs of the pods that have started or ended since the last call. Returns whether there may be more.
 
-    One follower at a time; its position is stored in the same transaction. The first one lists what runs then.
+    One follower at a time; its position is stored in the same transaction.
     """
     with transaction.atomic():
         last = event_log.last_number()
-        _cursor, is_new = MetricCursor.objects.get_or_create(pk=1, defaults={"number": last})
-        if is_new:
-            _list(selectors.unlisted_pods().exclude(phase__in=_FINAL).filter(started_at__isnull=False), now)
+        MetricCursor.objects.get_or_create(pk=1, defaults={"number": 0})
         cursor = MetricCursor.objects.select_for_update(skip_locked=True).first()
         if cursor is None or cursor.number == last:
             return False
