@@ -27,7 +27,7 @@ from hekla.pages.frame import plots
 from hekla.pages.job_forms.forms import LogSearchForm
 from hekla.pages.logs import metrics
 from hekla.pages.logs.archive import zipped
-from hekla.pages.runs.curves import line_of
+from hekla.pages.runs.curves import axis_title, line_of
 from hekla.pages.runs.plain_text import plain
 
 _MOST_LOGS = 2_000
@@ -74,7 +74,7 @@ class Plot:
         if max(len(one.points) for one in self.series) < 2:  # noqa: PLR2004
             return None
         lines = [line_of(one.points, plain(one.pod)) for one in self.series]
-        return plots.json_of(lines, xaxis={"title": {"text": _("step")}}, showlegend=len(lines) > 1)
+        return plots.json_of(lines, xaxis={"title": axis_title(_("step"))}, showlegend=len(lines) > 1)
 
 
 @require_GET

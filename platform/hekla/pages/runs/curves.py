@@ -54,9 +54,9 @@ def curves(runs: Sequence[Run], order: Ranking, names: Sequence[str], axis: str 
     figure = plots.json_of(
         traces,
         hovermode="closest",
-        legend={"orientation": "h", "y": -0.2},
+        legend={"orientation": "h", "y": -0.3},
         showlegend=len(traces) <= _MOST_KEYS,
-        xaxis={"title": {"text": title}},
+        xaxis={"title": axis_title(title)},
     )
     return Curves(figure, len(drawn), len(with_metric))
 
@@ -74,6 +74,11 @@ def line_of(points: Sequence[MetricPoint], name: str, axis: str = "step", unit: 
         "mode": "lines" if len(pairs) > 1 else "markers",
         "name": name,
     }
+
+
+def axis_title(text: str) -> dict[str, Any]:
+    """The title of an axis, in the size of its numbers."""
+    return {"text": text, "font": {"size": 12}, "standoff": 6}
 
 
 def _axis(axis: str, points: Sequence[MetricPoint]) -> tuple[str, float]:

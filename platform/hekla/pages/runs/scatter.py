@@ -7,6 +7,7 @@ from django.utils.safestring import SafeString
 
 from hekla.apps.job_metrics.ranking import Ranking, Run
 from hekla.pages.frame import plots
+from hekla.pages.runs.curves import axis_title
 from hekla.pages.runs.parallel import number_of, spans_magnitudes
 from hekla.pages.runs.plain_text import plain
 
@@ -45,7 +46,7 @@ def scatter(runs: Sequence[Run], order: Ranking, name: str) -> Scatter | None:
     }
     kind = "category" if not is_numeric else "log" if spans_magnitudes(numbers) else "linear"
     titles = {
-        "xaxis": {"type": kind, "title": {"text": plain(name)}},
-        "yaxis": {"title": {"text": plain(order.metric)}},
+        "xaxis": {"type": kind, "title": axis_title(plain(name))},
+        "yaxis": {"title": axis_title(plain(order.metric))},
     }
     return Scatter(plots.json_of([trace], hovermode="closest", **titles), len(drawn), len(with_metric))
