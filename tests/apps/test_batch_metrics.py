@@ -394,7 +394,7 @@ def test_a_thousand_jobs_with_metrics(people: People, as_: As, django_assert_max
     client.get(address)  # saves the choice of the metric
     with django_assert_max_num_queries(12):
         page = client.get(address).content.decode()
-    assert page.count('id="run-') == 100
+    assert page.count('<tr id="run-') == 100
     assert page.count("<polyline") == MOST_LINES
     assert "2 more metrics are in the CSV file." in tidy(page)
     assert len(page) < 600_000

@@ -119,6 +119,20 @@ def test_many_events_are_followed_in_parts(job: Job, monkeypatch: pytest.MonkeyP
     assert MetricLog.objects.count() == 3
 
 
+def test_a_job_that_restarts_for_ever_keeps_its_last_logs(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(services, "MOST_LOGS", 3)
+    for attempt in (1, 2):
+        for index in range(2):
+            change_phase(job, PodPhase.RUNNING, index=index, attempt=attempt)
+    services.follow(now=clock.now())
+    MetricLog.objects.filter(is_complete=False).update(summary={"loss": {}})
+    change_phase(job, PodPhase.RUNNING, attempt=3)
+    services.follow(now=clock.now())
+    found = MetricLog.objects.filter(is_complete=False).values_list("pod__attempt", "pod__index")
+    assert set(found) == {(3, 0), (2, 0), (2, 1)}
+    assert not MetricLog.objects.filter(is_complete=True).exclude(summary={}).exists()
+
+
 def test_jobs_of_other_controllers_are_left_out(job: Job) -> None:
     Job.objects.filter(pk=job.pk).update(kind=EXTERNAL)
     change_phase(job, PodPhase.RUNNING)

@@ -90,7 +90,7 @@ def test_jobs_are_compared(console, file):
     assert [line.split()[-1] for line in lines[1:3]] == ["2", "1"]
     assert lines[2].startswith("*")
     assert lines[-1] == "Best job: lr-1 (loss 1)"
-    found = json.loads(console("job", "compare", "lr-1", "--json").output)
+    found = json.loads(console("job", "compare", "lr-1", "lr-2", "--json").output)
     assert (found["jobs"][0]["metrics"]["loss"]["max_step"], found["varying"]) == (1, ["lr"])
     unknown = console("job", "compare", "lr-1", "lr-2", "--metric", "f1")
     assert (unknown.exit_code, "has printed a metric" in unknown.output) == (1, True)

@@ -9,13 +9,13 @@ from hekla.lib import clock
 
 
 def print_metrics(job: Job, values: Mapping[str, Sequence[float]]) -> MetricLog:
-    """The first pod of the job has printed these values, one per step and each a second after the last."""
+    """A pod of the job has printed these values, one per step and each a second after the last."""
     now, series = clock.now(), dict[str, MetricSeries]()
     for name, numbers in values.items():
         series[name] = MetricSeries()
         for step, value in enumerate(numbers):
             series[name].add(step, value, float(step))
-    facts = {"task": "main", "index": 0, "attempt": 1, "version": 1, "slot": job.pk, "address": ""}
+    facts = {"task": "printer", "index": 0, "attempt": 1, "version": 1, "slot": job.pk, "address": ""}
     pod = Pod.objects.create(job=job, created_at=now, started_at=now, **facts)
     summary = {name: one.summary() for name, one in series.items()}
     points = {name: one.points() for name, one in series.items()}

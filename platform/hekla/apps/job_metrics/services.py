@@ -5,7 +5,8 @@ In between, a log with metrics is read every few seconds; the longer another has
 metrics costs a few reads, however long it runs.
 
 A reader claims logs by postponing their due time: if it dies, they are read again a little later, from the same offset.
-Only the first replicas of each task are read. Rows need no rights: pods and their output make them.
+Only the first replicas of each task are read, and the last attempts of a job that restarts often. Rows need no rights:
+pods and their output make them.
 """
 
 from bisect import bisect_right
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.job_metrics import selectors
@@ -29,6 +31,8 @@ READ_EVERY = timedelta(seconds=10)
 READ_BYTES = 1024 * 1024
 MAX_LOG_BYTES = 1024 * READ_BYTES
 """Metrics behind this are not read."""
+MOST_LOGS = 32
+"""The logs of a job with metrics: those of the last attempts, and of these the first pods."""
 _MOST_PAUSE = timedelta(minutes=10)
 _SHARE_OF_AGE = 4
 """A log without metrics is read again after a quarter of the time for which its pod has run."""
@@ -76,9 +80,15 @@ def follow(*, now: datetime) -> bool:
 
 
 def _list(pods: QuerySet[Pod], now: datetime) -> None:
-    found = pods.exclude(job__kind=EXTERNAL).order_by("pk").values_list("pk", "job_id")
+    found = list(pods.exclude(job__kind=EXTERNAL).order_by("pk").values_list("pk", "job_id"))
     rows = [MetricLog(pod_id=pod, job_id=job, due_at=now) for pod, job in found]
     MetricLog.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_MOST_EVENTS)
+    order = F("pod__attempt").desc(), F("pod_id").asc()
+    place = Window(RowNumber(), partition_by=F("job_id"), order_by=order)
+    ranked = MetricLog.objects.filter(job__in={job for _pod, job in found}).annotate(place=place)
+    surplus = list(ranked.filter(place__gt=MOST_LOGS).values_list("pk", flat=True)) if found else []
+    if surplus:  # a job that restarts for ever must not fill the disk
+        MetricLog.objects.filter(pk__in=surplus).update(is_complete=True, summary={}, points={})
 
 
 def claim(*, now: datetime, limit: int) -> list[MetricLog]:
