@@ -1,10 +1,10 @@
 """Batches over REST."""
 
 import pytest
+from tests.support.metrics import print_metrics
 
-from hekla.apps.batches.models import BatchJob, MetricLog
-from hekla.apps.jobs.models import Job, Pod
-from hekla.lib import clock
+from hekla.apps.batches.models import BatchJob
+from hekla.apps.jobs.models import Job
 
 BATCHES = "/api/v1/batches"
 SWEEP = {
@@ -116,18 +116,32 @@ def test_members_can_read_and_outsiders_get_404(bob, charlie, batch):
 
 def test_metrics_and_the_best_job(alice, batch):
     for member, values in zip(BatchJob.objects.order_by("number"), ((0.5, 0.2), (0.1, 0.3)), strict=True):
-        summary = {"loss": {"last": values[1], "min": min(values), "max": max(values), "count": 2}}
-        pod = Pod.objects.create(
-            job=member.job, task="main", index=0, attempt=1, version=1, slot=1, address="", created_at=clock.now()
-        )
-        MetricLog.objects.create(pod=pod, member=member, summary=summary, points={}, due_at=clock.now())
+        print_metrics(member.job, {"loss": values})
     assert alice.get(url_of(batch)).json()["best"] is None, "no job completed"
     Job.objects.update(phase="completed")
     body = alice.get(url_of(batch)).json()
     assert (body["varying"], body["metrics"]) == (["lr"], ["loss"])
-    assert body["jobs"][1]["metrics"] == {"loss": {"last": 0.3, "min": 0.1, "max": 0.3, "count": 2}}
+    assert body["jobs"][1]["metrics"] == {
+        "loss": {"last": 0.3, "min": 0.1, "max": 0.3, "count": 2, "last_step": 1, "min_step": 0, "max_step": 1}
+    }
     assert (body["best"]["job"], body["best"]["goal"], body["best"]["value"]) == ("lr-1", "min", 0.2)
     assert alice.get(f"{url_of(batch)}?value=min").json()["best"]["job"] == "lr-2"
     assert alice.get(f"{url_of(batch)}?metric=loss&goal=max").json()["best"]["job"] == "lr-2"
     assert alice.get(f"{url_of(batch)}?metric=other").json()["best"] is None
     assert alice.get(f"{url_of(batch)}?goal=upwards").status_code == 400
+
+
+def test_jobs_are_compared(alice, bob, charlie, batch):
+    uids = [job["uid"] for job in batch["jobs"]]
+    for member, values in zip(BatchJob.objects.order_by("number"), ((0.5, 0.2), (0.1, 0.3)), strict=True):
+        print_metrics(member.job, {"loss": values})
+    Job.objects.update(phase="completed")
+    address = f"/api/v1/jobs/compare?job={uids[1]}&job={uids[0]}"
+    body = bob.get(address).json()
+    assert [(job["uid"], job["parameters"]["lr"]) for job in body["jobs"]] == [(uids[1], "0.01"), (uids[0], "0.1")]
+    assert (body["varying"], body["metrics"], body["best"]["job"], body["curves"]) == (["lr"], ["loss"], "lr-1", [])
+    curves = alice.get(f"{address}&points=true&metric=loss").json()["curves"]
+    assert curves[0] == {"uid": uids[1], "steps": [0.0, 1.0], "values": [0.1, 0.3], "seconds": [0.0, 1.0]}
+    assert charlie.get(address).status_code == 404
+    assert alice.get("/api/v1/jobs/compare").status_code == 400
+    assert alice.get(f"/api/v1/jobs/compare?{'&'.join([f'job={uids[0]}'] * 51)}").status_code == 400

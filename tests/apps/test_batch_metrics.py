@@ -18,21 +18,25 @@ from tests.support.markup import tidy
 from tests.support.receivers import Hook
 
 from hekla.apps.accounts.models import User
-from hekla.apps.batches import metric_logs, ranking, selectors, services
+from hekla.apps.batches import selectors, services
 from hekla.apps.batches.ending import end_batches
-from hekla.apps.batches.metric_logs import LogPart
-from hekla.apps.batches.models import Batch, BatchJob, MetricLog
-from hekla.apps.batches.ranking import Run
+from hekla.apps.batches.models import Batch
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.job_metrics import ranking
+from hekla.apps.job_metrics import selectors as job_metrics
+from hekla.apps.job_metrics import services as metric_logs
+from hekla.apps.job_metrics.models import MetricLog
+from hekla.apps.job_metrics.ranking import Run
+from hekla.apps.job_metrics.services import LogPart
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
 from hekla.backends.base import BackendError, PodKey
 from hekla.backends.log_chunk import LogChunk
-from hekla.controller import batch_metrics
+from hekla.controller import job_metrics as reader
 from hekla.lib import clock
 from hekla.pages.batches import live as live_views
-from hekla.pages.batches.parallel import MOST_LINES, parallel
+from hekla.pages.runs.parallel import MOST_LINES, parallel
 
 __all__ = ["db", "hook", "people", "shared_people"]
 As = Callable[[User], Client]
@@ -44,13 +48,14 @@ def printed(job: Job, text: str, *, attempt: int = 1, index: int = 0, is_last: b
     now = clock.now()
     Job.objects.filter(pk=job.pk).update(started_at=now)
     facts = {"version": 1, "slot": index, "address": "", "created_at": now, "started_at": now, "phase": "running"}
-    Pod.objects.get_or_create(job=job, task="main", index=index, attempt=attempt, defaults=facts)
+    pod, is_new = Pod.objects.get_or_create(job=job, task="main", index=index, attempt=attempt, defaults=facts)
+    if is_new and pod.index < job_metrics.MAX_REPLICAS:
+        MetricLog.objects.create(pod=pod, job=job, due_at=now)
     MetricLog.objects.update(due_at=now)
     for log in metric_logs.claim(now=now, limit=2_000):
         if (log.pod.job_id, log.pod.index, log.pod.attempt) == (job.pk, index, attempt):
             data = text.encode()
             metric_logs.store(log, LogPart(data, log.offset + len(data), is_last=is_last), now=now)
-    metric_logs.mark_read()
 
 
 def lines(*values: float) -> str:
@@ -77,11 +82,10 @@ def finish(**phases: str) -> None:
         if job.started_at:
             printed(job, "", is_last=True)
         Job.objects.filter(pk=job.pk).update(phase=phase, finished_at=clock.now())
-    metric_logs.mark_read()
 
 
 def runs_of(batch: Batch) -> dict[str, dict[str, Any]]:
-    return {run.member.job.name: dict(run.metrics) for run in selectors.runs(batch)}
+    return {run.job.name: dict(run.metrics) for run in selectors.runs(batch)}
 
 
 # What is stored.
@@ -92,11 +96,15 @@ def test_a_log_is_read_in_parts_of_whole_lines(people: People) -> None:
     job = Job.objects.get(name="lr-1")
     printed(job, "::metric loss=3\n::metric lo")
     assert MetricLog.objects.get().offset == 16
-    assert runs_of(batch)["lr-1"] == {"loss": {"last": 3, "min": 3, "max": 3, "count": 1}}
+    steps = {"last_step": 0, "min_step": 0, "max_step": 0}
+    assert runs_of(batch)["lr-1"] == {"loss": {"last": 3, "min": 3, "max": 3, "count": 1, **steps}}
     printed(job, "::metric loss=1\n::metric loss=2", is_last=True)
     log = MetricLog.objects.get()
-    assert (log.is_complete, log.summary) == (True, {"loss": {"last": 2, "min": 1, "max": 3, "count": 3}})
-    assert not metric_logs.is_busy()
+    assert log.is_complete
+    assert log.summary == {
+        "loss": {"last": 2, "min": 1, "max": 3, "count": 3, "last_step": 2, "min_step": 1, "max_step": 0}
+    }
+    assert not job_metrics.next_due()
 
 
 def test_a_line_without_end_does_not_stop_the_reader(people: People) -> None:
@@ -147,7 +155,7 @@ def test_the_first_replica_and_its_last_attempt_count(people: People) -> None:
 
 def test_replicas_behind_the_first_are_not_read(people: People) -> None:
     submit(people)
-    printed(Job.objects.get(name="lr-1"), "::metric loss=1\n", index=metric_logs.MAX_REPLICAS)
+    printed(Job.objects.get(name="lr-1"), "::metric loss=1\n", index=job_metrics.MAX_REPLICAS)
     assert not MetricLog.objects.exists()
 
 
@@ -159,10 +167,10 @@ def test_a_silent_cluster_is_read_less_often_and_given_up_after_a_week(people: P
     Job.objects.filter(pk=job.pk).update(phase="completed")
     printed(job, "")
     assert MetricLog.objects.get().due_at - clock.now() > metric_logs.READ_EVERY
-    assert metric_logs.is_busy()
+    assert job_metrics.next_due()
     Job.objects.filter(pk=job.pk).update(finished_at=clock.now() - timedelta(days=8))
     printed(job, "")
-    assert (metric_logs.is_busy(), BatchJob.objects.get(job=job).is_read) == (False, True)
+    assert job_metrics.next_due() is None
 
 
 def test_a_silent_cluster_is_tried_once_in_a_run(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,12 +187,12 @@ def test_a_silent_cluster_is_tried_once_in_a_run(people: People, monkeypatch: py
                 raise BackendError("the node does not answer")
             return LogChunk(b"::metric loss=1\n", offset, offset + 16, complete=True)
 
-    monkeypatch.setattr(batch_metrics, "backend_of", lambda _cluster: Cluster())
+    monkeypatch.setattr(reader, "backend_of", lambda _cluster: Cluster())
     now = clock.now()
     MetricLog.objects.update(due_at=now)
     MetricLog.objects.filter(pod__job__name="lr-1").update(due_at=now - timedelta(minutes=1))
-    assert (batch_metrics.read_metrics(now=now), tried) == (0, [broken])
-    assert batch_metrics.read_metrics(now=now + metric_logs.READ_EVERY) == 2
+    assert (reader.read_metrics(now=now), tried) == (0, [broken])
+    assert reader.read_metrics(now=now + metric_logs.READ_EVERY) == 2
     assert tried[-1] == broken
 
 
@@ -193,8 +201,7 @@ def test_a_silent_cluster_is_tried_once_in_a_run(people: People, monkeypatch: py
 
 def run(number: int, metrics: dict[str, float], **parameters: str) -> Run:
     figures = {name: {"last": value, "min": value - 1, "max": value + 1, "count": 1} for name, value in metrics.items()}
-    member = BatchJob(pk=number, number=number, parameters=parameters, job=Job(name=f"j-{number}", phase="completed"))
-    return Run(member, figures)
+    return Run(Job(name=f"j-{number}", phase="completed"), figures, parameters, number)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +226,7 @@ def test_best_run(words: dict[str, str], best: int, goal: str) -> None:
     assert found.goal == goal
     chosen = ranking.best_run(runs, found)
     assert chosen
-    assert chosen.member.number == best
+    assert chosen.number == best
 
 
 @pytest.mark.parametrize(
@@ -300,7 +307,7 @@ def test_page_compares_the_runs(people: People, as_: As, batch: Batch) -> None:
     assert "loss 0.1" in best
     assert "<code>lr=20</code>" in best
     assert page.count('class="best"') == 1
-    assert 'data-plot="batch-curves-plot"' in page
+    assert 'data-plot="run-curves-plot"' in page
     assert '"name":"lr=20"' in page
     assert page.count("<polyline") == 3
     assert "lr-2: lr=20 loss 0.1" in page
@@ -320,16 +327,16 @@ def test_page_compares_the_runs(people: People, as_: As, batch: Batch) -> None:
 )
 def test_metrics_sort_the_table(people: People, as_: As, batch: Batch, query: str, expected: list[str]) -> None:
     page = page_of(people, as_, batch, query)
-    assert order(page.split('id="batch-jobs"')[1]) == expected
+    assert order(page.split('id="runs"')[1]) == expected
     live = live_views._batch(people.alice, {"uid": str(batch.uid), "query": query})
-    assert order(live.split('id="batch-jobs"')[1]) == expected
+    assert order(live.split('id="runs"')[1]) == expected
 
 
 def test_runs_without_the_metric_are_last(people: People, as_: As) -> None:
     batch = submit(people)
     printed(Job.objects.get(name="lr-2"), lines(1.0))
     for sort in ("m.loss", "-m.loss"):
-        assert order(page_of(people, as_, batch, f"sort={sort}").split('id="batch-jobs"')[1])[0] == "lr-2"
+        assert order(page_of(people, as_, batch, f"sort={sort}").split('id="runs"')[1])[0] == "lr-2"
 
 
 def test_the_chosen_ranking_stays(people: People, as_: As, batch: Batch) -> None:
@@ -361,7 +368,7 @@ def test_hostile_names_are_escaped(people: People, as_: As) -> None:
         printed(Job.objects.get(name=name), lines(1.0, 2.0))
     page = page_of(people, as_, batch)
     assert "<b>1" not in page
-    assert "lr=&amp;lt;b" not in page.split('id="batch-jobs"')[1]
+    assert "lr=&amp;lt;b" not in page.split('id="runs"')[1]
 
 
 def test_a_thousand_jobs_with_metrics(people: People, as_: As, django_assert_max_num_queries: Any) -> None:
@@ -370,14 +377,16 @@ def test_a_thousand_jobs_with_metrics(people: People, as_: As, django_assert_max
     now = clock.now()
     facts = {"task": "main", "index": 0, "attempt": 1, "version": 1, "address": "", "created_at": now}
     pods = Pod.objects.bulk_create(Pod(job=job, slot=0, **facts) for job in Job.objects.all())
-    members = dict(BatchJob.objects.values_list("job_id", "pk"))
     MetricLog.objects.bulk_create(
         MetricLog(
             pod=pod,
-            member_id=members[pod.job_id],
+            job_id=pod.job_id,
             due_at=now,
             summary={f"m{k}": {"last": pod.pk, "min": 0, "max": 1, "count": 2} for k in range(10)},
-            points={f"m{k}": {"steps": [0, 1], "values": [0, 1], "every": 1, "last_step": 1} for k in range(10)},
+            points={
+                f"m{k}": {"steps": [0, 1, 0, 1], "values": [0, 1, 0, 1], "seconds": [0, 1, 0, 1], "every": 2}
+                for k in range(10)
+            },
         )
         for pod in pods
     )
@@ -385,7 +394,7 @@ def test_a_thousand_jobs_with_metrics(people: People, as_: As, django_assert_max
     client.get(address)  # saves the choice of the metric
     with django_assert_max_num_queries(12):
         page = client.get(address).content.decode()
-    assert page.count('id="member-') == 100
+    assert page.count('<tr id="run-') == 100
     assert page.count("<polyline") == MOST_LINES
     assert "2 more metrics are in the CSV file." in tidy(page)
     assert len(page) < 600_000
@@ -493,14 +502,11 @@ def test_a_resumed_job_opens_its_batch_again(people: People, batch: Batch) -> No
     end_batches(now=clock.now())
     Job.objects.filter(name="lr-2").update(phase="pending")
     end_batches(now=clock.now())
-    metric_logs.mark_read()
     assert Batch.objects.get().ended_at is None
-    assert not BatchJob.objects.get(job__name="lr-2").is_read
 
 
 def test_the_end_waits_for_the_metrics_but_not_for_ever(people: People, batch: Batch) -> None:
     now = clock.now()
     Job.objects.update(phase="completed", finished_at=now)
-    metric_logs.mark_read()
     assert end_batches(now=now) == 0
     assert end_batches(now=now + selectors.METRICS_WITHIN + timedelta(seconds=1)) == 1

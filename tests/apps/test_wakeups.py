@@ -10,18 +10,18 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from hekla.apps import wakeups
-from hekla.apps.batches.wake import following as batches
 from hekla.apps.demonstrations.wake import advancing as demonstrations
 from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
 from hekla.apps.flows.wake import advancing as flows
 from hekla.apps.invitations.wake import sending as letters
+from hekla.apps.job_metrics.wake import following as metrics
 from hekla.apps.notifications import wake as notifications
 from hekla.apps.schedules.wake import starting as schedules
 from hekla.apps.wakeups import HORIZON_SECONDS, Wakeup
 from hekla.controller.tasks import moving
 from hekla.domain import events
 
-WAKEUPS = [batches, demonstrations, flows, letters, moving, notifications.following, notifications.sending, schedules]
+WAKEUPS = [demonstrations, flows, letters, metrics, moving, notifications.following, notifications.sending, schedules]
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 

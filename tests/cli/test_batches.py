@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from tests.support.metrics import print_metrics
 
-from hekla.apps.batches.models import BatchJob, MetricLog
-from hekla.apps.jobs.models import Job, Pod
-from hekla.lib import clock
+from hekla.apps.batches.models import BatchJob
+from hekla.apps.jobs.models import Job
 
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
@@ -66,12 +66,7 @@ def test_errors_are_printed(console, file, options, message):
 def test_metrics_and_the_best_job_are_shown(console, file):
     console("batch", "submit", file, "-p", "lr=0.1,0.01", "--name", "lr")
     for member in BatchJob.objects.all():
-        now, value = clock.now(), float(member.number)
-        pod = Pod.objects.create(
-            job=member.job, task="x", index=0, attempt=1, version=1, slot=member.pk, address="", created_at=now
-        )
-        summary = {"loss": {"last": value, "min": 0, "max": 9, "count": 2}}
-        MetricLog.objects.create(pod=pod, member=member, summary=summary, points={}, due_at=now)
+        print_metrics(member.job, {"loss": [0.0, 9.0, float(member.number)]})
     Job.objects.update(phase="completed")
     lines = console("batch", "show", "lr").output.splitlines()
     assert lines[2].split() == ["NUMBER", "JOB", "PHASE", "lr", "loss"]
@@ -81,4 +76,21 @@ def test_metrics_and_the_best_job_are_shown(console, file):
     assert "Best job: lr-2 (loss 2)" in console("batch", "show", "lr", "--metric", "loss", "--goal", "max").output
     assert console("batch", "show", "lr", "--value", "max").output.count(" 9\n") == 2
     unknown = console("batch", "show", "lr", "--metric", "accuracy")
+    assert (unknown.exit_code, "has printed a metric" in unknown.output) == (1, True)
+
+
+def test_jobs_are_compared(console, file):
+    console("batch", "submit", file, "-p", "lr=0.1,0.01", "--name", "lr")
+    assert "No metrics. A job reports metrics by printing" in console("job", "compare", "lr-1", "lr-2").output
+    for member in BatchJob.objects.all():
+        print_metrics(member.job, {"loss": [0.0, 9.0, float(member.number)], "acc": [0.5]})
+    Job.objects.update(phase="completed")
+    lines = console("job", "compare", "lr-2", "lr-1", "--metric", "loss").output.splitlines()
+    assert lines[0].split()[:5] == ["NUMBER", "JOB", "PHASE", "lr", "acc"]
+    assert [line.split()[-1] for line in lines[1:3]] == ["2", "1"]
+    assert lines[2].startswith("*")
+    assert lines[-1] == "Best job: lr-1 (loss 1)"
+    found = json.loads(console("job", "compare", "lr-1", "lr-2", "--json").output)
+    assert (found["jobs"][0]["metrics"]["loss"]["max_step"], found["varying"]) == (1, ["lr"])
+    unknown = console("job", "compare", "lr-1", "lr-2", "--metric", "f1")
     assert (unknown.exit_code, "has printed a metric" in unknown.output) == (1, True)

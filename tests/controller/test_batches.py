@@ -9,7 +9,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import labels
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
-from hekla.controller.tasks import follow_batches
+from hekla.controller.tasks import follow_metrics
 from hekla.domain.sweeps import SweepSpec
 from hekla.lib import clock
 
@@ -34,10 +34,10 @@ def test_printed_metrics_are_compared_and_the_end_notifies_once(world: World, cl
     batch = services.submit_sweep(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
     notifications.follow(now=clock.now())
     world.reconcile_until(lambda: not Job.objects.exclude(phase__in=["completed", "failed"]).exists())
-    follow_batches()
+    follow_metrics()
     notifications.follow(now=clock.now())
-    assert {run.member.job.name: run.metrics["loss"] for run in selectors.runs(batch)}["many-2"] == {
-        "last": 0.2, "min": 0.2, "max": 2, "count": 2,
+    assert {run.job.name: run.metrics["loss"] for run in selectors.runs(batch)}["many-2"] == {
+        "last": 0.2, "min": 0.2, "max": 2, "count": 2, "last_step": 2, "min_step": 2, "max_step": 1,
     }  # fmt: skip
     notice = Notification.objects.get()
     assert labels.sentence(notice) == ("Batch many has ended: 2 jobs completed, 1 failed. Best run: many-2 (loss 0.2).")

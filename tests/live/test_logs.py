@@ -20,6 +20,7 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.logs import whole_characters
+from hekla.controller.job_metrics import read_metrics
 from hekla.domain.errors import NotFound
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
@@ -89,8 +90,12 @@ def test_outsiders_cannot_read_a_log(world: World) -> None:
 @only_local
 def test_metrics_are_read_from_the_log(world: World, tmp_path: Path) -> None:
     pod = run_job(world, "echo ::metric step=1 loss=0.5; echo noise; echo ::metric step=2 loss=0.25 accuracy=0.9")
-    found = {series.name: (series.steps, series.values) for series in metrics.of_pods([pod])}
-    assert found == {"loss": ([1.0, 2.0], [0.5, 0.25]), "accuracy": ([2.0], [0.9])}
+    found = {one.name: [(point.step, point.value) for point in one.points] for one in metrics.of_pods([pod])}
+    assert found == {"loss": [(1.0, 0.5), (2.0, 0.25)], "accuracy": [(2.0, 0.9)]}
+    assert read_metrics(now=clock.now()) == 1
+    assert found == {one.name: [(point.step, point.value) for point in one.points] for one in metrics.of_pods([pod])}
+    times = [point.seconds for one in metrics.of_pods([pod]) for point in one.points]
+    assert all(time is not None and 0 <= time < 60 for time in times)
 
 
 def page(user: User, name: str, pod: Pod, **query: str) -> str:

@@ -8,13 +8,12 @@ import click
 
 from hekla.cli import manifest, output
 from hekla.cli.client import Client, Failure, client_of
+from hekla.cli.runs import print_runs, ranking
 from hekla.cli.servers import ServerOptions
 from hekla.domain import sweep_tables, sweeps
 from hekla.domain.sweeps import SweepMethod
 from hekla.lib.text import strip_control_codes
 
-_VALUES = ("last", "min", "max")
-_MOST_METRICS, _MOST_WORDS = 6, 40
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -100,15 +99,7 @@ def list_batches(choice: ServerOptions, tenant: str | None, limit: int, as_json:
 
 @click.command()
 @click.argument("name")
-@click.option("--metric", help="Metric that decides which job is best. Default: the one that most jobs print.")
-@click.option("--goal", type=click.Choice(("min", "max")), help="Which value is best. Default: by the metric's name.")
-@click.option(
-    "--value",
-    type=click.Choice(_VALUES),
-    default="last",
-    show_default=True,
-    help="Which value of each job is shown and counts.",
-)
+@ranking
 @_JSON
 @click.pass_obj
 def show(choice: ServerOptions, name: str, metric: str | None, goal: str | None, value: str, as_json: bool) -> None:
@@ -149,32 +140,7 @@ def _print(found: dict[str, Any], value: str = "last", *, as_json: bool) -> None
         return
     counts = ", ".join(f"{count} {output.phase(phase)}" for phase, count in found["phases"].items())
     click.echo(f"{found['name']} of {found['owner']} in {found['tenant']}: {counts}\n")
-    best, names, metrics = found["best"], found["varying"], found["metrics"][:_MOST_METRICS]
-    if best and best["metric"] not in metrics:
-        metrics = [best["metric"], *metrics[: _MOST_METRICS - 1]]
-    heads = ("", "NUMBER", "JOB", "PHASE", *map(_short, names), *map(_short, metrics))
-    rows = [
-        (
-            "*" if best and job["uid"] == best["uid"] else "",
-            job["number"],
-            job["job"],
-            output.phase(job["phase"]),
-            *(_short(job["parameters"].get(name, "")) for name in names),
-            *(_figure(job["metrics"].get(name), value) for name in metrics),
-        )
-        for job in found["jobs"]
-    ]
-    output.table(heads, rows, "No jobs.")
-    if best:
-        click.echo(f"\nBest job: {best['job']} ({_short(best['metric'])} {best['value']:.4g})")
-
-
-def _short(words: str) -> str:
-    return strip_control_codes(words)[:_MOST_WORDS] or "–"
-
-
-def _figure(figures: dict[str, float] | None, value: str) -> str:
-    return f"{figures[value]:.4g}" if figures else "–"
+    print_runs(found, value)
 
 
 def _document(

@@ -92,6 +92,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "preview": ("what_if:preview", "Preview when a job would start, without submitting it."),
             "clone": ("submit:clone", "Submit a job again, with changes."),
             "convert": ("convert:convert", "Convert a job to another kind of manifest."),
+            "compare": ("runs:compare", "Compare jobs: settings that differ, and metrics."),
             "watch": ("jobs:watch", "Follow a job until it ends."),
             "logs": ("logs:logs", "Print the logs of a job's pods."),
             "files": ("files:list_files", "List the files that a job wrote."),

@@ -1,7 +1,7 @@
 """The Python client: submit jobs, wait for them, read their logs, change them."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from typing import Any, cast
 from uuid import UUID, uuid4
@@ -104,6 +104,13 @@ class Client(Transport):
     def autoscaling(self, job: JobRef) -> list[dict[str, Any]]:
         """The tasks with autoscaling: their utilization, and why their replicas change or stay."""
         return cast("list[dict[str, Any]]", self.get(f"{self._path(job)}/autoscaling"))
+
+    def compare(self, jobs: Iterable[JobRef], **ranking: Json) -> dict[str, Any]:
+        """Up to 50 jobs beside each other: the settings that differ, the metrics that they print, and the best job.
+
+        `ranking`: as in REST: `metric="loss"`, `goal="min"`, `value="last"`; `points=True`: with curves of the metric.
+        """
+        return cast("dict[str, Any]", self.get("jobs/compare", job=[self.uid(job) for job in jobs], **ranking))
 
     def abort(self, job: JobRef) -> JobDetail:
         """Abort the job. It can be resumed."""

@@ -2,13 +2,14 @@
 
 from celery import shared_task
 
-from hekla.apps.batches import ending, metric_logs
-from hekla.apps.batches.wake import following
+from hekla.apps.batches import ending
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.job_metrics import selectors as metrics
+from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.wakeups import Wakeup
 from hekla.backends import registry
-from hekla.controller import batch_metrics, health
+from hekla.controller import health, job_metrics
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
@@ -66,10 +67,9 @@ def move() -> None:
         moving.after(_MOVE_SECONDS)
 
 
-@shared_task(name="hekla.batches.follow")
-def follow_batches() -> None:
-    """Read the metrics of the jobs of batches, and end batches that are over. Repeats while there is more to read."""
-    batch_metrics.read_metrics(now=clock.now())
+@shared_task(name="hekla.job_metrics.follow")
+def follow_metrics() -> None:
+    """Read the metrics that jobs print, and end batches that are over. Repeats when the next log is due."""
+    job_metrics.read_metrics(now=clock.now())
     ending.end_batches(now=clock.now())
-    if metric_logs.is_busy():
-        following.after(metric_logs.READ_EVERY.total_seconds())
+    following.at(metrics.next_due(), now=clock.now())

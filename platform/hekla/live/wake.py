@@ -1,22 +1,22 @@
 """Wakes up open pages: a message on a Valkey channel after each commit with new events.
 
 The message is empty, or it has the topics that changed without an event, separated by spaces: a person's number of
-unread notifications, the progress of pods that prepare, or the metrics of the jobs of a batch.
+unread notifications, the progress of pods that prepare, or the metrics of jobs.
 """
 
 import logging
 from collections.abc import Collection
 from functools import cache
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.dispatch import receiver
 from redis import Redis
 from redis.exceptions import RedisError
 
-from hekla.apps.batches.signals import metrics_changed
+from hekla.apps.batches.selectors import batches_among
 from hekla.apps.event_log.signals import recorded
+from hekla.apps.job_metrics.signals import metrics_changed
 from hekla.apps.jobs.signals import preparation_changed
 from hekla.apps.notifications.signals import counted
 
@@ -48,9 +48,10 @@ def after_preparation(pods: Collection[int], **_kwargs: Any) -> None:  # noqa: A
 
 
 @receiver(metrics_changed)
-def after_metrics(batches: Collection[UUID], **_kwargs: Any) -> None:  # noqa: ANN401
-    """Announce new metrics of batches. Pages that miss the message show them after the next event."""
-    _publish(" ".join(f"batch:{batch}" for batch in batches))
+def after_metrics(jobs: Collection[int], **_kwargs: Any) -> None:  # noqa: ANN401
+    """Announce new metrics. Pages that miss the message show them after the next event."""
+    topics = [f"metrics:{job}" for job in sorted(jobs)]
+    _publish(" ".join([*topics, *(f"batch:{batch}" for batch in batches_among(jobs))]))
 
 
 def _publish(message: str) -> None:

@@ -22,14 +22,16 @@ from rest_framework.response import Response
 from hekla.api.documents import validated
 from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
 from hekla.api.v1.parameters import EffectiveFilters, NameAndTenant, SubmissionQuery, tenant_of
+from hekla.api.v1.runs import BestSerializer, RankingQuery, RunSerializer, best_of
 from hekla.api.v1.schema import SWEEP_SPEC
 from hekla.api.views import ApiView, CursorPages, ResourceViewSet, person, respond
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
-from hekla.apps.batches import ranking, selectors, services
+from hekla.apps.batches import selectors, services
 from hekla.apps.batches.models import Batch
-from hekla.apps.batches.ranking import Run
 from hekla.apps.batches.services import SweepJob
+from hekla.apps.job_metrics import ranking
+from hekla.apps.job_metrics.ranking import Run
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
 from hekla.domain.errors import Invalid, Problem
@@ -43,46 +45,6 @@ _MOST_WARNINGS = 20
 
 class BatchQuery(SubmissionQuery):
     name = serializers.CharField(required=False, help_text="name of the batch, for manifests")
-
-
-class RankingQuery(serializers.Serializer[Any]):
-    """How the best job is found."""
-
-    metric = serializers.CharField(required=False, max_length=41, help_text="default: the one that most jobs have")
-    goal = serializers.ChoiceField(choices=ranking.GOALS, required=False, help_text="default: by the metric's name")
-    value = serializers.ChoiceField(choices=ranking.VALUES, default="last", help_text="which value of a job counts")
-
-
-class MetricSerializer(serializers.Serializer[Any]):
-    """The values of one metric that a job has printed so far."""
-
-    last = serializers.FloatField()
-    min = serializers.FloatField()
-    max = serializers.FloatField()
-    count = serializers.IntegerField()
-
-
-class MemberSerializer(serializers.Serializer[Any]):
-    """A job of a batch, the last attempt of its number, with its metrics by name."""
-
-    number = serializers.IntegerField(source="member.number")
-    attempt = serializers.IntegerField(source="member.attempt")
-    parameters = serializers.DictField(source="member.parameters", child=serializers.CharField())
-    job = serializers.CharField(source="member.job.name")
-    uid = serializers.UUIDField(source="member.job.uid")
-    phase = serializers.CharField(source="member.job.phase")
-    reason = serializers.CharField(source="member.job.reason")
-    metrics = serializers.DictField(child=MetricSerializer())
-
-
-class BestSerializer(serializers.Serializer[Any]):
-    """The job with the best value of a metric. `goal`: whether the lowest or the highest is best."""
-
-    job = serializers.CharField()
-    uid = serializers.UUIDField()
-    metric = serializers.CharField()
-    goal = serializers.ChoiceField(choices=ranking.GOALS)
-    value = serializers.FloatField()
 
 
 class BatchSerializer(serializers.ModelSerializer[Batch]):
@@ -122,7 +84,7 @@ class BatchDetailSerializer(BatchSerializer):
 
     def get_phases(self, _batch: Batch) -> dict[str, int]:
         """Number of jobs by phase."""
-        return dict(Counter(run.member.job.phase for run in self.runs))
+        return dict(Counter(run.job.phase for run in self.runs))
 
     def get_varying(self, _batch: Batch) -> list[str]:
         """In the order of the sweep."""
@@ -135,20 +97,12 @@ class BatchDetailSerializer(BatchSerializer):
     @extend_schema_field(BestSerializer(allow_null=True))
     def get_best(self, _batch: Batch) -> dict[str, Any] | None:
         """By the metric of the query, or by the usual one; null if no completed job has printed it."""
-        chosen = self.context.get("ranking", {})
-        order = ranking.ranking(self.runs, **chosen)
-        if order and chosen.get("metric", order.metric) != order.metric:
-            return None
-        best = ranking.best_run(self.runs, order)
-        if best is None or order is None:
-            return None
-        job, value = best.member.job, best.value(order.metric, order.value)
-        return {"job": job.name, "uid": str(job.uid), "metric": order.metric, "goal": order.goal, "value": value}
+        return best_of(self.runs, self.context.get("ranking", {}))
 
-    @extend_schema_field(MemberSerializer(many=True))
+    @extend_schema_field(RunSerializer(many=True))
     def get_jobs(self, _batch: Batch) -> Any:  # noqa: ANN401  (serialized data)
         """In the order of their numbers."""
-        return MemberSerializer(self.runs, many=True).data
+        return RunSerializer(self.runs, many=True).data
 
 
 class PreviewSerializer(serializers.Serializer[Any]):

@@ -6,8 +6,8 @@ class BatchesConfig(AppConfig):
     label = "batches"
 
     def ready(self) -> None:
-        """Connect the signal that follows batches, and group the notifications of their jobs."""
-        from hekla.apps.batches import selectors, wake  # noqa: PLC0415, F401  (connects a signal)
+        """Group the notifications of the jobs of a batch."""
+        from hekla.apps.batches import selectors  # noqa: PLC0415  (imports models)
         from hekla.apps.notifications import groups  # noqa: PLC0415  (imports models)
 
         groups.register(selectors.batches_of)

@@ -8,8 +8,8 @@ from typing import Any
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import selectors
 from hekla.apps.batches.models import Batch, BatchJob
-from hekla.apps.batches.ranking import Run, best_run, ranking
 from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
+from hekla.apps.job_metrics.ranking import Run, best_run, ranking
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.services import tell_of_batch
 from hekla.domain import events
@@ -56,7 +56,7 @@ def _end(batch: Batch, now: datetime) -> bool:
 
 def _facts(runs: Sequence[Run]) -> dict[str, Any]:
     """How many jobs completed, failed and were stopped, and the best run by the usual ranking."""
-    counts = Counter(run.member.job.phase for run in runs)
+    counts = Counter(run.job.phase for run in runs)
     order = ranking(runs)
     best = best_run(runs, order)
     facts: dict[str, Any] = {
@@ -65,18 +65,18 @@ def _facts(runs: Sequence[Run]) -> dict[str, Any]:
         "stopped": counts[JobPhase.ABORTED.value],
     }
     if best and order:
-        facts |= {"best": best.member.job.name, "metric": order.metric, "value": best.value(order.metric, order.value)}
+        facts |= {"best": best.job.name, "metric": order.metric, "value": best.value(order.metric, order.value)}
     return facts
 
 
 def _moments(runs: Sequence[Run]) -> set[Moment]:
     """Which notifications of single jobs this one replaces."""
-    phases = {run.member.job.phase for run in runs}
+    phases = {run.job.phase for run in runs}
     return {Moment.FAILED if phase == JobPhase.FAILED else Moment.ENDED for phase in phases}
 
 
 def _people(runs: Sequence[Run]) -> list[User]:
     """The owners of the jobs: those who retried some of them own the new ones."""
-    owners = dict.fromkeys(run.member.job.owner_id for run in runs)
+    owners = dict.fromkeys(run.job.owner_id for run in runs)
     found = User.objects.in_bulk(list(owners)[:_MOST_PEOPLE])
     return list(found.values())

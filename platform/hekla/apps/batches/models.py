@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy.models import Tenant
 
 
@@ -41,43 +41,16 @@ class Batch(models.Model):
 
 
 class BatchJob(models.Model):
-    """A job of a batch. A retry adds a row with the same number and a higher attempt; the last attempt counts.
-
-    `is_read`: the job has ended, and all of its metrics are stored.
-    """
+    """A job of a batch. A retry adds a row with the same number and a higher attempt; the last attempt counts."""
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="members")
     number = models.PositiveIntegerField()
     attempt = models.PositiveIntegerField(default=1)
     parameters = models.JSONField(default=dict)
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="+")
-    is_read = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["batch", "number", "attempt"], name="one_job_of_an_attempt")]
-        indexes = [models.Index(fields=["job"], condition=models.Q(is_read=False), name="batch_job_unread")]
 
     def __str__(self) -> str:
         return f"{self.batch_id}: {self.number}, attempt {self.attempt}"
-
-
-class MetricLog(models.Model):
-    """The metrics that a pod of a batch has printed up to `offset` in its log, in bytes.
-
-    `summary` has for each metric its last, lowest and highest value and their number, `points` a curve of it (see
-    `hekla.domain.metric_lines`). `is_complete`: nothing more is read; `due_at`: when the next part is read.
-    """
-
-    pod = models.OneToOneField(Pod, on_delete=models.CASCADE, related_name="+")
-    member = models.ForeignKey(BatchJob, on_delete=models.CASCADE, related_name="+")
-    offset = models.BigIntegerField(default=0)
-    summary = models.JSONField(default=dict)
-    points = models.JSONField(default=dict)
-    is_complete = models.BooleanField(default=False)
-    due_at = models.DateTimeField()
-
-    class Meta:
-        indexes = [models.Index(fields=["due_at"], condition=models.Q(is_complete=False), name="metric_log_due")]
-
-    def __str__(self) -> str:
-        return f"metrics of pod {self.pod_id}"

@@ -1,20 +1,18 @@
 """Queries for batches. Batches outside a person's tenants count as not existing."""
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.fields.json import KeyTransform
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.batches.models import Batch, BatchJob, MetricLog
-from hekla.apps.batches.ranking import Run
+from hekla.apps.batches.models import Batch, BatchJob
+from hekla.apps.job_metrics import selectors as job_metrics
+from hekla.apps.job_metrics.ranking import Run
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
@@ -25,8 +23,6 @@ _ENDING = [JobPhase.ABORTING.value, JobPhase.TERMINATING.value, JobPhase.COMPLET
 _FINAL = [phase.value for phase in FINAL_JOB_PHASES]
 _OVER = [*_FINAL, *_ENDING]
 _UNLISTED = ("job__spec", "job__reserved_slots")
-_ANY_IN_PROGRESS = "SELECT EXISTS (SELECT 1 FROM batches_batch WHERE ended_at IS NULL)"
-"""Written out: it is asked after each change of a job, and building the query costs Django more than running it."""
 METRICS_WITHIN = timedelta(minutes=2)
 """How long the end of a batch waits for the metrics of its last jobs, if their cluster does not answer."""
 
@@ -73,45 +69,27 @@ def current(batch: Batch) -> list[BatchJob]:
 
 
 def runs(batch: Batch) -> list[Run]:
-    """The last attempt of each number, in order, with its metrics.
-
-    Of several pods that print a metric, the first replica counts, and of its attempts the last that has printed it.
-    """
-    metrics: dict[int, dict[str, Mapping[str, float]]] = defaultdict(dict)
-    logs = _metric_logs().filter(member__batch=batch).exclude(summary={})
-    for member_id, summary in logs.values_list("member_id", "summary"):
-        for name, figures in summary.items():
-            metrics[member_id].setdefault(name, figures)
-    return [Run(member, metrics.get(member.pk, {})) for member in current(batch)]
+    """The last attempt of each number, in order, with its metrics."""
+    metrics = job_metrics.figures_of(BatchJob.objects.filter(batch=batch).values("job"))
+    return [
+        Run(one.job, metrics.get(one.job_id, {}), one.parameters, one.number, one.attempt) for one in current(batch)
+    ]
 
 
-def metric_points(
-    members: Collection[int], metric: str
-) -> dict[int, tuple[Mapping[str, float], Mapping[str, Sequence[float]]]]:
-    """For each of these jobs (ids of members), its figures of the metric and the points of its curve."""
-    found: dict[int, tuple[Mapping[str, float], Mapping[str, Sequence[float]]]] = {}
-    logs = _metric_logs().filter(member__in=members, summary__has_key=metric)
-    parts = KeyTransform(metric, "summary"), KeyTransform(metric, "points")
-    for member_id, figures, points in logs.values_list("member_id", *parts):
-        found.setdefault(member_id, (figures, points))
-    return found
+def parameters_of(jobs: Collection[int]) -> dict[int, dict[str, str]]:
+    """The parameters of those of these jobs (primary keys) that are in a batch."""
+    return dict(BatchJob.objects.filter(job__in=jobs).values_list("job_id", "parameters"))
 
 
-def _metric_logs() -> QuerySet[MetricLog]:
-    return MetricLog.objects.order_by("member_id", "pod__slot", "-pod__attempt")
-
-
-def any_in_progress() -> bool:
-    """Whether any batch has jobs that have not ended."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ANY_IN_PROGRESS)
-        return bool(cursor.fetchone()[0])
+def batches_among(jobs: Collection[int]) -> set[UUID]:
+    """The batches (uids) of these jobs (primary keys)."""
+    return set(Batch.objects.filter(members__job__in=jobs).values_list("uid", flat=True))
 
 
 def to_end(*, now: datetime, limit: int) -> list[Batch]:
     """Batches whose jobs have all ended, with their metrics read."""
     members = BatchJob.objects.filter(batch=OuterRef("pk"))
-    fresh = Q(is_read=False, job__finished_at__gt=now - METRICS_WITHIN)
+    fresh = job_metrics.unread() & Q(job__finished_at__gt=now - METRICS_WITHIN)
     open_ = members.exclude(job__phase__in=_FINAL)
     found = Batch.objects.filter(~Exists(open_), ~Exists(members.filter(fresh)), ended_at=None)
     return list(found.select_related("owner", "tenant").order_by("pk")[:limit])

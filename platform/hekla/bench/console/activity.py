@@ -11,11 +11,12 @@ from django.db import connection
 
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import services as batches
-from hekla.apps.batches.models import Batch, BatchJob, MetricLog
+from hekla.apps.batches.models import Batch, BatchJob
 from hekla.apps.clusters.models import Node, NodeUsageRow
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.flows import services as flows
 from hekla.apps.gallery import services as gallery
+from hekla.apps.job_metrics.models import MetricLog
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.presets import services as presets
 from hekla.apps.queues.models import Queue
@@ -25,7 +26,7 @@ from hekla.apps.schedules import services as schedules
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.metric_lines import MetricSeries
+from hekla.domain.metric_series import MetricSeries
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sweeps import SweepSpec
 
@@ -77,7 +78,6 @@ def _compare(batch: Batch, now: datetime) -> None:
         for place, member in enumerate(members)
     )
     MetricLog.objects.bulk_create(_log(pod, member, now) for pod, member in zip(pods, members, strict=True))
-    BatchJob.objects.filter(batch=batch).update(is_read=True)
     Batch.objects.filter(pk=batch.pk).update(ended_at=now)
 
 
@@ -88,7 +88,7 @@ def _log(pod: Pod, member: BatchJob, now: datetime) -> MetricLog:
         for step in range(_STEPS):
             series.add(float(step), start * math.exp(-step / (20 + member.number)))
         summary[name], points[name] = series.summary(), series.points()
-    return MetricLog(pod=pod, member=member, summary=summary, points=points, is_complete=True, due_at=now)
+    return MetricLog(pod=pod, job=member.job, summary=summary, points=points, is_complete=True, due_at=now)
 
 
 def _usage_of_nodes(now: datetime) -> None:

@@ -24,11 +24,11 @@ from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.batches import context as shown
 from hekla.pages.batches import forms
-from hekla.pages.batches.table_file import table_text
 from hekla.pages.batches.tables import batches_on
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms.manifest_forms import MAX_MANIFEST_BYTES
+from hekla.pages.runs.table_file import table_text
 
 _RANKING = ("metric", "goal", "value")
 _SESSION, _MOST_SAVED, _MOST_WORD = "batch rankings", 20, 41

@@ -5,6 +5,7 @@ from hekla.apps.accounts.access import ACTS_ON_THE_JOB, OPEN, RETRIES, SHARES_VI
 ROUTES = {
     "jobs:list_file": RouteAccess(SIGNED_IN, impersonation=OPEN),
     "jobs:act_on_all": RouteAccess(post=SIGNED_IN, impersonation=OPEN),
+    "jobs:compare": RouteAccess(post=SIGNED_IN, impersonation=OPEN),
     "jobs:arrange": RouteAccess(post=SIGNED_IN, impersonation=OPEN),
     "jobs:save_view": RouteAccess(post=SHARES_VIEWS, impersonation=OPEN),
     "jobs:delete_view": RouteAccess(

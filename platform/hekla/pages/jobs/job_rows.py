@@ -60,9 +60,9 @@ def _choice() -> Callable[[JobTableRow], str]:
     choose = text(_("Select"))
 
     def choice(row: JobTableRow) -> str:
-        job, refused = row["job"], "" if row["may_act"] else " disabled"
+        job = row["job"]
         box = f'<input type="checkbox" name="uid" value="{job.uid}" form="jobs-act"'
-        return f'<td class="choice-cell">{box} aria-label="{choose} {text(job.name)}"{refused}></td>'
+        return f'<td class="choice-cell">{box} aria-label="{choose} {text(job.name)}"></td>'
 
     return choice
 

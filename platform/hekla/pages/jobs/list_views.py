@@ -1,5 +1,6 @@
 """The list of jobs: the page, its CSV file, bulk actions, and how a person arranges it."""
 
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -11,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.batches.comparison import MOST_JOBS
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import filters, selectors, services
 from hekla.apps.jobs.models import Job
@@ -22,7 +24,7 @@ from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
 from hekla.pages.jobs import bulk_report, columns, list_context
 from hekla.pages.jobs import table_file as files
-from hekla.pages.jobs.list_forms import ActionForm, JobListSettingsForm, QueryField, ViewForm
+from hekla.pages.jobs.list_forms import MOST_IN_ADDRESS, ActionForm, JobListSettingsForm, QueryField, ViewForm
 
 
 @require_safe
@@ -69,6 +71,18 @@ def act(request: HttpRequest) -> HttpResponse:
     action = form.cleaned_data["action"]
     request.session[bulk_report.SESSION] = bulk_report.report(action, outcomes, before, is_cut=left)
     return redirect(f"{reverse('jobs:list')}?{query.urlencode() or 'all=yes'}")
+
+
+@require_POST
+def compare(request: HttpRequest) -> HttpResponse:
+    """Open the comparison of the selected jobs, or of the first jobs of the list. It checks who may see them."""
+    chosen, query = request.POST.getlist("uid"), QueryDict(request.POST.get("query", "")[:MOST_IN_ADDRESS])
+    if request.POST.get("all"):
+        found = filters.order(query).of(list_context.filtered_jobs(query, person(request)))
+        chosen = [str(uid) for uid in found.values_list("uid", flat=True)[: MOST_JOBS + 1]]
+    if len(chosen) > MOST_JOBS:
+        messages.warning(request, _("A comparison has at most %d jobs. These are the first of them.") % MOST_JOBS)
+    return redirect(f"{reverse('runs:compare')}?{urlencode([('job', uid) for uid in chosen[:MOST_JOBS]])}")
 
 
 def _chosen(request: HttpRequest, query: QueryDict, *, everything: bool) -> tuple[list[Job], bool]:

@@ -8,6 +8,7 @@ urlpatterns = [
     path("", list_views.jobs, name="list"),
     path("file/", list_views.table_file, name="list_file"),
     path("act/", list_views.act, name="act_on_all"),
+    path("compare/", list_views.compare, name="compare"),
     path("arrange/", list_views.arrange, name="arrange"),
     path("views/", list_views.save_view, name="save_view"),
     path("views/<int:pk>/delete/", list_views.delete_view, name="delete_view"),

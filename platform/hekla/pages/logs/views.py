@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hekla.apps.accounts.models import User
@@ -26,6 +27,8 @@ from hekla.pages.frame import plots
 from hekla.pages.job_forms.forms import LogSearchForm
 from hekla.pages.logs import metrics
 from hekla.pages.logs.archive import zipped
+from hekla.pages.runs.curves import axis_title, line_of
+from hekla.pages.runs.plain_text import plain
 
 _MOST_LOGS = 2_000
 _DOWNLOAD_CHUNK = 1024 * 1024
@@ -59,7 +62,7 @@ class Plot:
     @property
     def last(self) -> str:
         """The newest value of the first pod that prints it."""
-        return f"{self.series[0].values[-1]:.4g}"
+        return f"{self.series[0].last:.4g}"
 
     @property
     def pods(self) -> str:
@@ -68,12 +71,10 @@ class Plot:
     @property
     def figure(self) -> SafeString | None:
         """The plot as JSON for the page's script; None if every series has a single value."""
-        if max(len(one.values) for one in self.series) < 2:  # noqa: PLR2004
+        if max(len(one.points) for one in self.series) < 2:  # noqa: PLR2004
             return None
-        figure = plots.new_figure(xaxis_title_text="step")
-        for one in self.series:
-            figure.add_scatter(x=one.steps, y=one.values, mode="lines", name=one.pod)
-        return plots.to_json(figure)
+        lines = [line_of(one.points, plain(one.pod)) for one in self.series]
+        return plots.json_of(lines, xaxis={"title": axis_title(_("step"))}, showlegend=len(lines) > 1)
 
 
 @require_GET

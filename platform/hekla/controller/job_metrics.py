@@ -1,4 +1,4 @@
-"""Reads the metrics that the jobs of batches print from the logs of their pods.
+"""Reads the metrics that jobs print from the logs of their pods.
 
 Each run reads the next parts of the logs that are due, for a few seconds at most. It needs no lease: what it stores
 depends on the log alone, and a part that two runs read is stored once. A cluster that does not answer is tried once in
@@ -7,12 +7,11 @@ a run: each try may take seconds, in which the logs of other clusters wait.
 
 import time
 from datetime import datetime
-from uuid import UUID
 
-from hekla.apps.batches import metric_logs
-from hekla.apps.batches.metric_logs import READ_BYTES, READ_EVERY, LogPart
-from hekla.apps.batches.models import MetricLog
-from hekla.apps.batches.signals import metrics_changed
+from hekla.apps.job_metrics import services
+from hekla.apps.job_metrics.models import MetricLog
+from hekla.apps.job_metrics.services import READ_BYTES, READ_EVERY, LogPart
+from hekla.apps.job_metrics.signals import metrics_changed
 from hekla.backends.base import BackendError, UnknownPod
 from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
@@ -26,13 +25,15 @@ _SKIP = READ_EVERY / 2
 
 def read_metrics(*, now: datetime) -> int:
     """Store the metrics in the next parts of the logs that are due. Returns the number of logs with new metrics."""
-    deadline, count, changed = time.monotonic() + _MOST_SECONDS, 0, set[UUID]()
+    while services.follow(now=now):
+        pass
+    deadline, count, changed = time.monotonic() + _MOST_SECONDS, 0, set[int]()
     silent = set[int]()
-    while time.monotonic() < deadline and (claimed := metric_logs.claim(now=now, limit=_AT_ONCE)):
+    while time.monotonic() < deadline and (claimed := services.claim(now=now, limit=_AT_ONCE)):
         skipped = []
         for place, log in enumerate(claimed):
             if time.monotonic() > deadline:
-                metric_logs.release(claimed[place:], due_at=now)
+                services.release(claimed[place:], due_at=now)
                 break
             cluster = log.pod.job.cluster_id
             if cluster in silent:
@@ -41,13 +42,12 @@ def read_metrics(*, now: datetime) -> int:
             part = _part(log)
             if part is None:
                 silent.add(cluster)
-            if metric_logs.store(log, part or LogPart(b"", log.offset, is_last=False), now=now):
-                changed.add(log.member.batch.uid)
+            if services.store(log, part or LogPart(b"", log.offset, is_last=False), now=now):
+                changed.add(log.job_id)
                 count += 1
-        metric_logs.release(skipped, due_at=now + _SKIP)
-    metric_logs.mark_read()
+        services.release(skipped, due_at=now + _SKIP)
     if changed:
-        metrics_changed.send(sender=MetricLog, batches=changed)
+        metrics_changed.send(sender=MetricLog, jobs=changed)
     return count
 
 
@@ -60,4 +60,4 @@ def _part(log: MetricLog) -> LogPart | None:
         return LogPart(b"", log.offset, is_last=pod.is_final)
     except (BackendError, HeklaError):  # HeklaError: the configuration of the cluster is wrong
         return None
-    return LogPart(found.data, found.next_offset, is_last=found.complete)
+    return LogPart(found.data, found.next_offset, is_last=found.complete, times=found.times)

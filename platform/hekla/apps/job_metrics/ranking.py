@@ -1,17 +1,18 @@
-"""The jobs of a batch as runs: the parameters that differ, the metrics, and the best run by one of them."""
+"""Jobs as runs that are compared: the parameters that differ, the metrics, and the best run by one of them."""
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hekla.apps.batches.models import BatchJob
+from hekla.apps.job_metrics.selectors import Figures
+from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
 
 GOALS = ("min", "max")
 VALUES = ("last", "min", "max")
 MOST_NAMES = 200
-"""The metrics of a batch that are compared: each job may print others."""
+"""The metrics that are compared: each job may print others."""
 _LOWER_IS_BETTER = re.compile(
     r"loss|err|mae|mse|perplexity|latency|time|seconds|duration|distance|(?<![a-z])(ppl|wer|cer|fid)(?![a-z])",
     re.IGNORECASE,
@@ -20,15 +21,18 @@ _LOWER_IS_BETTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A job of a batch, and for each of its metrics `last`, `min`, `max` and `count`."""
+    """A job with the figures of its metrics. `number`: its place among the runs; `attempt`: of a job of a batch."""
 
-    member: BatchJob
-    metrics: Mapping[str, Mapping[str, float]]
+    job: Job
+    metrics: Mapping[str, Figures]
+    parameters: Mapping[str, str]
+    number: int
+    attempt: int = 1
 
     @property
     def is_completed(self) -> bool:
         """Whether its job completed: the value of another may come from a broken or unfinished run."""
-        return self.member.job.phase == JobPhase.COMPLETED
+        return self.job.phase == JobPhase.COMPLETED
 
     def value(self, metric: str, which: str) -> float | None:
         """The last, lowest or highest value of a metric; None if the job has printed none."""
@@ -48,8 +52,8 @@ class Ranking:
         """A sort key: the best run first, runs without the metric last."""
         found = run.value(self.metric, self.value)
         if found is None:
-            return True, 0.0, run.member.number
-        return False, found if self.goal == "min" else -found, run.member.number
+            return True, 0.0, run.number
+        return False, found if self.goal == "min" else -found, run.number
 
 
 def metric_names(runs: Sequence[Run]) -> list[str]:
@@ -60,10 +64,10 @@ def metric_names(runs: Sequence[Run]) -> list[str]:
 
 def varying_parameters(runs: Sequence[Run]) -> list[str]:
     """The parameters with different values, in the order of the sweep; all of them if there is a single run."""
-    names = dict.fromkeys(name for run in runs for name in run.member.parameters)
+    names = dict.fromkeys(name for run in runs for name in run.parameters)
     if len(runs) < 2:  # noqa: PLR2004
         return list(names)
-    return [name for name in names if len({run.member.parameters.get(name) for run in runs}) > 1]
+    return [name for name in names if len({run.parameters.get(name) for run in runs}) > 1]
 
 
 def ranking(runs: Sequence[Run], *, metric: str = "", goal: str = "", value: str = "") -> Ranking | None:
@@ -87,4 +91,4 @@ def best_run(runs: Sequence[Run], order: Ranking | None) -> Run | None:
 
 def describe(run: Run, names: Sequence[str]) -> str:
     """The parameters of a run as one line: `lr=0.1 width=64`."""
-    return " ".join(f"{name}={run.member.parameters[name]}" for name in names if name in run.member.parameters)
+    return " ".join(f"{name}={run.parameters[name]}" for name in names if name in run.parameters)

@@ -1,4 +1,4 @@
-"""The rows of the table of a batch, built in Python because there are a hundred (`frame/html`)."""
+"""The rows of the table of runs, built in Python because there are a hundred (`frame/html`)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from hekla.pages.frame import html
 
 _MOST_VALUE, _MOST_MESSAGE = 60, 160
 RunRow = Mapping[str, Any]
-"""A row of `context`: `member`, `job`, `values`, `metrics` and `is_best`."""
+"""A row of `table`: `run`, `job`, `values`, `metrics` and `is_best`."""
 
 
 def run_rows(rows: Iterable[RunRow]) -> SafeString:
@@ -26,12 +26,12 @@ def run_rows(rows: Iterable[RunRow]) -> SafeString:
 
 def _row(row: RunRow, makers: Sequence[Callable[[RunRow], str]]) -> str:
     best = ' class="best"' if row["is_best"] else ""
-    return f'<tr id="member-{row["member"].number}"{best}>{"".join(make(row) for make in makers)}</tr>'
+    return f'<tr id="run-{row["run"].number}"{best}>{"".join(make(row) for make in makers)}</tr>'
 
 
 def _number() -> Callable[[RunRow], str]:
     begin = f'<td data-label="{text(_("Number"))}">'
-    return lambda row: f"{begin}{row['member'].number}</td>"
+    return lambda row: f"{begin}{row['run'].number}</td>"
 
 
 def _job() -> Callable[[RunRow], str]:
@@ -39,10 +39,10 @@ def _job() -> Callable[[RunRow], str]:
     deleted, attempt = f' <span class="muted">{text(_("deleted"))}</span>', _("Attempt %(n)s")
 
     def head(row: RunRow) -> str:
-        job, member = row["job"], row["member"]
+        job, run = row["job"], row["run"]
         more = (best if row["is_best"] else "") + (deleted if job.deleted_at else "")
-        if member.attempt > 1:
-            more += f'<span class="row-note">{text(attempt % {"n": member.attempt})}</span>'
+        if run.attempt > 1:
+            more += f'<span class="row-note">{text(attempt % {"n": run.attempt})}</span>'
         return f'<th scope="row"><a href="{html.address("jobs:detail", job.uid)}">{text(job.name)}</a>{more}</th>'
 
     return head

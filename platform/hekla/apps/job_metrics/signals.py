@@ -3,4 +3,4 @@
 from django.dispatch import Signal
 
 metrics_changed = Signal()
-"""Sent with `batches`, a set of their uids."""
+"""Sent with `jobs`, a set of their primary keys."""

@@ -1,11 +1,11 @@
-"""The table of a batch as a CSV file."""
+"""The table of runs as a CSV file."""
 
 from collections.abc import Sequence
 
-from hekla.apps.batches.ranking import Run
+from hekla.apps.job_metrics.ranking import Run
 from hekla.lib import clock
-from hekla.pages.batches.context import RunTable, run_seconds
 from hekla.pages.frame.downloads import cell, csv_text
+from hekla.pages.runs.table import RunTable, run_seconds
 
 _HEAD = ("number", "job", "uid", "attempt", "phase", "reason", "submitted_at", "started_at", "finished_at", "seconds")
 
@@ -15,7 +15,7 @@ def table_text(table: RunTable) -> str:
 
     Times are in UTC. Columns of parameters begin with `parameter.`, those of metrics with `metric.`.
     """
-    names = list(dict.fromkeys(name for run in table.runs for name in run.member.parameters))
+    names = list(dict.fromkeys(name for run in table.runs for name in run.parameters))
     head = [
         *_HEAD,
         "best",
@@ -26,14 +26,14 @@ def table_text(table: RunTable) -> str:
 
 
 def _row(run: Run, table: RunTable, names: Sequence[str]) -> list[str]:
-    member, job = run.member, run.member.job
+    job = run.job
     seconds = run_seconds(run, clock.now())
     values = [run.value(name, which) for name in table.metrics for which in ("last", "min", "max")]
     return [
-        str(member.number),
+        str(run.number),
         cell(job.name),
         str(job.uid),
-        str(member.attempt),
+        str(run.attempt),
         cell(job.phase),
         cell(job.reason),
         cell(job.submitted_at),
@@ -41,6 +41,6 @@ def _row(run: Run, table: RunTable, names: Sequence[str]) -> list[str]:
         cell(job.finished_at),
         "" if seconds is None else str(round(seconds)),
         "yes" if run is table.best else "",
-        *(cell(member.parameters.get(name, "")) for name in names),
+        *(cell(run.parameters.get(name, "")) for name in names),
         *("" if value is None else repr(value) for value in values),
     ]

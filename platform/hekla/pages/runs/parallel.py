@@ -1,4 +1,4 @@
-"""Parallel coordinates of a batch, drawn on the server: an axis for each differing parameter, and one for the metric.
+"""Parallel coordinates of runs, drawn on the server: an axis for each differing parameter, and one for the metric.
 
 Each job is a line across the axes, coloured by the rank of its metric. The picture needs no script, and the table
 beside it holds the same figures.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 from markupsafe import escape
 
-from hekla.apps.batches.ranking import Ranking, Run, best_run, describe
+from hekla.apps.job_metrics.ranking import Ranking, Run, best_run, describe
 from hekla.lib.text import show_bidi_controls, truncate
 
 MOST_AXES = 8
@@ -77,7 +77,7 @@ def parallel(runs: Sequence[Run], names: Sequence[str], order: Ranking) -> Paral
     best = best_run(ranked, order)
     if len(drawn) < 2 or not varying:  # noqa: PLR2004
         return None
-    columns = [[run.member.parameters.get(name, "") for run in drawn] for name in varying]
+    columns = [[run.parameters.get(name, "") for run in drawn] for name in varying]
     columns.append([f"{run.value(order.metric, order.value)!r}" for run in drawn])
     scales = [_scale(column) for column in columns]
     step = max(_LEAST_STEP, _WIDTH // (len(scales) - 1))
@@ -98,12 +98,12 @@ def parallel(runs: Sequence[Run], names: Sequence[str], order: Ranking) -> Paral
 
 def _title(run: Run, names: Sequence[str], order: Ranking) -> str:
     value = f"{order.metric} {run.value(order.metric, order.value):.4g}"
-    return show_bidi_controls(truncate(f"{run.member.job.name}: {describe(run, names)} {value}", 200))
+    return show_bidi_controls(truncate(f"{run.job.name}: {describe(run, names)} {value}", 200))
 
 
 def _scale(column: Sequence[str]) -> tuple[list[float], list[Tick]]:
     """The height of each value, and the labels of the axis: a scale of numbers if all are, else the words in order."""
-    numbers = [_number(value) for value in column]
+    numbers = [number_of(value) for value in column]
     if any(number is None for number in numbers):
         words = list(dict.fromkeys(column))
         places = {word: place for place, word in enumerate(words)}
@@ -113,7 +113,8 @@ def _scale(column: Sequence[str]) -> tuple[list[float], list[Tick]]:
     return _placed(found, text)
 
 
-def _number(value: str) -> float | None:
+def number_of(value: str) -> float | None:
+    """The finite number that this text is; None if it is another text."""
     try:
         number = float(value)
     except ValueError:
@@ -121,9 +122,13 @@ def _number(value: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def spans_magnitudes(values: Sequence[float]) -> bool:
+    """Whether they are positive and span two orders of magnitude, so that a scale has their logarithms."""
+    return bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG_RATIO
+
+
 def _placed(values: Sequence[float], text: dict[float, str]) -> tuple[list[float], list[Tick]]:
-    low, high = min(values), max(values)
-    is_log = low > 0 and high / low >= _LOG_RATIO
+    low, high, is_log = min(values), max(values), spans_magnitudes(values)
 
     def height(value: float) -> float:
         low_, high_, at = (math.log(low), math.log(high), math.log(value)) if is_log else (low, high, value)

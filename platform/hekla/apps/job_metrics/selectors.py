@@ -1,0 +1,65 @@
+"""Queries for the metrics of jobs. A job's metrics may be seen by those who may see the job."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KeyTransform
+
+from hekla.apps.job_metrics.models import MetricLog
+from hekla.apps.jobs.models import Pod
+
+MAX_REPLICAS = 4
+"""The number of replicas of each task whose logs are read."""
+Figures = Mapping[str, float]
+"""Of one metric: `last`, `min`, `max`, their steps (`last_step` and so on), and `count`."""
+
+
+def figures_of(jobs: Collection[int] | QuerySet[Any]) -> dict[int, dict[str, Figures]]:
+    """The figures of each metric of these jobs (primary keys), by its name.
+
+    Of several pods that print a metric, the first replica counts, and of its attempts the last that has printed it.
+    """
+    found: dict[int, dict[str, Figures]] = defaultdict(dict)
+    logs = _in_order().filter(job__in=jobs).exclude(summary={})
+    for job_id, summary in logs.values_list("job_id", "summary"):
+        for name, figures in summary.items():
+            found[job_id].setdefault(name, figures)
+    return found
+
+
+def points_of(jobs: Collection[int], metric: str) -> dict[int, Mapping[str, Any]]:
+    """The points of this metric's curve, for each of these jobs (primary keys) that has printed it."""
+    found: dict[int, Mapping[str, Any]] = {}
+    logs = _in_order().filter(job__in=jobs, summary__has_key=metric)
+    for job_id, points in logs.values_list("job_id", KeyTransform(metric, "points")):
+        found.setdefault(job_id, points)
+    return found
+
+
+def logs_of(pods: Collection[int]) -> dict[int, MetricLog]:
+    """What is stored for these pods (primary keys)."""
+    return {log.pod_id: log for log in MetricLog.objects.filter(pod__in=pods)}
+
+
+def unread() -> Q:
+    """Whether a job (`OuterRef("job")`) has a log that is not read to its end."""
+    unknown = unlisted_pods().filter(job=OuterRef("job"), started_at__isnull=False)
+    return Exists(MetricLog.objects.filter(job=OuterRef("job"), is_complete=False)) | Exists(unknown)
+
+
+def unlisted_pods() -> QuerySet[Pod]:
+    """Pods whose logs are to be read, and that the reader does not know yet."""
+    return Pod.objects.filter(~Exists(MetricLog.objects.filter(pod=OuterRef("pk"))), index__lt=MAX_REPLICAS)
+
+
+def next_due() -> datetime | None:
+    """When the next part of a log is read; None if all are read to their end."""
+    found: datetime | None = MetricLog.objects.filter(is_complete=False).aggregate(at=Min("due_at"))["at"]
+    return found
+
+
+def _in_order() -> QuerySet[MetricLog]:
+    return MetricLog.objects.order_by("job_id", "pod__slot", "-pod__attempt")

@@ -1,0 +1,96 @@
+"""The curves of one metric of several jobs, in one plot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from hekla.apps.job_metrics import selectors
+from hekla.apps.job_metrics.ranking import Ranking, Run, best_run, describe
+from hekla.domain.metric_series import MetricPoint, curve
+from hekla.pages.frame import plots
+from hekla.pages.runs.plain_text import plain
+
+MOST_LINES = 50
+_MOST_KEYS = 12
+"""With more lines, only the pointer tells them apart."""
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_COLOURS = 7
+"""Plots have so many colours; further lines are dashed."""
+_MINUTE, _HOUR = 60, 3600
+_IN_MINUTES, _IN_HOURS = 5 * _MINUTE, 5 * _HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """A plot of the best runs. `count`: its lines; `total`: the runs with the metric."""
+
+    figure: SafeString
+    count: int
+    total: int
+
+
+def curves(runs: Sequence[Run], order: Ranking, names: Sequence[str], axis: str = "step") -> Curves | None:
+    """The curves of the best fifty of these runs; None if no run has two values of the metric.
+
+    `names`: the parameters that tell the lines apart; `axis`: `step`, or `time` since the start of each pod.
+    """
+    with_metric = sorted((run for run in runs if order.metric in run.metrics), key=order.key)
+    drawn = with_metric[:MOST_LINES]
+    if not any(run.metrics[order.metric]["count"] > 1 for run in drawn):
+        return None
+    stored = selectors.points_of([run.job.pk for run in drawn], order.metric)
+    points = {pk: curve(one) for pk, one in stored.items()}
+    best, traces = best_run(drawn, order), list[dict[str, Any]]()
+    title, unit = _axis(axis, [point for one in points.values() for point in one])
+    for number, run in enumerate(drawn):
+        if run.job.pk in points:
+            trace = line_of(points[run.job.pk], plain(describe(run, names) or run.job.name), axis, unit)
+            line = {"width": 3.5 if run is best else 1.5, "dash": _DASHES[number // _COLOURS % len(_DASHES)]}
+            hover = "%{meta}<br>%{fullData.name}<br>%{x}: %{y:.4g}<extra></extra>"
+            traces.append(trace | {"meta": plain(run.job.name), "hovertemplate": hover, "line": line})
+    figure = plots.json_of(
+        traces,
+        hovermode="closest",
+        legend={"orientation": "h", "y": -0.3},
+        showlegend=len(traces) <= _MOST_KEYS,
+        xaxis={"title": axis_title(title)},
+    )
+    return Curves(figure, len(drawn), len(with_metric))
+
+
+def line_of(points: Sequence[MetricPoint], name: str, axis: str = "step", unit: float = 1.0) -> dict[str, Any]:
+    """A line of a figure. Points without a time are left out of the axis of time."""
+    if axis == "time":
+        pairs = [(point.seconds / unit, point.value) for point in points if point.seconds is not None]
+    else:
+        pairs = [(point.step, point.value) for point in points]
+    return {
+        "type": "scatter",
+        "x": [_short(x) for x, _y in pairs],
+        "y": [_short(y) for _x, y in pairs],
+        "mode": "lines" if len(pairs) > 1 else "markers",
+        "name": name,
+    }
+
+
+def axis_title(text: str) -> dict[str, Any]:
+    """The title of an axis, in the size of its numbers."""
+    return {"text": text, "font": {"size": 12}, "standoff": 6}
+
+
+def _axis(axis: str, points: Sequence[MetricPoint]) -> tuple[str, float]:
+    """The title of the axis, and the seconds of its unit."""
+    if axis != "time":
+        return _("step"), 1.0
+    longest = max((point.seconds for point in points if point.seconds is not None), default=0.0)
+    if longest < _IN_MINUTES:
+        return _("seconds since the start"), 1.0
+    return (_("minutes since the start"), _MINUTE) if longest < _IN_HOURS else (_("hours since the start"), _HOUR)
+
+
+def _short(number: float) -> float:
+    """Exact enough to draw: whole numbers as such, others with seven digits. PostgreSQL returns some as int."""
+    return int(number) if float(number).is_integer() else float(f"{number:.7g}")
