@@ -92,8 +92,8 @@ class Machine:
         return self.run("ssh", "-F", str(self.config), *words, **more)
 
     def run(self, *words: str, **more: object) -> subprocess.CompletedProcess[bytes]:
-        facts = {"env": self.env, "capture_output": True, "timeout": PATIENCE_SECONDS, "check": False}
-        return subprocess.run(words, **{**facts, **more})
+        facts = {"env": self.env, "capture_output": True, "timeout": PATIENCE_SECONDS, **more}
+        return subprocess.run(words, check=bool(facts.pop("check", False)), **facts)
 
     @contextmanager
     def started(self, *words: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -104,7 +104,6 @@ class Machine:
                 yield process
             finally:
                 process.kill()
-
 
     @contextmanager
     def terminal(self, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
@@ -214,19 +213,20 @@ def test_commands_files_and_ports(world: World, url: str, tmp_path: Path) -> Non
     folder.mkdir()
     for number in range(20):
         (folder / f"f{number}.txt").write_text(str(number))
-    copied = own.run("scp", "-vvv", "-F", str(own.config), str(source), "talk.hekla:copy")
-    assert copied.returncode == 0, copied.stderr.decode()[-3000:]
-    batch = "ls -l\nget copy back\nmkdir d\nput back d/again\nrename d/again d/b\nchmod 600 d/b\nsymlink b d/l\nls d\nrm copy\n"
-    listed = own.run("sftp", "-F", str(own.config), "-b", "-", "talk.hekla", input=batch.encode(), cwd=tmp_path)
+    copied = own.run("scp", "-F", str(own.config), str(source), "talk.hekla:copy")
+    assert copied.returncode == 0, copied
+    steps = ("ls -l", "get copy back", "mkdir d", "put back d/again", "rename d/again d/b", "chmod 600 d/b")
+    batch = "\n".join((*steps, "symlink b d/l", "ls d", "rm copy", "")).encode()
+    listed = own.run("sftp", "-F", str(own.config), "-b", "-", "talk.hekla", input=batch, cwd=tmp_path)
     assert listed.returncode == 0, listed
     assert digest((tmp_path / "back").read_bytes()) == digest(data)
     assert own.ssh("talk.hekla", "stat -c %a d/b; readlink d/l; ls").stdout == b"600\nb\nd\n"
 
     if shutil.which("rsync"):
         shell_of_rsync = f"ssh -F {own.config}"
-        for _ in range(2):
-            copied = own.run("rsync", "-a", "--stats", "-e", shell_of_rsync, f"{folder}/", "talk.hekla:folder/")
-            assert copied.returncode in (0, 12), copied
+        copied = own.run("rsync", "-a", "-e", shell_of_rsync, f"{folder}/", "talk.hekla:folder/")
+        assert copied.returncode == 0, copied
+        assert own.ssh("talk.hekla", "cat folder/f19.txt").stdout == b"19"
 
 
 def test_terminals_and_ports(world: World, url: str, tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_terminals_and_ports(world: World, url: str, tmp_path: Path) -> None:
         set_size(mine, 90, 20)
         os.kill(shell.pid, signal.SIGWINCH)
         type_until(mine, "until [ \"$(stty size)\" = '20 90' ]; do sleep 0.1; done; echo $((40 + 2))\n", "42")
-        type_until(mine, "echo $((2 + 3)); sleep 100\n", "5")
+        type_until(mine, "echo $((7000 + 1)); sleep 100\n", "7001")
         type_until(mine, "\x03", "^C")
         os.write(mine, b"exit 5\n")
         assert shell.wait(PATIENCE_SECONDS) == 5
@@ -298,15 +298,12 @@ def test_lost_rights_revoked_tokens_and_ended_pods_cut_connections(world: World,
     told = [sentence(event, "job talk").text for event in events]
     assert told[0] == "alice connected to pod main-0 of job talk by SSH."
     assert (
-        "The SSH connection of bob to pod main-0 of job talk ended because they lost the permission or the token."
+        "The SSH connection of bob to pod main-0 of job talk ended, as they lost the permission or the token."
         in told
     )
-    assert [event.payload["reason"] for event in events if event.kind == "SshEnded"] == [
-        "rights",
-        "rights",
-        "pod",
-        "pod",
-    ]
+    reasons = [event.payload["reason"] for event in events if event.kind == "SshEnded"]
+    assert reasons[:2] == ["rights", "rights"]
+    assert "pod" in reasons[2:]  # or the client went first, because its command ended
 
 
 def test_refusals_are_one_sentence(world: World, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,7 +325,7 @@ def test_refusals_are_one_sentence(world: World, url: str, tmp_path: Path, monke
     )
     assert "no such running pod. Name one of: talk.main-0.hekla" in refusal(own, "talk.main-7.hekla")
     assert own.ssh("twins.main-1.hekla", "true").returncode == 0
-    assert "not" in refusal(Machine(url, tmp_path / "vera", viewer))
+    assert "Only the owner of the job" in refusal(Machine(url, tmp_path / "vera", viewer))
     reader = Machine(url, tmp_path / "reader", world.alice, {Scope.READ})
     assert "lacks the scope “jobs”" in refusal(reader)
     own.token = "hk_wrong"

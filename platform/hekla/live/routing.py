@@ -97,7 +97,7 @@ def _user_of(session: SessionBase) -> User | AnonymousUser:
 
 
 class TokenUser:
-    """Finds the person of a token (`Authorization: Bearer`), for clients that are no browsers. A session is no use here.
+    """Finds the person of a token (`Authorization: Bearer`), for clients that are no browsers. Sessions do not count.
 
     Pages of other sites cannot send this header, so their origin need not be checked; what names one is denied.
     """

@@ -155,7 +155,7 @@ def _ssh_end(event: LoggedEvent) -> str:
         TerminalEnd.POD: _("The SSH connection of {actor} to pod {pod} of {object} ended with the pod."),
         TerminalEnd.IDLE: _("The SSH connection of {actor} to pod {pod} of {object} ended because it was idle."),
         TerminalEnd.RIGHTS: _(
-            "The SSH connection of {actor} to pod {pod} of {object} ended because they lost the permission or the token."
+            "The SSH connection of {actor} to pod {pod} of {object} ended, as they lost the permission or the token."
         ),
         TerminalEnd.STOPPED: _(
             "The SSH connection of {actor} to pod {pod} of {object} ended when the console stopped."

@@ -1,4 +1,4 @@
-"""SSH to pods without a port of its own: the console ends SSH on a websocket, with people's own clients at the other end.
+"""SSH to pods without a port of its own: the console ends SSH on a websocket, with people's own clients on it.
 
 consumer.py      the websocket: the token, the pod, rights while it is open, and the record of its begin and end
 transport.py     one SSH connection on the bytes of the websocket, with bounded buffers

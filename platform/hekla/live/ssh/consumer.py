@@ -1,7 +1,7 @@
 """The websocket of an SSH client, which `hekla ssh-proxy` opens with the person's token.
 
-The first message is a text: `ready` (the public host key) or `refused` (why not). After `ready`, binary messages in both
-directions carry the bytes of SSH.
+The first message is a text: `ready` (the public host key) or `refused` (why not). After `ready`, binary messages carry
+the bytes of SSH in both directions. A last text, `ended`, tells why the console ends the connection.
 """
 
 import asyncio

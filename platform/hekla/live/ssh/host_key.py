@@ -1,7 +1,7 @@
 """The host key of the console: the same in all its processes, derived from its secret key, and stored nowhere.
 
-Clients do not remember it. `hekla ssh-proxy` gets the public key over the connection that is encrypted and authenticated
-already, and writes it for `ssh` before each connection: after a new secret key, nobody has to confirm anything.
+Clients do not remember it. `hekla ssh-proxy` gets the public key on a connection that is authenticated already, and
+writes it for `ssh` before each connection: after a new secret key, nobody has to confirm anything.
 """
 
 from functools import cache

@@ -11,7 +11,7 @@ from hekla.backends.streams import PodCommand
 from hekla.domain.translation import gettext_noop
 
 NONE_FOUND = gettext_noop(
-    "The image of the pod has neither an SFTP server nor Python, so files cannot be copied by SFTP. Try “scp -O” or rsync."
+    "The image of the pod has neither an SFTP server nor Python, so SFTP is not possible. Try “scp -O” or rsync."
 )
 _OPENSSH, _OWN = b"o", b"p"
 _PLACES = (
