@@ -27,6 +27,8 @@ import uvicorn
 from asgiref.sync import sync_to_async
 from django.db import connections as database
 from tests.controller.conftest import World, one_machine, world
+from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.plugin import grant_in_namespace
 from tests.live.test_terminals import member, run_pod
 
 from hekla.apps.accounts import services as accounts
@@ -57,10 +59,8 @@ while True:
     client.sendall(client.recv(100).upper())
     client.close()
 """
-pytestmark = [
-    pytest.mark.parametrize("world", ["local"], indirect=True),
-    pytest.mark.skipif(not shutil.which("ssh"), reason="no OpenSSH client on this machine"),
-]
+pytestmark = pytest.mark.skipif(not shutil.which("ssh"), reason="no OpenSSH client on this machine")
+only_local = pytest.mark.parametrize("world", ["local"], indirect=True)
 
 
 @dataclass
@@ -171,6 +171,16 @@ def type_until(terminal: int, line: str, answer: str) -> None:
             text += os.read(terminal, 4096).decode(errors="replace")
 
 
+@contextmanager
+def answering_server() -> Iterator[int]:
+    """The program that pods run, on this machine."""
+    with subprocess.Popen([sys.executable, "-c", SERVER, "127.0.0.1"], stdout=subprocess.PIPE) as process:
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -192,6 +202,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+@only_local
 def test_commands_files_and_ports(world: World, url: str, tmp_path: Path) -> None:
     """What people do with SSH, one after the other in one pod."""
     pod, own = run_pod(world), alice(url, world, tmp_path)
@@ -229,6 +240,7 @@ def test_commands_files_and_ports(world: World, url: str, tmp_path: Path) -> Non
         assert own.ssh("talk.hekla", "cat folder/f19.txt").stdout == b"19"
 
 
+@only_local
 def test_terminals_and_ports(world: World, url: str, tmp_path: Path) -> None:
     """A terminal with its size, and connections to ports of the pod but to nothing else."""
     run_pod(
@@ -266,6 +278,7 @@ def test_terminals_and_ports(world: World, url: str, tmp_path: Path) -> None:
         assert b"remote port forwarding failed" in beside.stderr.read()
 
 
+@only_local
 def test_lost_rights_revoked_tokens_and_ended_pods_cut_connections(world: World, url: str, tmp_path: Path) -> None:
     """Within seconds, also where nothing is sent."""
     bob, carol = member(world, "bob", "admin"), member(world, "carol", "admin")
@@ -298,14 +311,14 @@ def test_lost_rights_revoked_tokens_and_ended_pods_cut_connections(world: World,
     told = [sentence(event, "job talk").text for event in events]
     assert told[0] == "alice connected to pod main-0 of job talk by SSH."
     assert (
-        "The SSH connection of bob to pod main-0 of job talk ended, as they lost the permission or the token."
-        in told
+        "The SSH connection of bob to pod main-0 of job talk ended, as they lost the permission or the token." in told
     )
     reasons = [event.payload["reason"] for event in events if event.kind == "SshEnded"]
     assert reasons[:2] == ["rights", "rights"]
     assert "pod" in reasons[2:]  # or the client went first, because its command ended
 
 
+@only_local
 def test_refusals_are_one_sentence(world: World, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pod, viewer = run_pod(world), member(world, "vera", "viewer")
     run_pod(world, name="twins", replicas=2)
@@ -340,3 +353,23 @@ def test_refusals_are_one_sentence(world: World, url: str, tmp_path: Path, monke
         assert browser.get(f"{url}/ws/ssh/talk/", headers=head).status_code == 403
     assert not LoggedEvent.objects.filter(kind="SshOpened", actor_id=stranger.pk).exists()
     assert pod.pk
+
+
+@pytest.mark.kubernetes
+@pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
+def test_kubernetes_runs_commands_copies_files_and_forwards_ports(
+    world: World, url: str, tmp_path: Path, small_cluster: ControlPlane, granted_namespace: str
+) -> None:
+    """Through the API server, without further rights than those for terminals."""
+    grant_in_namespace(small_cluster, "rights-terminals.yaml", granted_namespace)
+    run_pod(world)
+    own, data = alice(url, world, tmp_path), os.urandom(MIB)
+    ended = own.ssh("talk.hekla", "echo out; echo err >&2; exit 7")
+    assert (ended.stdout, ended.stderr, ended.returncode) == (b"out\n", b"err\n", 7)
+    (tmp_path / "source").write_bytes(data)
+    place = tmp_path / "target"
+    copied = own.run("scp", "-F", str(own.config), str(tmp_path / "source"), f"talk.hekla:{place}")
+    assert copied.returncode == 0, copied
+    assert digest(place.read_bytes()) == digest(data)
+    with answering_server() as port:
+        assert own.ssh("-W", f"localhost:{port}", "talk.hekla", input=b"hello").stdout == b"HELLO"

@@ -108,9 +108,11 @@ class SshConsumer(GuardedConsumer):
         await self._transport.feed(bytes_data)
 
     async def disconnect(self, code: int) -> None:
-        """The client has gone."""
-        await super().disconnect(code)
+        """The client has gone. The guard keeps its threads until that is recorded."""
+        self.is_closed = True
         self.stop(TerminalEnd.CLOSED)
+        if self._serving is None:
+            await super().disconnect(code)
 
     async def end(self) -> None:
         """The person has lost the permission. Nobody waits for the client here."""
@@ -142,27 +144,33 @@ class SshConsumer(GuardedConsumer):
             await asyncio.wait([self._serving])
 
     async def _serve(self, found: _Opening) -> None:
-        connection, user = uuid4(), found.user
+        connection, was_opened = uuid4(), False
         self._server = PodServer(found.access)
         try:
-            await in_thread(partial(services.record_ssh, found.pod.pk, connection, user=user, now=clock.now()))
+            opening = partial(services.record_ssh, found.pod.pk, connection, user=found.user, now=clock.now())
+            await in_thread(opening)
+            was_opened = True
+            await self._carry(self._server, found.access.name)
         except (HeklaError, DatabaseError) as error:
-            connections().leave(self)
             await self._refuse(error)
-            return
-        self._transport = SshTransport(self._server, self._send)
-        try:
-            with suppress(OSError):
-                await self.send_json({"type": "ready", "host_key": host_key.public_key(), "pod": found.access.name})
-                await self._transport.run()
         except asyncio.CancelledError:
-            pass
+            was_opened = True  # a thread that records it goes on
         finally:
-            self._transport.close()
             self._reason = self._reason or TerminalEnd.CLOSED
             connections().leave(self)
-            await self._record_end(found, connection, self._server, self._reason)
+            if was_opened:
+                await self._record_end(found, connection, self._server, self._reason)
             await self._leave(self._reason)
+
+    async def _carry(self, server: PodServer, pod: str) -> None:
+        """Carry SSH until either side ends it."""
+        self._transport = SshTransport(server, self._send)
+        try:
+            with suppress(OSError):
+                await self.send_json({"type": "ready", "host_key": host_key.public_key(), "pod": pod})
+                await self._transport.run()
+        finally:
+            self._transport.close()
 
     async def _record_end(self, found: _Opening, connection: UUID, server: PodServer, reason: TerminalEnd) -> None:
         counts = {
@@ -178,9 +186,10 @@ class SshConsumer(GuardedConsumer):
 
     async def _leave(self, reason: TerminalEnd) -> None:
         """Close the websocket, with a sentence for the person if it was not they who ended it."""
-        if self.is_closed:
-            return
+        has_gone = self.is_closed
         self._finish()
+        if has_gone:
+            return
         with suppress(OSError), translation.override(settings.LANGUAGE_CODE):
             if reason in _SENTENCES:
                 await self.send_json({"type": "ended", "text": str(_SENTENCES[reason])})

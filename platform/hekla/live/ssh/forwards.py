@@ -18,11 +18,11 @@ import os, socket, sys, threading
 peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 os.write(1, b"c")
 def type_all():
-    while data := os.read(0, 65536):
+    for data in iter(lambda: os.read(0, 65536), b""):
         peer.sendall(data)
     peer.shutdown(socket.SHUT_WR)
 threading.Thread(target=type_all, daemon=True).start()
-while data := peer.recv(65536):
+for data in iter(lambda: peer.recv(65536), b""):
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 """

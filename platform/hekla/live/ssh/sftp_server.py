@@ -10,9 +10,11 @@ import stat
 import struct
 import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Dict, Tuple  # noqa: UP035  (Python 3.6)
 
 Answer = Tuple[int, bytes]  # noqa: UP006
+Attributes = Dict[int, Tuple[int, ...]]  # noqa: UP006
 
 VERSION = 3
 MAX_PACKET_BYTES = 512 * 1024
@@ -24,6 +26,7 @@ _VERSION, _STATUS, _HANDLE, _DATA, _NAME, _ATTRIBUTES = 2, 101, 102, 103, 104, 1
 _INIT = 1
 _SIZE, _OWNER, _MODE, _TIMES = 1, 2, 4, 8
 _READ, _WRITE, _APPEND, _CREATE, _TRUNCATE, _EXCLUSIVE = 1, 2, 4, 8, 16, 32
+_CODES = {errno.ENOENT: _NO_SUCH_FILE, errno.EACCES: _DENIED, errno.EPERM: _DENIED}
 _SIX_MONTHS = 182 * 86400
 
 
@@ -60,10 +63,10 @@ class Fields:
     def text(self) -> bytes:
         return self._take(self.number())
 
-    def attributes(self) -> Dict[int, Tuple[int, ...]]:  # noqa: UP006
+    def attributes(self) -> Attributes:
         """Those that the packet sets, by their flag."""
         flags = self.number()
-        found = {}
+        found: Attributes = {}
         if flags & _SIZE:
             found[_SIZE] = (self.long(),)
         if flags & _OWNER:
@@ -100,15 +103,15 @@ class Server:
 
     def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
         self._source, self._sink = source, sink
-        self._files = {}  # type: Dict[bytes, int]
-        self._listings = {}  # type: Dict[bytes, Tuple[bytes, Iterator[os.DirEntry[bytes]]]]
+        self._files: dict[bytes, int] = {}
+        self._listings: dict[bytes, tuple[bytes, Iterator[os.DirEntry[bytes]]]] = {}
         self._count = 0
-        self._verbs = {
+        self._verbs: dict[int, Callable[[Fields], Answer]] = {
             3: self._open, 4: self._close, 5: self._read, 6: self._write, 7: self._lstat, 8: self._fstat,
             9: self._setstat, 10: self._fsetstat, 11: self._opendir, 12: self._readdir, 13: self._remove,
             14: self._mkdir, 15: self._rmdir, 16: self._realpath, 17: self._stat, 18: self._rename,
             19: self._readlink, 20: self._symlink, 200: self._extended,
-        }  # type: Dict[int, Callable[[Fields], Tuple[int, bytes]]]  # fmt: skip
+        }  # fmt: skip
 
     def serve(self) -> None:
         """Answer until the input ends."""
@@ -137,7 +140,7 @@ class Server:
         except Refusal as refusal:
             answer, body = _STATUS, self._status(refusal.code, str(refusal))
         except OSError as error:
-            code = {errno.ENOENT: _NO_SUCH_FILE, errno.EACCES: _DENIED, errno.EPERM: _DENIED}.get(error.errno, _FAILURE)
+            code = _CODES.get(error.errno or 0, _FAILURE)
             answer, body = _STATUS, self._status(code, error.strerror or "Failure")
         except (ValueError, OverflowError) as error:
             answer, body = _STATUS, self._status(_FAILURE, str(error))
@@ -221,7 +224,7 @@ class Server:
     def _fsetstat(self, fields: Fields) -> Answer:
         return self._change(self._file(fields), fields.attributes())
 
-    def _change(self, where: Any, wanted: Dict[int, Tuple[int, ...]]) -> Answer:  # noqa: ANN401, UP006
+    def _change(self, where: Any, wanted: Attributes) -> Answer:  # noqa: ANN401
         if _SIZE in wanted:
             os.truncate(where, *wanted[_SIZE])
         if _OWNER in wanted:
@@ -245,7 +248,7 @@ class Server:
         if handle not in self._listings:
             raise Refusal(_FAILURE, "Unknown handle")
         path, rest = self._listings[handle]
-        entries = []  # type: List[bytes]
+        entries: list[bytes] = []
         for entry in rest:
             try:
                 found = os.lstat(os.path.join(path, entry.name))
