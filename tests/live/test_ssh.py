@@ -25,6 +25,7 @@ import httpx2
 import pytest
 import uvicorn
 from asgiref.sync import sync_to_async
+from channels.routing import ProtocolTypeRouter
 from django.db import connections as database
 from tests.controller.conftest import World, one_machine, world
 from tests.kubernetes.control_plane import ControlPlane
@@ -43,8 +44,8 @@ from hekla.apps.tenancy import services as tenancy
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.live import guard
+from hekla.live.routing import application, lifespan
 from hekla.live.ssh import connections
-from hekla.project.asgi import application
 
 __all__ = ["one_machine", "world"]
 PLATFORM_FOLDER = Path(__file__).parents[2] / "platform"
@@ -126,9 +127,8 @@ def url(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a web process: its own thread and event loop, with real sockets."""
     monkeypatch.setattr(guard, "EVERY_SECONDS", 0.2)
     monkeypatch.setattr(connections, "LOOK_EVERY_SECONDS", 0.2)
-    config = uvicorn.Config(
-        application, port=0, log_level="warning", ws="websockets-sansio", timeout_graceful_shutdown=1, lifespan="on"
-    )
+    served = ProtocolTypeRouter({"websocket": application, "lifespan": lifespan})
+    config = uvicorn.Config(served, port=0, log_level="warning", ws="websockets-sansio", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=_serve, args=(server,))
     thread.start()
@@ -309,7 +309,7 @@ def test_lost_rights_revoked_tokens_and_ended_pods_cut_connections(world: World,
         time.sleep(0.05)
     events = LoggedEvent.objects.filter(kind__startswith="Ssh").order_by("pk")
     told = [sentence(event, "job talk").text for event in events]
-    assert told[0] == "alice connected to pod main-0 of job talk by SSH."
+    assert told.count("alice connected to pod main-0 of job talk by SSH.") == 2
     assert (
         "The SSH connection of bob to pod main-0 of job talk ended, as they lost the permission or the token." in told
     )

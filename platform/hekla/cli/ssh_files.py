@@ -39,7 +39,6 @@ Host *{SUFFIX}
   Ciphers aes128-gcm@openssh.com,aes256-gcm@openssh.com
   ForwardAgent no
   ForwardX11 no
-  LogLevel ERROR
 """,
     )
     return path

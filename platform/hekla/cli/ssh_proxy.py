@@ -58,7 +58,7 @@ def _connected(server: ServerCredentials, host: str) -> ClientConnection:
         options["ssl"] = _certificates()
     address = f"{'wss' if is_secure else 'ws'}://{parts.netloc}{parts.path}/ws/ssh/{quote(host, safe='')}/"
     try:
-        return connect(
+        connection: ClientConnection = connect(
             address,
             additional_headers={"Authorization": f"Bearer {server.token}"},
             open_timeout=_OPEN_SECONDS,
@@ -71,6 +71,7 @@ def _connected(server: ServerCredentials, host: str) -> ClientConnection:
         raise Failure(f"The console at {server.url} refuses SSH (status {error.response.status_code}).") from error
     except (OSError, TimeoutError, InvalidHandshake, ValueError) as error:
         raise Failure(f"Cannot connect to {server.url}: {error}.") from error
+    return connection
 
 
 def _certificates() -> ssl.SSLContext:

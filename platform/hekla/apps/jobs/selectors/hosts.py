@@ -10,7 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.selectors.visibility import action_predicate, visible_to
 from hekla.apps.tenancy import selectors as tenancy
-from hekla.domain.errors import NotFound, Refused
+from hekla.domain.errors import Forbidden, NotFound, Refused
 from hekla.domain.phases import PodPhase
 
 SUFFIX = ".hekla"
@@ -21,21 +21,22 @@ _MOST_NAMED = 8
 def pod_by_host(host: str, user: User) -> Pod:
     """The running pod that `JOB` or `JOB.TASK-INDEX` names, with or without `.hekla`. JOB is a name or a uid.
 
-    Of jobs with the same name, those count that the person may act on. Raises NotFound, or Refused if the name stands
-    for no running pod or for several.
+    Of jobs with the same name, those count that the person may act on. Raises NotFound, Forbidden, or Refused if the
+    name stands for no running pod or for several.
     """
     name, _dot, wanted = host.lower().removesuffix(SUFFIX).partition(".")
     jobs = _jobs(name, user)
     all_running = Pod.objects.filter(job__in=jobs, phase=PodPhase.RUNNING).select_related("job").order_by("pk")
     running = list(_named(all_running, wanted)[:_MOST] if wanted else all_running[:_MOST])
-    is_named = bool(running)
+    is_named, may_act = bool(running), action_predicate(user, tenancy.rights(user))
     running = running or list(all_running[:_MOST])
     if not running:
         found = jobs.first()
         if found is None:
             raise NotFound(_("Unknown job “%(name)s”.") % {"name": name[:60]})
+        if not may_act(found):
+            raise Forbidden(_("Only the owner of the job and tenant admins can do this."))
         raise Refused(_("No pod of %(job)s is running now.") % {"job": found.name})
-    may_act = action_predicate(user, tenancy.rights(user))
     running = [pod for pod in running if may_act(pod.job)] or running[:1]
     if is_named and len(running) == 1:
         return running[0]
