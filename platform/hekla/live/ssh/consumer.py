@@ -76,8 +76,8 @@ class SshConsumer(GuardedConsumer):
 
     async def begin(self) -> None:
         """Check the person and the pod, then serve the connection."""
-        token: ApiToken | None = self.scope.get("token")
-        if token is None:
+        token = self.scope.get("token")
+        if not isinstance(token, ApiToken):
             await self._close(NOT_SIGNED_IN)
             return
         host = str(self.scope["url_route"]["kwargs"]["host"])
