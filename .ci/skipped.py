@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 # Each is something that a machine may lack and that a test run could not bring along.
 ALLOWED = (
     r"no Chromium on this machine",
+    r"no OpenSSH client on this machine",
     r"no (Kubernetes control plane|Helm|Volcano): no Go on this machine",
     r"no (Kubernetes control plane|Helm|Volcano): the Go modules cannot be had",
     r"no Podman: (the tests do not run as root|this machine has no|the packages cannot be had)",

@@ -269,6 +269,7 @@ ITS_OWNER: dict[str, Call] = {
     "jobs.command": lambda w, by: jobs.command(w.job, LifecycleAction.ABORT_JOB, **_by(by)),
     "jobs.act_on_all": _abort_all,
     "jobs.delete": lambda w, by: jobs.delete(_ended_job(w), **_by(by)),
+    "jobs.record_ssh": lambda w, by: jobs.record_ssh(_running_pod(w), uuid4(), **_by(by)),
     "jobs.record_terminal": lambda w, by: jobs.record_terminal(_running_pod(w), uuid4(), **_by(by)),
     "jobs.record_terminal_guest": lambda w, by: jobs.record_terminal_guest(
         _running_pod(w), uuid4(), owner="alice", **_by(by)

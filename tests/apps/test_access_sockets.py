@@ -1,22 +1,27 @@
 """The access matrix of WebSockets: every socket, for every role, through the real routes and consumers."""
 
+from datetime import timedelta
+
 import pytest
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
 from tests.apps.access_world import World, at_the_limits, make_world
 from tests.support.examples import EVERY
 from tests.support.websocket import Socket
 
+from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.access import ROLES
-from hekla.apps.accounts.models import User
+from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.clusters.models import Node
+from hekla.lib import clock
 from hekla.live import registry, routing
 from hekla.live.consumers import NOT_SIGNED_IN, UNKNOWN
+from hekla.live.ssh.consumer import UNREADY
 from hekla.live.terminals.consumer import REFUSED
 from hekla.pages import registry as features
 
-_CLOSED = {NOT_SIGNED_IN: "sign in", UNKNOWN: "absent", REFUSED: "refused"}
+_CLOSED = {NOT_SIGNED_IN: "sign in", UNKNOWN: "absent", REFUSED: "refused", UNREADY: "ok"}  # the pods are simulated
 
 
 @pytest.fixture
@@ -32,16 +37,25 @@ def _queries(world: World) -> dict[str, str]:
     params |= {"pod": f"uid={world.job.uid}&pod={world.pod.pk}", "queue": "name=labs-own"}
     params |= {"demonstration": "name=gangs", "cluster": "name=sim", "node": f"node={Node.objects.get().pk}"}
     live = {f"live {view}": f"/ws/live/?view={view}&{params.get(view, '')}" for view in registry.names()}
-    return {"logs": f"/ws/logs/{world.pod.pk}/", "terminal": f"/ws/terminals/{world.pod.pk}/", **live}
+    pods = {"logs": f"/ws/logs/{world.pod.pk}/", "terminal": f"/ws/terminals/{world.pod.pk}/"}
+    return {**pods, "ssh": f"/ws/ssh/{world.job.uid}.{world.pod}/", **live}
 
 
 _APPS = {"job": "jobs", "flow": "flows", "batch": "batches", "schedule": "schedules"}
 
 
+def _token(user: User) -> ApiToken | None:
+    secret = accounts.create_token(user, name="ssh", lifetime=timedelta(hours=1), now=clock.now())
+    return accounts.token_in_force(secret, now=clock.now())
+
+
 async def _answer(address: str, user: User | None) -> str:
-    socket = Socket(URLRouter(routing.urlpatterns), address, user or AnonymousUser())
+    token = await sync_to_async(_token)(user) if user and address.startswith("/ws/ssh/") else None
+    socket = Socket(URLRouter(routing.urlpatterns), address, user or AnonymousUser(), token=token)
     await socket.open()
     first = await socket.receive_output(5)
+    if token:  # a sentence comes before
+        first = await socket.receive_output(5)
     if first["type"] == "websocket.close":
         return _CLOSED[first["code"]]
     await socket.leave()

@@ -107,6 +107,7 @@ OF_THE_PLATFORM = {
         "observe",
         "purge_history",
         "record_fault",
+        "record_ssh_end",
         "record_terminal_end",
         "sync",
     },
@@ -129,9 +130,13 @@ OTHER_MODULES = (
     "tenancy.departments",
 )
 """Modules of apps that write, but are not named `services`."""
-REACHED = {"event_log": {"on_behalf"}, "clusters": {"observe_health"}, "jobs": {"record_terminal_end"}}
+REACHED = {
+    "event_log": {"on_behalf"},
+    "clusters": {"observe_health"},
+    "jobs": {"record_ssh_end", "record_terminal_end"},
+}
 """Impersonation names the admin around a whole request; operators may store the result of a check of the connection;
-the end of a terminal is recorded also when its owner has lost the right to it."""
+the end of a terminal or an SSH connection is recorded also when its owner has lost the right to it."""
 
 
 def _modules() -> Iterator[tuple[str, str]]:

@@ -48,17 +48,13 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "SHELL", ("sh",))
 
 
-def run_pod(world: World, script: str = "exec sleep 1000", name: str = "talk") -> Pod:
-    """A running pod of Alice's."""
-    spec = JobSpec.parse(
-        {
-            "name": name,
-            "tasks": [{"name": "main", "command": ["sh", "-c", script], "env": {"HEKLA_SIM_SECONDS": "100000"}}],
-        }
-    )
+def run_pod(world: World, script: str = "exec sleep 1000", name: str = "talk", replicas: int = 1, **env: str) -> Pod:
+    """A running pod of Alice's; of several replicas, the first."""
+    task = {"name": "main", "command": ["sh", "-c", script], "env": {"HEKLA_SIM_SECONDS": "100000", **env}}
+    spec = JobSpec.parse({"name": name, "tasks": [{**task, "replicas": replicas}]})
     job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
-    world.reconcile_until(lambda: Pod.objects.filter(job=job, phase=PodPhase.RUNNING).exists())
-    return Pod.objects.select_related("job").get(job=job)
+    world.reconcile_until(lambda: Pod.objects.filter(job=job, phase=PodPhase.RUNNING).count() == replicas)
+    return Pod.objects.select_related("job").filter(job=job).order_by("index")[0]
 
 
 def member(world: World, name: str, role: str) -> User:

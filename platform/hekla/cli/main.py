@@ -245,6 +245,9 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
 _ALONE: dict[str, Entry] = {
     "login": ("login:login", "Save a console's address and your token."),
     "whoami": ("login:whoami", "Show which console you use, and who you are there."),
+    "ssh": ("ssh:ssh", "Open a shell in a pod, or run a command in it, by SSH."),
+    "ssh-config": ("ssh:ssh_config", "Write settings for ssh, scp, rsync and editors."),
+    "ssh-proxy": ("ssh_proxy:ssh_proxy", "Connect `ssh` to a pod; the settings for ssh name it."),
     "find": ("find:find", "Find anything by its name."),
     "replay": ("replay:replay", "Replay recorded scenarios through the engine."),
     "completion": ("completion:completion", "Print a completion script for your shell."),

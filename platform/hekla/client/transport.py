@@ -27,7 +27,7 @@ _CONNECT_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS = 0.5
 _PASSING = {502, 503, 504}
 """Status codes of a proxy while the server behind it restarts."""
-_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _PAGE = 200
 
 _sleep = time.sleep
@@ -61,7 +61,7 @@ class Transport:
                 base_url=f"{server.url}/api/v1/",
                 headers=headers,
                 timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
-                trust_env=urlsplit(server.url).hostname not in _LOOPBACK,  # no proxy for this machine itself
+                trust_env=urlsplit(server.url).hostname not in LOOPBACK,  # no proxy for this machine itself
                 transport=transport,
                 verify=_certificates(server.url),
             )

@@ -39,6 +39,10 @@ class Cipher:
         return None
 
 
+def derive(secret: str, purpose: str) -> bytes:
+    """32 bytes for one purpose, the same each time."""
+    return HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(secret.encode())
+
+
 def _key(secret: str, purpose: str) -> bytes:
-    derived = HKDF(SHA256(), 32, salt=None, info=purpose.encode()).derive(secret.encode())
-    return base64.urlsafe_b64encode(derived)
+    return base64.urlsafe_b64encode(derive(secret, purpose))

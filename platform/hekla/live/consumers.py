@@ -257,7 +257,8 @@ async def _visitor_of(scope: Mapping[str, Any]) -> Visitor | None:
     if user is None or not user.is_authenticated:
         return None
     if session is None:
-        return Visitor(user.pk, None)
+        token = scope.get("token")
+        return Visitor(user.pk, None, token=token.pk if token else None)
     return Visitor(user.pk, session.session_key, await session.aget(impersonation.KEY))
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from django.db import DatabaseError
 
+from hekla.apps.accounts import selectors as accounts
 from hekla.apps.impersonation import selectors as impersonation
 from hekla.apps.login_sessions import selectors as login_sessions
 from hekla.apps.signin import rule
@@ -28,16 +29,18 @@ EVERY_SECONDS = 2.0
 RIGHTS_EVENTS = frozenset({
     *("MemberAdded", "MemberRemoved", "MemberRoleChanged", "TenantChanged", "DepartmentChanged"),
     *("UserChanged", "OtherSessionsRevoked", "PasswordChanged", "SecondFactorRemoved", "SecurityKeyRemoved"),
+    "TokenRevoked",
 })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """The ids of a person, of their login session if any, and of its impersonation if any."""
+    """The ids of a person, of their login session if any, of its impersonation if any, and of their token instead."""
 
     person: int
     session: str | None
     impersonation: int | None = None
+    token: int | None = None
 
 
 class Guarded(Protocol):
@@ -123,18 +126,21 @@ class Guard:
 def _look_up(
     visitors: Collection[Visitor], known: Mapping[str, str]
 ) -> tuple[dict[Visitor, RoleSnapshot], dict[str, str]]:
-    """The roles of each visitor with a valid session and a second factor if it is required, and the fingerprints of
-    the valid sessions.
+    """The roles of each visitor with a valid session or token and a second factor if it is required, and the
+    fingerprints of the valid sessions.
 
     Sessions whose fingerprint is in `known` are not decoded again.
     """
     now, sessions = clock.now(), {one.session: one.person for one in visitors if one.session is not None}
     session_fingerprints = login_sessions.session_fingerprints(sessions, known=known, now=now)
     barred = rule.without_required_factor({one.person for one in visitors})
+    tokens = accounts.tokens_in_force({one.token for one in visitors if one.token is not None}, now=now)
     lasting = [
         one
         for one in visitors
-        if (one.session is None or one.session in session_fingerprints) and one.person not in barred
+        if (one.session is None or one.session in session_fingerprints)
+        and (one.token is None or one.token in tokens)
+        and one.person not in barred
     ]
     persons = {
         one: person

@@ -1,5 +1,6 @@
 """URLs of the websockets. Connections that no page makes are denied, with at most one short line in the log."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -17,9 +18,13 @@ from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.base import SessionBase
 from django.urls import path, re_path
 
+from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.login_sessions import selectors as login_sessions
+from hekla.lib import clock
 from hekla.live.consumers import LogConsumer, PageConsumer
+from hekla.live.ssh.connections import connections
+from hekla.live.ssh.consumer import SshConsumer
 from hekla.live.terminals.consumer import TerminalConsumer
 from hekla.live.terminals.registry import terminals
 
@@ -29,7 +34,9 @@ urlpatterns = [  # Channels passes ASGI applications to `path`, which is typed f
     path("ws/live/", PageConsumer.as_asgi()),  # type: ignore[arg-type]
     path("ws/logs/<int:pod_id>/", LogConsumer.as_asgi()),  # type: ignore[arg-type]
     path("ws/terminals/<int:pod_id>/", TerminalConsumer.as_asgi()),  # type: ignore[arg-type]
+    path("ws/ssh/<str:host>/", SshConsumer.as_asgi()),  # type: ignore[arg-type]
 ]
+_OF_TOKENS = "/ws/ssh/"
 
 
 class Denied(AsyncWebsocketConsumer):
@@ -89,9 +96,42 @@ def _user_of(session: SessionBase) -> User | AnonymousUser:
     )
 
 
+class TokenUser:
+    """Finds the person of a token (`Authorization: Bearer`), for clients that are no browsers. Sessions do not count.
+
+    Pages of other sites cannot send this header, so their origin need not be checked; what names one is denied.
+    """
+
+    def __init__(self, application: Asgi) -> None:
+        self._application, self._denied = application, Denied.as_asgi()
+
+    async def __call__(self, scope: Any, *messages: Any) -> None:  # noqa: ANN401
+        """Serve the websocket, or deny it."""
+        headers = dict(scope["headers"])
+        kind, _space, secret = headers.get(b"authorization", b"").decode("latin1").partition(" ")
+        if b"origin" in headers or kind.lower() != "bearer":
+            await self._denied(scope, *messages)
+            return
+        token = await database_sync_to_async(accounts.token_in_force)(secret.strip(), now=clock.now())
+        user = token.user if token else AnonymousUser()
+        await self._application({**scope, "user": user, "token": token}, *messages)
+
+
+class ByAddress:
+    """Pages have sessions and other clients have tokens, by the address."""
+
+    def __init__(self, of_sessions: Asgi, of_tokens: Asgi) -> None:
+        self._of_sessions, self._of_tokens = of_sessions, of_tokens
+
+    async def __call__(self, scope: Any, *messages: Any) -> None:  # noqa: ANN401
+        """Serve the websocket."""
+        await (self._of_tokens if scope["path"].startswith(_OF_TOKENS) else self._of_sessions)(scope, *messages)
+
+
 _any_address = re_path("", Denied.as_asgi())  # type: ignore[arg-type]
-application = OwnOrigin(CookieMiddleware(SessionMiddleware(SessionUser(URLRouter([*urlpatterns, _any_address])))))  # type: ignore[list-item]
-"""All websockets, with the session and the person of each."""
+_router = URLRouter([*urlpatterns, _any_address])  # type: ignore[list-item]
+application = ByAddress(OwnOrigin(CookieMiddleware(SessionMiddleware(SessionUser(_router)))), TokenUser(_router))
+"""All websockets, with the person of each, and their session or token."""
 
 
 async def lifespan(_scope: Any, receive: Callable[[], Awaitable[Any]], send: Asgi) -> None:  # noqa: ANN401
@@ -99,5 +139,5 @@ async def lifespan(_scope: Any, receive: Callable[[], Awaitable[Any]], send: Asg
     await receive()
     await send({"type": "lifespan.startup.complete"})
     await receive()
-    await terminals().stop_all()
+    await asyncio.gather(terminals().stop_all(), connections().stop_all())
     await send({"type": "lifespan.shutdown.complete"})

@@ -100,6 +100,8 @@ def _roles_and_user(visitor: Visitor) -> tuple[RoleSnapshot, User]:
         session_data = login_sessions.session_data(visitor.session, accounts.active(visitor.person), now=clock.now())
         if session_data is None or session_data.get(impersonation.KEY) != visitor.impersonation:
             raise NotFound("This session is over.")
+    if visitor.token is not None and not accounts.tokens_in_force({visitor.token}, now=clock.now()):
+        raise NotFound("The token is not in force.")
     if rule.without_required_factor([visitor.person]):
         raise NotFound("The second factor is missing.")
     user = _effective_user(visitor)

@@ -1,5 +1,8 @@
 """Queries for people and their tokens."""
 
+from collections.abc import Collection
+from datetime import datetime
+
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
@@ -34,6 +37,12 @@ def by_username(username: str) -> User | None:
 def tokens_of(user: User) -> QuerySet[ApiToken]:
     """The person's tokens that are not revoked, newest first."""
     return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-created_at")
+
+
+def tokens_in_force(ids: Collection[int], *, now: datetime) -> set[int]:
+    """Those of these tokens that are neither revoked nor expired. Without ids, it reads nothing."""
+    found = ApiToken.objects.filter(pk__in=ids, revoked_at=None, expires_at__gt=now)
+    return set(found.values_list("pk", flat=True)) if ids else set()
 
 
 def nobody_yet() -> bool:

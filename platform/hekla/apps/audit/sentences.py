@@ -148,6 +148,25 @@ def _terminal_end(event: LoggedEvent) -> str:
     return found.get(event.payload.get("reason", ""), _("The terminal of {actor} in pod {pod} of {object} ended."))
 
 
+def _ssh_end(event: LoggedEvent) -> str:
+    found = {
+        TerminalEnd.CLOSED: _(
+            "The SSH connection of {actor} to pod {pod} of {object} ended. It ran {commands} commands."
+        ),
+        TerminalEnd.POD: _("The SSH connection of {actor} to pod {pod} of {object} ended with the pod."),
+        TerminalEnd.IDLE: _("The SSH connection of {actor} to pod {pod} of {object} ended because it was idle."),
+        TerminalEnd.RIGHTS: _(
+            "The SSH connection of {actor} to pod {pod} of {object} ended, as they lost the permission or the token."
+        ),
+        TerminalEnd.STOPPED: _(
+            "The SSH connection of {actor} to pod {pod} of {object} ended when the console stopped."
+        ),
+    }
+    return found.get(
+        event.payload.get("reason", ""), _("The SSH connection of {actor} to pod {pod} of {object} ended.")
+    )
+
+
 def _invited(event: LoggedEvent) -> str:
     if event.payload.get("email"):
         return _("{actor} invited {email} to {object} as {role}.")
@@ -220,6 +239,8 @@ SENTENCES: Mapping[str, Any] = {
     "TerminalOpened": gettext_lazy("{actor} opened a terminal in pod {pod} of {object}."),
     "TerminalJoined": gettext_lazy("{actor} typed in the terminal of {owner} in pod {pod} of {object}."),
     "TerminalEnded": _terminal_end,
+    "SshOpened": gettext_lazy("{actor} connected to pod {pod} of {object} by SSH."),
+    "SshEnded": _ssh_end,
     # flows, batches, schedules, demonstrations
     "JobTemplateCreated": _CREATED,
     "JobTemplateChanged": _if(

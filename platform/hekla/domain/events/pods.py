@@ -40,7 +40,7 @@ class PodStopRequested(_PodEvent):
 
 
 class TerminalEnd(StrEnum):
-    """Why a terminal ended."""
+    """Why a terminal or an SSH connection ended."""
 
     EXIT = "exit"  # its program ended
     POD = "pod"  # the pod ended, or no longer answers
@@ -112,4 +112,22 @@ class TerminalEnded(_PodEvent):
     terminal: Name
     reason: TerminalEnd
     exit_code: int | None = None
+    seconds: float = 0.0
+
+
+class SshOpened(_PodEvent):
+    """The actor connected to the pod by SSH. `connection`: its id, which the event of its end repeats."""
+
+    connection: Name
+
+
+class SshEnded(_PodEvent):
+    """The SSH connection of the actor has ended. `commands`: how many it ran, file transfers included. `forwards`: how
+    many connections to ports of the pod it made.
+    """
+
+    connection: Name
+    reason: TerminalEnd
+    commands: int = 0
+    forwards: int = 0
     seconds: float = 0.0

@@ -319,10 +319,15 @@ async def _hung_up(command: PodCommand) -> AsyncIterator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        with suppress(BackendError, TimeoutError):
-            async with asyncio.timeout(HANG_UP_SECONDS):
-                await command.send(HANG_UP)
+        await hang_up(command)
         raise
+
+
+async def hang_up(command: PodCommand) -> None:
+    """Ask the shell of a terminal to end."""
+    with suppress(BackendError, TimeoutError):
+        async with asyncio.timeout(HANG_UP_SECONDS):
+            await command.send(HANG_UP)
 
 
 def _check(pod_id: int, owner: User) -> RoleSnapshot | None:

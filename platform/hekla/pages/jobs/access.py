@@ -28,6 +28,7 @@ ROUTES = {
 
 SOCKETS = {
     "terminal": ACTS_ON_THE_JOB,
+    "ssh": ACTS_ON_THE_JOB,
     "live job": TENANT,
     "live pod": TENANT,
     "live jobs": SIGNED_IN,

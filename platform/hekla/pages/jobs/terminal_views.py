@@ -23,6 +23,7 @@ def terminal(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
         "pod": pod,
         "job": pod.job,
         "no_terminal": services.no_terminal(pod),
+        "ssh_command": f"hekla ssh {pod.job.name} --pod {pod}",
         "of": request.GET.get("of", "")[:32],
         "nonce": str(request.csp_nonce),  # type: ignore[attr-defined]
     }

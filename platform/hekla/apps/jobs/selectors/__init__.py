@@ -25,6 +25,7 @@ from hekla.apps.jobs.selectors.events import (
     pod_history,
     waiting_since,
 )
+from hekla.apps.jobs.selectors.hosts import pod_by_host, running_among
 from hekla.apps.jobs.selectors.lists import (
     MOST_COUNTED,
     ahead_of,
@@ -134,12 +135,14 @@ __all__ = [
     "placed_pods_over_time",
     "placement",
     "pod",
+    "pod_by_host",
     "pod_counts",
     "pod_history",
     "pods",
     "pods_of",
     "replica_states",
     "run_times",
+    "running_among",
     "seeing",
     "to_clean",
     "unfinished",

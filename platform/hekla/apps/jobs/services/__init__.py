@@ -33,6 +33,8 @@ from hekla.apps.jobs.services.submission import (
 )
 from hekla.apps.jobs.services.terminals import (
     no_terminal,
+    record_ssh,
+    record_ssh_end,
     record_terminal,
     record_terminal_end,
     record_terminal_guest,
@@ -73,6 +75,8 @@ __all__ = [
     "observe",
     "purge_history",
     "record_fault",
+    "record_ssh",
+    "record_ssh_end",
     "record_terminal",
     "record_terminal_end",
     "record_terminal_guest",

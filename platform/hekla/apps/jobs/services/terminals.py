@@ -1,8 +1,9 @@
-"""Terminals in pods: who may open one, and the record of its begin and its end.
+"""Terminals in pods and SSH connections to them: who may open one, and the record of its begin and its end.
 
 Who may abort or delete the job may run commands in its pods. The live part runs the terminal itself.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -67,5 +68,26 @@ def record_terminal_end(
         tell(pod.job, events.TerminalEnded.model_validate(facts), actor=owner, now=now)
 
 
+def record_ssh(pod_id: int, connection: UUID, *, user: User, now: datetime) -> None:
+    """Record that this person has connected to the pod by SSH. Raises NotFound, Forbidden, Refused."""
+    with unit_of_work():
+        pod = require_terminal(pod_id, user)
+        facts = {**_place(pod), "connection": connection.hex}
+        tell(pod.job, events.SshOpened.model_validate(facts), actor=actor_of(user), now=now)
+
+
+def record_ssh_end(
+    pod: Pod, connection: UUID, reason: TerminalEnd, *, counts: Mapping[str, float], owner: Actor, now: datetime
+) -> None:
+    """Record that the SSH connection of this person has ended. `counts`: `commands`, `forwards` and `seconds`."""
+    with unit_of_work():
+        facts = {**_place(pod), "connection": connection.hex, "reason": reason, **counts}
+        tell(pod.job, events.SshEnded.model_validate(facts), actor=owner, now=now)
+
+
 def _facts(pod: Pod, terminal: UUID) -> dict[str, str | int]:
-    return {"task": pod.task, "index": pod.index, "attempt": pod.attempt, "terminal": terminal.hex}
+    return {**_place(pod), "terminal": terminal.hex}
+
+
+def _place(pod: Pod) -> dict[str, str | int]:
+    return {"task": pod.task, "index": pod.index, "attempt": pod.attempt}
