@@ -161,11 +161,13 @@ QUERIES = {
     "api:v1:search": "?q=lab",
     "api:v1:pod_search": "?q=any",
     "api:v1:pod_file": "?path=out",
+    "api:v1:pod_file_preview": "?path=out",
 }
 DATA |= {f"openpai:{version}:jobs": JOBCONFIG for version in ("v1", "v2")}
 DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in ("v1", "v2")}
 NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
-WITHOUT_FILES = {"pod_files", "pod_file"}  # the cluster is simulated: who may read files learns that there are none
+WITHOUT_FILES = {"pod_files", "pod_file", "pod_file_preview"}
+"""The cluster is simulated: who may read files learns that there are none."""
 NEEDS_ENDED_JOB = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # the job must have ended
 
 
@@ -264,10 +266,10 @@ def make_world() -> World:
         "queues:set_state": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
         "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk],
         "jobs:terminal": [job.uid, pod.pk], "live:search_log": [pod.pk],
-        "live:download_file": [pod.pk],
+        "live:download_file": [pod.pk], "files:preview": [pod.pk], "files:image": [pod.pk],
         "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0],
         "api:v1:pod_usage": [job.uid, "main", 0],
-        **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("search", "files", "file")},
+        **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("search", "files", "file", "file_preview")},
         "departments:detail": ["science"], "departments:edit": ["science"], "api:v1:department": ["science"],
         "tenancy:quotas": ["lab"], "api:v1:quotas": ["lab"],
         "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],

@@ -112,6 +112,8 @@ def test_files_are_listed_and_downloaded(console, manifest, tmp_path, monkeypatc
         refused = console("job", "download", "talk", path, "--force", "-o", "stolen")
         assert (refused.exit_code, "no such file" in refused.output) == (1, True)
     assert not list(tmp_path.glob("*stolen*"))
+    assert console("file", "show", "talk", "out/model.bin").output.startswith("00000000  00 00 00 00 ")
+    assert console("file", "show", "talk", "link").exit_code == 1
 
 
 def test_terminal_escapes_in_logs_are_removed(console, manifest):

@@ -96,13 +96,25 @@ def list_folder(backend: Backend, key: PodKey, path: str) -> FolderListing:
 
 def read_file(backend: Backend, key: PodKey, path: str) -> tuple[Iterator[bytes], int]:
     """A file of a pod in chunks, and its size in bytes now: no more is read. Raises NoFilesError, NoSuchFileError."""
+    file, size = _open(backend, key, path)
+    return _chunks(file, size), size
+
+
+def read_head(backend: Backend, key: PodKey, path: str, most: int) -> tuple[bytes, int]:
+    """The first bytes of a file of a pod, at most `most`, and its size now. Raises NoFilesError, NoSuchFileError."""
+    file, size = _open(backend, key, path)
+    with file:
+        return file.read(most), size
+
+
+def _open(backend: Backend, key: PodKey, path: str) -> tuple[BinaryIO, int]:
     try:
         file = _facet(backend).open_file(key, path)
     except (UnknownPod, BackendError) as error:
         raise NoSuchFileError(path) from error
     size = file.seek(0, 2)
     file.seek(0)
-    return _chunks(file, size), size
+    return file, size
 
 
 def _facet(backend: Backend) -> PodFiles:

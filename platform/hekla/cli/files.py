@@ -1,7 +1,7 @@
 """The files that pods wrote."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,35 @@ def list_files(
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("path")
+@_of_task
+@_of_index
+@_of_attempt
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def show(
+    choice: ServerOptions,
+    job: str,
+    path: str,
+    task: str | None,
+    index: int | None,
+    attempt: int | None,
+    as_json: bool,
+) -> None:
+    """Show the beginning of the file PATH that a pod of JOB (a name or uid) wrote: text, a table, or bytes."""
+    client = client_of(choice)
+    found = client.get(f"{_where(client.job(job), task, index)}/file/preview", path=path.strip("/"), attempt=attempt)
+    if as_json:
+        output.as_json(found)
+        return
+    for line in _preview_lines(found):
+        click.echo(line)
+    if not found["complete"]:
+        click.echo("The file has more. Download it: hekla job download", err=True)
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@click.argument("path")
 @click.option("--output", "-o", "target", metavar="FILE", help="Where to save it; -: standard output.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @_of_task
@@ -101,6 +130,19 @@ def _save(chunks: Iterable[bytes], file: Path) -> int:
         part.unlink(missing_ok=True)
         raise
     return size
+
+
+def _preview_lines(preview: Mapping[str, Any]) -> Iterator[str]:
+    """What a terminal shows of a preview."""
+    yield from preview["lines"]
+    yield from ("\t".join(row) for row in preview["rows"])
+    for cell in preview["cells"]:
+        yield f"[{cell['kind']}]"
+        yield cell["source"]
+        yield from (each["text"] or f"[{each['media_type']}]" for each in cell["outputs"])
+    yield from preview["hexdump"]
+    if preview["kind"] == "image":
+        yield f"{preview['media_type']}, {_human(preview['size_bytes'])}"
 
 
 def _where(job: JobDetail, task: str | None, index: int | None) -> str:

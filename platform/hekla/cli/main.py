@@ -109,6 +109,12 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "bulk": ("bulk:bulk", "Abort, resume, restart, prioritize or delete many jobs."),
         },
     ),
+    "file": (
+        "Files that jobs wrote.",
+        {
+            "show": ("files:show", "Show the beginning of a file."),
+        },
+    ),
     "pod": ("Pods.", {"show": ("pods:show", "Show every attempt of a pod, and why it failed.")}),
     "preset": (
         "Saved templates, which new jobs start from.",

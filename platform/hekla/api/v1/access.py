@@ -77,6 +77,7 @@ ROUTES = {
     "api:v1:pod_log": RouteAccess(TENANT),
     "api:v1:pod_files": RouteAccess(TENANT),
     "api:v1:pod_file": RouteAccess(TENANT),
+    "api:v1:pod_file_preview": RouteAccess(TENANT),
     "api:v1:flows": RouteAccess(SIGNED_IN, SENDS),
     "api:v1:flow": RouteAccess(TENANT, delete=ACTS_ON_THE_JOB),
     "api:v1:flow_stop": RouteAccess(post=ACTS_ON_THE_JOB),

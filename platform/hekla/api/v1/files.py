@@ -1,6 +1,7 @@
 """Endpoints of the files that a pod wrote."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -20,7 +21,9 @@ from hekla.apps.streaming import FileResponse
 from hekla.backends import files
 from hekla.backends.base import Backend, PodKey
 from hekla.backends.files import FileKind, NoFilesError, NoSuchFileError
+from hekla.domain import previews
 from hekla.domain.errors import NotFound, Refused
+from hekla.domain.previews.preview import PreviewKind
 
 _LONGEST_PATH = 4096
 _READABLE = frozenset({FileKind.FILE, FileKind.FOLDER})
@@ -61,6 +64,34 @@ class FolderSerializer(serializers.Serializer[Any]):
     path = serializers.CharField(allow_blank=True)
     entries = PodFileSerializer(many=True)
     complete = serializers.BooleanField(help_text="false if the folder has more entries")
+
+
+class CellOutputSerializer(serializers.Serializer[Any]):
+    text = serializers.CharField(allow_blank=True)
+    media_type = serializers.CharField(allow_blank=True, help_text="of an image; empty for a text")
+    image = serializers.CharField(allow_blank=True, help_text="in base64")
+
+
+class NotebookCellSerializer(serializers.Serializer[Any]):
+    """A cell of a notebook. Outputs are texts and bitmap images; others are left out."""
+
+    kind = serializers.ChoiceField(["code", "markdown", "raw"])
+    source = serializers.CharField(allow_blank=True)
+    outputs = CellOutputSerializer(many=True)
+
+
+class FilePreviewSerializer(serializers.Serializer[Any]):
+    """The beginning of a file, by its kind. The fields of other kinds are empty."""
+
+    kind = serializers.ChoiceField([kind.value for kind in PreviewKind])
+    size_bytes = serializers.IntegerField()
+    complete = serializers.BooleanField(source="is_complete", help_text="false if the file has more than is here")
+    encoding = serializers.CharField(allow_blank=True)
+    media_type = serializers.CharField(allow_blank=True, help_text="of an image, by its first bytes")
+    lines = serializers.ListField(child=serializers.CharField(allow_blank=True))
+    rows = serializers.ListField(child=serializers.ListField(child=serializers.CharField(allow_blank=True)))
+    cells = NotebookCellSerializer(many=True)
+    hexdump = serializers.ListField(child=serializers.CharField(), help_text="of the first 256 bytes")
 
 
 class FileRenderer(BaseRenderer):
@@ -104,6 +135,23 @@ class PodFileView(ApiView):
         answer = FileResponse(chunks, path.rpartition("/")[2])
         answer.headers["Content-Length"] = str(size)
         return answer
+
+
+class PodFilePreviewView(ApiView):
+    queries = {"get": FileQuery}
+
+    @extend_schema(responses=FilePreviewSerializer)
+    def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
+        """The beginning of a file that a pod wrote: lines, the rows of a table, the cells of a notebook, or bytes."""
+        path = self.query["path"]
+        pod = find_pod(uid, person(request), task, index, self.query.get("attempt"))
+        head, size = _read(pod, _read_preview, path, missing_files.no_file)
+        found = asdict(previews.preview(path.rpartition("/")[2], head, size))
+        return respond(FilePreviewSerializer({**found, "size_bytes": size, "is_complete": not found["is_cut"]}))
+
+
+def _read_preview(backend: Backend, key: PodKey, path: str) -> tuple[bytes, int]:
+    return files.read_head(backend, key, path, previews.bytes_to_read(path))
 
 
 def _read(pod: Pod, read: Callable[[Backend, PodKey, str], T], path: str, missing: Callable[[Pod], str]) -> T:

@@ -93,6 +93,11 @@ urlpatterns = [
     path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/log", following.PodLogView.as_view(), name="pod_log"),
     path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/files", files.PodFilesView.as_view(), name="pod_files"),
     path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/file", files.PodFileView.as_view(), name="pod_file"),
+    path(
+        "jobs/<uuid:uid>/pods/<slug:task>/<int:index>/file/preview",
+        files.PodFilePreviewView.as_view(),
+        name="pod_file_preview",
+    ),
     path("what-if", what_if.WhatIfView.as_view(), name="what_if"),
     path("jobs/<uuid:uid>/notifications", notifications.JobNotificationsView.as_view(), name="job_notifications"),
     path("notifications", notifications.NotificationListView.as_view(), name="notifications"),
