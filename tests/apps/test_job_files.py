@@ -6,38 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
-import pytest
 from asgiref.sync import async_to_sync
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.pod_files import pod, work_of
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Pod
 from hekla.apps.streaming import FileResponse
 from hekla.lib import clock
 
+__all__ = ["pod"]
 As = Callable[[User], Client]
-
-
-@pytest.fixture
-def pod(people: People, settings: pytest.FixtureRequest, tmp_path: Path) -> Pod:
-    """A pod of a local cluster, and files that it wrote, with names that try to be markup and terminal codes."""
-    settings.HEKLA_HOME = tmp_path  # type: ignore[attr-defined]
-    people.cluster.kind, people.cluster.config = "local", {}
-    people.cluster.save()
-    job, now = people.submit("writer"), clock.now()
-    facts = {"slot": 0, "version": 1, "address": "127.0.0.1", "created_at": now, "started_at": now, "phase": "running"}
-    found = Pod.objects.create(job=job, task="main", index=0, attempt=0, **facts)
-    key = f"{job.uid.hex}-main-0-0"
-    work = tmp_path / "local" / people.cluster.name / "pods" / job.uid.hex / key / "work"
-    (work / "out").mkdir(parents=True)
-    (work / "out" / "<b>& ü.html").write_text("<script>alert(1)</script>")
-    (work / "a\x1b[31mred").write_text("x")
-    (work / "\u202egpj.exe").write_text("x")
-    (work / "two\nlines").write_text("x")
-    (work / "passwd").symlink_to("/etc/passwd")
-    return found
 
 
 def test_files_are_listed_and_downloaded(people: People, as_: As, pod: Pod) -> None:
@@ -84,11 +65,6 @@ def test_rest_lists_and_reads_files(people: People, as_: As, pod: Pod) -> None:
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 HTML = "<script>alert(1)</script>"
-
-
-def work_of(pod: Pod, home: Path) -> Path:
-    key = f"{pod.job.uid.hex}-main-0-0"
-    return home / "local" / pod.job.cluster.name / "pods" / pod.job.uid.hex / key / "work"
 
 
 def test_files_are_previewed_and_nothing_in_them_runs(people: People, as_: As, pod: Pod, tmp_path: Path) -> None:

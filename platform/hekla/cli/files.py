@@ -16,17 +16,17 @@ from hekla.client.errors import ClientError
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _STEP = 1024
-_of_task = click.option("--task", help="Only this task. Required if the job has several.")
-_of_index = click.option("--index", type=click.IntRange(0), help="Replica of the task, counted from 0.")
-_of_attempt = click.option("--attempt", type=click.IntRange(0), help="Attempt. Default: the last.")
+of_task = click.option("--task", help="Only this task. Required if the job has several.")
+of_index = click.option("--index", type=click.IntRange(0), help="Replica of the task, counted from 0.")
+of_attempt = click.option("--attempt", type=click.IntRange(0), help="Attempt. Default: the last.")
 
 
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("path", default="")
-@_of_task
-@_of_index
-@_of_attempt
+@of_task
+@of_index
+@of_attempt
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_files(
@@ -40,7 +40,7 @@ def list_files(
 ) -> None:
     """List the files that a pod of JOB (a name or uid) wrote: the folder PATH below its working folder."""
     client = client_of(choice)
-    where = _where(client.job(job), task, index)
+    where = pod_path(client.job(job), task, index)
     found = client.get(f"{where}/files", path=path.strip("/"), attempt=attempt)
     if as_json:
         output.as_json(found)
@@ -54,9 +54,9 @@ def list_files(
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("path")
-@_of_task
-@_of_index
-@_of_attempt
+@of_task
+@of_index
+@of_attempt
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(
@@ -70,7 +70,7 @@ def show(
 ) -> None:
     """Show the beginning of the file PATH that a pod of JOB (a name or uid) wrote: text, a table, or bytes."""
     client = client_of(choice)
-    found = client.get(f"{_where(client.job(job), task, index)}/file/preview", path=path.strip("/"), attempt=attempt)
+    found = client.get(f"{pod_path(client.job(job), task, index)}/file/preview", path=path.strip("/"), attempt=attempt)
     if as_json:
         output.as_json(found)
         return
@@ -85,9 +85,9 @@ def show(
 @click.argument("path")
 @click.option("--output", "-o", "target", metavar="FILE", help="Where to save it; -: standard output.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-@_of_task
-@_of_index
-@_of_attempt
+@of_task
+@of_index
+@of_attempt
 @click.pass_obj
 def download(
     choice: ServerOptions,
@@ -106,12 +106,12 @@ def download(
     if target != "-" and file.exists() and not force:
         raise Failure(f"{file} exists. Choose another with --output, or replace it with --force.")
     query = {"path": wanted} | ({} if attempt is None else {"attempt": attempt})
-    chunks = client.read_bytes(f"{_where(client.job(job), task, index)}/file", **query)
+    chunks = client.read_bytes(f"{pod_path(client.job(job), task, index)}/file", **query)
     if target == "-":
         for chunk in chunks:
             click.echo(chunk, nl=False)
         return
-    click.echo(f"{file}: {_human(_save(chunks, file))}")
+    click.echo(f"{file}: {human_size(_save(chunks, file))}")
 
 
 def _save(chunks: Iterable[bytes], file: Path) -> int:
@@ -142,10 +142,10 @@ def _preview_lines(preview: Mapping[str, Any]) -> Iterator[str]:
         yield from (each["text"] or f"[{each['media_type']}]" for each in cell["outputs"])
     yield from preview["hexdump"]
     if preview["kind"] == "image":
-        yield f"{preview['media_type']}, {_human(preview['size_bytes'])}"
+        yield f"{preview['media_type']}, {human_size(preview['size_bytes'])}"
 
 
-def _where(job: JobDetail, task: str | None, index: int | None) -> str:
+def pod_path(job: JobDetail, task: str | None, index: int | None) -> str:
     """The address of the pod that the options select. Raises Failure unless it is one."""
     pods = [pod for pod in job["pods"] if task in (None, pod["task"]) and index in (None, pod["index"])]
     if len(pods) != 1:
@@ -164,10 +164,10 @@ def _name(entry: Mapping[str, Any]) -> str:
 
 
 def _size(entry: Mapping[str, Any]) -> str:
-    return _human(entry["size_bytes"]) if entry["kind"] == "file" else "–"
+    return human_size(entry["size_bytes"]) if entry["kind"] == "file" else "–"
 
 
-def _human(size: float) -> str:
+def human_size(size: float) -> str:
     for unit in _UNITS[:-1]:
         if size < _STEP:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

@@ -112,6 +112,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
     "file": (
         "Files that jobs wrote.",
         {
+            "put": ("uploads:put", "Upload a file into the folder of a pod."),
             "show": ("files:show", "Show the beginning of a file."),
         },
     ),

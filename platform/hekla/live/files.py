@@ -20,6 +20,11 @@ def has_files(pod: Pod) -> bool:
     return backend_of(pod).files is not None
 
 
+def takes_files(pod: Pod) -> bool:
+    """Whether people can write files into the folders of the pod's cluster."""
+    return backend_of(pod).uploads is not None
+
+
 def list_folder(pod: Pod, path: str) -> FolderListing:
     """The content of a folder of the pod. Raises NotFound. The caller has checked that the person may read the log."""
     try:

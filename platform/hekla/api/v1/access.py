@@ -78,6 +78,8 @@ ROUTES = {
     "api:v1:pod_files": RouteAccess(TENANT),
     "api:v1:pod_file": RouteAccess(TENANT),
     "api:v1:pod_file_preview": RouteAccess(TENANT),
+    "api:v1:pod_uploads": RouteAccess(ACTS_ON_THE_JOB, ACTS_ON_THE_JOB),
+    "api:v1:upload": RouteAccess(ACTS_ON_THE_JOB, patch=ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
     "api:v1:flows": RouteAccess(SIGNED_IN, SENDS),
     "api:v1:flow": RouteAccess(TENANT, delete=ACTS_ON_THE_JOB),
     "api:v1:flow_stop": RouteAccess(post=ACTS_ON_THE_JOB),

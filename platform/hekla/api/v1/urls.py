@@ -29,6 +29,7 @@ from hekla.api.v1 import (
     schedules,
     search,
     start,
+    uploads,
     watching,
     what_if,
 )
@@ -98,6 +99,8 @@ urlpatterns = [
         files.PodFilePreviewView.as_view(),
         name="pod_file_preview",
     ),
+    path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/uploads", uploads.PodUploadsView.as_view(), name="pod_uploads"),
+    path("uploads/<uuid:uid>", uploads.UploadView.as_view(), name="upload"),
     path("what-if", what_if.WhatIfView.as_view(), name="what_if"),
     path("jobs/<uuid:uid>/notifications", notifications.JobNotificationsView.as_view(), name="job_notifications"),
     path("notifications", notifications.NotificationListView.as_view(), name="notifications"),

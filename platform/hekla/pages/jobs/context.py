@@ -95,6 +95,7 @@ def detail(job: Job, params: Mapping[str, str], may: JobRights, *, tab: str = ""
         "withheld": withheld,
         "may_retry": may.submit and may.act and job.is_final and not job.is_external,
         "may_delete": may.act and job.is_final and job.deleted_at is None,
+        "may_upload": may.act and job.deleted_at is None,
         "deletion": deletion(job),
         "port_links": port_links.of(job),
         "has_terminals": may.act and job.deleted_at is None and not job.is_external and not job.cluster.is_simulated,

@@ -50,7 +50,10 @@ class Crumb:
 
 
 def listing(pod: Pod, path: str) -> dict[str, Any]:
-    """The context: `files_of`, the pod; `rows`; `crumbs`; `is_cut`; or `no_files`, a sentence that says why."""
+    """The context: `files_of`, the pod; `rows`; `crumbs`; `is_cut`; or `no_files`, a sentence that says why.
+
+    `uploads_url`: where to upload files into the folder; missing if the cluster takes none.
+    """
     context: dict[str, Any] = {"files_of": pod, "crumbs": crumbs(pod, path), "rows": (), "path": path}
     if not files.has_files(pod):
         return {**context, "no_files": missing_files.no_files(pod)}
@@ -58,6 +61,9 @@ def listing(pod: Pod, path: str) -> dict[str, Any]:
         found = files.list_folder(pod, path)
     except NotFound as error:
         return {**context, "no_files": error.message}
+    if files.takes_files(pod):
+        address = reverse("api:v1:pod_uploads", args=[pod.job.uid, pod.task, pod.index])
+        context["uploads_url"] = f"{address}?attempt={pod.attempt}"
     return {**context, "rows": [_row(pod, path, one) for one in found.entries], "is_cut": not found.is_complete}
 
 
