@@ -162,11 +162,12 @@ QUERIES = {
     "api:v1:pod_search": "?q=any",
     "api:v1:pod_file": "?path=out",
     "api:v1:pod_file_preview": "?path=out",
+    "api:v1:pod_file_search": "?q=out",
 }
 DATA |= {f"openpai:{version}:jobs": JOBCONFIG for version in ("v1", "v2")}
 DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in ("v1", "v2")}
 NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
-WITHOUT_FILES = {"pod_files", "pod_file", "pod_file_preview", "pod_uploads", "upload"}
+WITHOUT_FILES = {"pod_files", "pod_file", "pod_file_preview", "pod_file_search", "pod_archive", "pod_uploads", "upload"}
 """The cluster is simulated: who may read files learns that there are none."""
 NEEDS_ENDED_JOB = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # the job must have ended
 
@@ -268,11 +269,12 @@ def make_world() -> World:
         "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk],
         "jobs:terminal": [job.uid, pod.pk], "live:search_log": [pod.pk],
         "api:v1:upload": [upload.uid], "live:download_file": [pod.pk],
-        "files:preview": [pod.pk], "files:image": [pod.pk],
+        "files:preview": [pod.pk], "files:image": [pod.pk], "files:archive": [pod.pk],
         "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0],
         "api:v1:pod_usage": [job.uid, "main", 0],
         **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("search", "files", "file")},
         **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("file_preview", "uploads")},
+        **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("file_search", "archive")},
         "departments:detail": ["science"], "departments:edit": ["science"], "api:v1:department": ["science"],
         "tenancy:quotas": ["lab"], "api:v1:quotas": ["lab"],
         "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],

@@ -1,7 +1,9 @@
 """The tab Files: what a local pod wrote is listed and downloaded by those who may read its log."""
 
 import html
+import io
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -102,6 +104,24 @@ def test_rest_previews_files(people: People, as_: As, pod: Pod, tmp_path: Path) 
     assert (found["kind"], found["rows"], found["complete"]) == ("table", [["a", "b"], ["=1+1", "2"]], True)
     assert as_(people.bob).get(where, {"path": "passwd"}).status_code == 404
     assert as_(people.charlie).get(where, {"path": "a.csv"}).status_code == 404
+
+
+def test_folders_are_searched_and_archived(people: People, as_: As, pod: Pod) -> None:
+    bob, charlie = as_(people.bob), as_(people.charlie)
+    page = bob.get(reverse("jobs:detail", args=[pod.job.uid]), {"tab": "files", "find": "<B>"}).content.decode()
+    assert "out/&lt;b&gt;&amp; ü.html" in page
+    assert "passwd" not in page
+    where = f"/api/v1/jobs/{pod.job.uid}/pods/main/0"
+    found = bob.get(f"{where}/files/search", {"q": "html"}).json()
+    assert ([entry["path"] for entry in found["entries"]], found["complete"]) == (["out/<b>& ü.html"], True)
+    for address in (f"{where}/archive", reverse("files:archive", args=[pod.pk])):
+        answer = bob.get(address, {"path": "out"})
+        content = zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content)))
+        assert content.read("<b>& ü.html").decode() == HTML
+        assert answer["Content-Disposition"] == 'attachment; filename="out.zip"'
+        assert charlie.get(address, {"path": "out"}).status_code == 404
+        assert {bob.get(address, {"path": path}).status_code for path in ("..", "passwd", "missing")} == {404}
+    assert charlie.get(f"{where}/files/search", {"q": "html"}).status_code == 404
 
 
 def test_large_file_is_sent_chunk_by_chunk() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import zipfile
 from datetime import timedelta
 
 import pytest
@@ -117,6 +118,10 @@ def test_files_are_listed_and_downloaded(console, manifest, tmp_path, monkeypatc
     assert not list(tmp_path.glob("*stolen*"))
     assert console("file", "show", "talk", "out/model.bin").output.startswith("00000000  00 00 00 00 ")
     assert console("file", "show", "talk", "link").exit_code == 1
+    assert "out/model.bin" in console("file", "find", "talk", "MODEL").output
+    console("file", "archive", "talk", "-o", "talk.zip")
+    with zipfile.ZipFile("talk.zip") as archive:
+        assert archive.namelist() == ["out/model.bin", "NOT-COMPLETE.txt"]
 
 
 def test_file_is_uploaded_and_an_interrupted_upload_continues(console, manifest, tmp_path, monkeypatch):

@@ -1,7 +1,7 @@
 """The files that pods wrote."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,18 +100,82 @@ def download(
     attempt: int | None,
 ) -> None:
     """Download the file PATH that a pod of JOB (a name or uid) wrote, to the current folder."""
-    client = client_of(choice)
-    wanted = path.strip("/")
-    file = Path(target or wanted.rpartition("/")[2] or "file")
-    if target != "-" and file.exists() and not force:
-        raise Failure(f"{file} exists. Choose another with --output, or replace it with --force.")
+    client, wanted = client_of(choice), path.strip("/")
+    name = target or wanted.rpartition("/")[2] or "file"
     query = {"path": wanted} | ({} if attempt is None else {"attempt": attempt})
-    chunks = client.read_bytes(f"{pod_path(client.job(job), task, index)}/file", **query)
-    if target == "-":
-        for chunk in chunks:
-            click.echo(chunk, nl=False)
+    where = f"{pod_path(client.job(job), task, index)}/file"
+    _download(lambda: client.read_bytes(where, **query), name, is_forced=force)
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@click.argument("text")
+@click.argument("path", default="")
+@of_task
+@of_index
+@of_attempt
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def find(
+    choice: ServerOptions,
+    job: str,
+    text: str,
+    path: str,
+    task: str | None,
+    index: int | None,
+    attempt: int | None,
+    as_json: bool,
+) -> None:
+    """Find files whose name contains TEXT below the folder PATH of a pod of JOB (a name or uid)."""
+    client = client_of(choice)
+    where = f"{pod_path(client.job(job), task, index)}/files/search"
+    found = client.get(where, q=text, path=path.strip("/"), attempt=attempt)
+    if as_json:
+        output.as_json(found)
         return
-    click.echo(f"{file}: {human_size(_save(chunks, file))}")
+    rows = [(each["path"] or each["name"], _size(each), output.moment(each["changed_at"])) for each in found["entries"]]
+    output.table(("PATH", "SIZE", "CHANGED"), rows, "No file has such a name.")
+    if not found["complete"]:
+        click.echo("There may be more: the search has ended at its limits.", err=True)
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@click.argument("path", default="")
+@click.option("--output", "-o", "target", metavar="FILE", help="Where to save it; -: standard output.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@of_task
+@of_index
+@of_attempt
+@click.pass_obj
+def archive(
+    choice: ServerOptions,
+    job: str,
+    path: str,
+    target: str | None,
+    force: bool,
+    task: str | None,
+    index: int | None,
+    attempt: int | None,
+) -> None:
+    """Download the folder PATH of a pod of JOB (a name or uid) as a zip archive, to the current folder."""
+    client, wanted = client_of(choice), path.strip("/")
+    found = client.job(job)
+    name = target or f"{wanted.rpartition('/')[2] or found['name']}.zip"
+    query = {"path": wanted} | ({} if attempt is None else {"attempt": attempt})
+    _download(lambda: client.read_bytes(f"{pod_path(found, task, index)}/archive", **query), name, is_forced=force)
+
+
+def _download(read: Callable[[], Iterator[bytes]], name: str, *, is_forced: bool) -> None:
+    """Save a file, or print it if the name is -. Raises Failure if it exists."""
+    file = Path(name)
+    if name == "-":
+        for chunk in read():
+            click.echo(chunk, nl=False)
+    elif file.exists() and not is_forced:
+        raise Failure(f"{file} exists. Choose another with --output, or replace it with --force.")
+    else:
+        click.echo(f"{file}: {human_size(_save(read(), file))}")
 
 
 def _save(chunks: Iterable[bytes], file: Path) -> int:

@@ -112,6 +112,8 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
     "file": (
         "Files that jobs wrote.",
         {
+            "archive": ("files:archive", "Download a folder as a zip archive."),
+            "find": ("files:find", "Find files by a part of their name."),
             "put": ("uploads:put", "Upload a file into the folder of a pod."),
             "show": ("files:show", "Show the beginning of a file."),
         },

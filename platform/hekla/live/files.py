@@ -5,7 +5,8 @@ from typing import TypeVar
 
 from hekla.apps.jobs import missing_files
 from hekla.apps.jobs.models import Pod
-from hekla.backends import files
+from hekla.backends import file_tree, files
+from hekla.backends.file_tree import FoundFiles
 from hekla.backends.files import FolderListing, NoFilesError, NoSuchFileError
 from hekla.domain import previews
 from hekla.domain.errors import NotFound
@@ -33,6 +34,16 @@ def list_folder(pod: Pod, path: str) -> FolderListing:
         raise NotFound(missing_files.no_files(pod)) from error
     except NoSuchFileError as error:
         raise NotFound(missing_files.no_folder(pod)) from error
+
+
+def find_files(pod: Pod, path: str, text: str) -> FoundFiles:
+    """Files below a folder of the pod by a part of their name. Raises NotFound. The caller has checked as above."""
+    return _read(pod, lambda: file_tree.find_files(backend_of(pod), key_of(pod), path, text))
+
+
+def archive(pod: Pod, path: str) -> Iterator[bytes]:
+    """A folder of the pod as a zip archive. Raises NotFound. The caller has checked as above."""
+    return _read(pod, lambda: file_tree.archive(backend_of(pod), key_of(pod), path))
 
 
 def preview(pod: Pod, path: str) -> tuple[Preview, int]:

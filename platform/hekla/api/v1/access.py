@@ -77,6 +77,8 @@ ROUTES = {
     "api:v1:pod_log": RouteAccess(TENANT),
     "api:v1:pod_files": RouteAccess(TENANT),
     "api:v1:pod_file": RouteAccess(TENANT),
+    "api:v1:pod_file_search": RouteAccess(TENANT),
+    "api:v1:pod_archive": RouteAccess(TENANT),
     "api:v1:pod_file_preview": RouteAccess(TENANT),
     "api:v1:pod_uploads": RouteAccess(ACTS_ON_THE_JOB, ACTS_ON_THE_JOB),
     "api:v1:upload": RouteAccess(ACTS_ON_THE_JOB, patch=ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),

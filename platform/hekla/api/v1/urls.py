@@ -95,6 +95,12 @@ urlpatterns = [
     path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/files", files.PodFilesView.as_view(), name="pod_files"),
     path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/file", files.PodFileView.as_view(), name="pod_file"),
     path(
+        "jobs/<uuid:uid>/pods/<slug:task>/<int:index>/files/search",
+        files.PodFileSearchView.as_view(),
+        name="pod_file_search",
+    ),
+    path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/archive", files.PodArchiveView.as_view(), name="pod_archive"),
+    path(
         "jobs/<uuid:uid>/pods/<slug:task>/<int:index>/file/preview",
         files.PodFilePreviewView.as_view(),
         name="pod_file_preview",

@@ -32,17 +32,17 @@ class LocalFiles:
     def __init__(self, folder_of: Callable[[PodKey], PodFolder]) -> None:
         self._folder_of = folder_of
 
-    def list_folder(self, key: PodKey, path: str) -> FolderListing:
+    def list_folder(self, key: PodKey, path: str, most: int = MOST_ENTRIES) -> FolderListing:
         """The content of a folder below the pod's working folder."""
-        return list_folder(self._folder_of(key), path)
+        return list_folder(self._folder_of(key), path, most)
 
     def open_file(self, key: PodKey, path: str) -> BinaryIO:
         """A file below the pod's working folder."""
         return open_file(self._folder_of(key), path)
 
 
-def list_folder(folder: PodFolder, path: str) -> FolderListing:
-    """The content of a folder. Raises NoSuchFileError."""
+def list_folder(folder: PodFolder, path: str, most: int = MOST_ENTRIES) -> FolderListing:
+    """The content of a folder, at most `most` entries. Raises NoSuchFileError."""
     parts = parts_of(path)
     with opened(folder, parts) as place:
         names, is_complete = _names(place)
@@ -50,7 +50,7 @@ def list_folder(folder: PodFolder, path: str) -> FolderListing:
         found = [_entry(place, name) for name in names if name not in hidden and not name.startswith(DRAFT_PREFIX)]
         entries = [_as_volume(folder, place, one) for one in found if one is not None]
     entries.sort(key=lambda one: (one.kind is not FileKind.FOLDER, one.name))
-    return FolderListing(entries[:MOST_ENTRIES], is_complete and len(entries) <= MOST_ENTRIES)
+    return FolderListing(entries[:most], is_complete and len(entries) <= most)
 
 
 def open_file(folder: PodFolder, path: str) -> BinaryIO:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
+from hekla.apps.streaming import FileResponse
 from hekla.domain import previews
 from hekla.domain.errors import NotFound
 from hekla.domain.previews import images
@@ -61,6 +62,16 @@ def image(request: HttpRequest, pod_id: int) -> HttpResponseBase:
         raise NotFound(_("The file is no image that can be shown. Download it."))
     headers = {"Content-Security-Policy": _SANDBOX, "X-Content-Type-Options": "nosniff"}
     return HttpResponse(content, content_type=media_type, headers=headers)
+
+
+@require_safe
+def archive(request: HttpRequest, pod_id: int) -> HttpResponseBase:
+    """A folder as a zip archive, streamed. A file in it says what is missing, for example links."""
+    pod, path = jobs.pod(pod_id, person(request)), request.GET.get("path", "")
+    if not files.has_files(pod):
+        return redirect(_tab(pod))
+    name = f"{path.rpartition('/')[2] or pod.job.name}.zip"
+    return FileResponse(files.archive(pod, path), name, "application/zip")
 
 
 def _tab(pod: Pod) -> str:

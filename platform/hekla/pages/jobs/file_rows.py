@@ -11,10 +11,12 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.jobs import missing_files
 from hekla.apps.jobs.models import Pod
-from hekla.backends.files import FileKind, PodFile
+from hekla.backends.files import FileKind, PodFile, visible_name
 from hekla.domain.errors import NotFound
 from hekla.lib.text import show_bidi_controls
 from hekla.live import files
+
+_LONGEST_NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +51,25 @@ class Crumb:
     url: str
 
 
-def listing(pod: Pod, path: str) -> dict[str, Any]:
+def listing(pod: Pod, path: str, find: str = "") -> dict[str, Any]:
     """The context: `files_of`, the pod; `rows`; `crumbs`; `is_cut`; or `no_files`, a sentence that says why.
 
+    `find`: show what is below the folder and has this in its name instead.
     `uploads_url`: where to upload files into the folder; missing if the cluster takes none.
     """
-    context: dict[str, Any] = {"files_of": pod, "crumbs": crumbs(pod, path), "rows": (), "path": path}
+    archive = f"{reverse('files:archive', args=[pod.pk])}?{urlencode({'path': path})}"
+    context: dict[str, Any] = {
+        "files_of": pod,
+        "archive": archive,
+        "crumbs": crumbs(pod, path),
+        "rows": (),
+        "path": path,
+    }
     if not files.has_files(pod):
         return {**context, "no_files": missing_files.no_files(pod)}
     try:
+        if find:
+            return {**context, **_matches(pod, path, find[:_LONGEST_NAME])}
         found = files.list_folder(pod, path)
     except NotFound as error:
         return {**context, "no_files": error.message}
@@ -67,12 +79,25 @@ def listing(pod: Pod, path: str) -> dict[str, Any]:
     return {**context, "rows": [_row(pod, path, one) for one in found.entries], "is_cut": not found.is_complete}
 
 
-def _row(pod: Pod, path: str, entry: PodFile) -> FileRow:
+def _matches(pod: Pod, path: str, find: str) -> dict[str, Any]:
+    """The rows of the files below a folder whose name contains a text, each with its folder."""
+    found = files.find_files(pod, path, find)
+    return {
+        "rows": [_row(pod, folder, entry, below=path) for folder, entry in found.entries],
+        "find": find,
+        "is_cut": not found.is_complete,
+    }
+
+
+def _row(pod: Pod, path: str, entry: PodFile, *, below: str | None = None) -> FileRow:
+    """`below`: name the folder of the entry, as seen from this folder."""
     inner = entry.path_below(path)
     url = _url(pod, inner, entry.kind) if entry.is_utf8 else ""
     download = download_url(pod, inner) if url and entry.kind is FileKind.FILE else ""
     note = _note(entry.kind, is_text=entry.is_utf8)
-    return FileRow(entry.text, entry.kind, entry.size, entry.changed_at, url, note, download)
+    between = path.removeprefix(below).lstrip("/") if below is not None else ""
+    name = f"{visible_name(between)}/{entry.text}" if between else entry.text
+    return FileRow(name, entry.kind, entry.size, entry.changed_at, url, note, download)
 
 
 def _note(kind: FileKind, *, is_text: bool) -> str:
