@@ -28,6 +28,7 @@ import { startTerminal } from "./terminal.js";
 import { startTheme } from "./theme.js";
 import { startTime } from "./time.js";
 import { startToasts } from "./toast.js";
+import { startUploads } from "./upload.js";
 import { startWhatIf } from "./what_if.js";
 import { startYamlEditors } from "./yaml_editor.js";
 
@@ -55,6 +56,7 @@ startYamlEditors(); // after the drafts, whose text it shows
 startFormChecks();
 startDraftBack();
 startTerminal();
+startUploads();
 startLive();
 startRefresh();
 

@@ -28,7 +28,7 @@ from hekla.apps.gallery import services as gallery
 from hekla.apps.impersonation import services as impersonation
 from hekla.apps.invitations import services as invitations
 from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.models import FileUpload, Job, Pod
 from hekla.apps.openpai.models import Submission
 from hekla.apps.presets import services as presets
 from hekla.apps.priorities import services as priorities
@@ -161,11 +161,14 @@ QUERIES = {
     "api:v1:search": "?q=lab",
     "api:v1:pod_search": "?q=any",
     "api:v1:pod_file": "?path=out",
+    "api:v1:pod_file_preview": "?path=out",
+    "api:v1:pod_file_search": "?q=out",
 }
 DATA |= {f"openpai:{version}:jobs": JOBCONFIG for version in ("v1", "v2")}
 DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in ("v1", "v2")}
 NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
-WITHOUT_FILES = {"pod_files", "pod_file"}  # the cluster is simulated: who may read files learns that there are none
+WITHOUT_FILES = {"pod_files", "pod_file", "pod_file_preview", "pod_file_search", "pod_archive", "pod_uploads", "upload"}
+"""The cluster is simulated: who may read files learns that there are none."""
 NEEDS_ENDED_JOB = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # the job must have ended
 
 
@@ -230,6 +233,7 @@ def make_world() -> World:
     pod = Pod.objects.create(
         job=job, task="main", index=0, attempt=1, version=1, slot=1, address="127.0.0.1", created_at=now
     )
+    upload = FileUpload.objects.create(pod=pod, person=people.alice, path="a", size=3, expires_at=now)
     Submission.objects.create(job=job, owner=people.alice, name=job.name, config="{protocolVersion: 2}", tags=["odd"])
     accounts.create_token(people.alice, name="hers", lifetime=accounts.MAX_TOKEN_LIFETIME, now=now)
     factors.begin(people.bob, now=now)
@@ -264,10 +268,13 @@ def make_world() -> World:
         "queues:set_state": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
         "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk],
         "jobs:terminal": [job.uid, pod.pk], "live:search_log": [pod.pk],
-        "live:download_file": [pod.pk],
+        "api:v1:upload": [upload.uid], "live:download_file": [pod.pk],
+        "files:preview": [pod.pk], "files:image": [pod.pk], "files:archive": [pod.pk],
         "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0],
         "api:v1:pod_usage": [job.uid, "main", 0],
         **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("search", "files", "file")},
+        **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("file_preview", "uploads")},
+        **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("file_search", "archive")},
         "departments:detail": ["science"], "departments:edit": ["science"], "api:v1:department": ["science"],
         "tenancy:quotas": ["lab"], "api:v1:quotas": ["lab"],
         "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],
@@ -372,6 +379,8 @@ def respond(world: World, name: str, method: str, client: Client, **headers: str
 
 
 def _kind_of(name: str, method: str) -> dict[str, str]:
+    if name == "api:v1:upload":
+        return {"content_type": "application/offset+octet-stream"}
     return {"content_type": "application/json"} if name.startswith(("api:", "openpai:")) and method != "get" else {}
 
 

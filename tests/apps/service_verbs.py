@@ -31,7 +31,7 @@ from hekla.apps.invitations.importing import RowOutcome
 from hekla.apps.invitations.models import Invitation
 from hekla.apps.invitations.table import InvitationRow
 from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.models import Job, Pod, SavedView
+from hekla.apps.jobs.models import FileUpload, Job, Pod, SavedView
 from hekla.apps.login_sessions import services as login_sessions
 from hekla.apps.notifications import services as notifications
 from hekla.apps.openpai import services as openpai
@@ -83,6 +83,11 @@ def _in_lab(world: World, by: User) -> dict[str, Any]:
 def _ended_job(world: World) -> Job:
     Job.objects.filter(pk=world.job.pk).update(phase="completed")
     return world.job
+
+
+def _upload(world: World) -> FileUpload:
+    """An upload that has begun, of a file of three bytes."""
+    return FileUpload.objects.get(pod=world.pod)
 
 
 def _running_pod(world: World) -> int:
@@ -274,6 +279,13 @@ ITS_OWNER: dict[str, Call] = {
     "jobs.record_terminal_guest": lambda w, by: jobs.record_terminal_guest(
         _running_pod(w), uuid4(), owner="alice", **_by(by)
     ),
+    "jobs.begin_upload": lambda w, by: jobs.begin_upload(
+        w.pod, lambda _made: "mark", path="b", size=3, replaces="", **_by(by)
+    ),
+    "jobs.fence_upload": lambda w, by: jobs.fence_upload(_upload(w), user=by),
+    "jobs.append_to_upload": lambda w, by: jobs.append_to_upload(_upload(w), 0, b"abc", lambda: None, **_by(by)),
+    "jobs.finish_upload": lambda w, by: jobs.finish_upload(_upload(w), lambda: "ab12", **_by(by)),
+    "jobs.drop_upload": lambda w, by: jobs.drop_upload(_upload(w), user=by),
     "jobs.scale": lambda w, by: jobs.scale(w.job, JobScale.parse({"tasks": {"main": {"replicas": 2}}}), **_by(by)),
     "jobs.set_priority": lambda w, by: jobs.set_priority(w.job, -1, **_by(by)),
     "openpai.add_tag": lambda w, by: openpai.add_tag(w.job, "new", **_by(by)),

@@ -1,41 +1,26 @@
 """The tab Files: what a local pod wrote is listed and downloaded by those who may read its log."""
 
+import html
+import io
+import json
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
-import pytest
 from asgiref.sync import async_to_sync
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.pod_files import pod, work_of
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Pod
 from hekla.apps.streaming import FileResponse
 from hekla.lib import clock
 
+__all__ = ["pod"]
 As = Callable[[User], Client]
-
-
-@pytest.fixture
-def pod(people: People, settings: pytest.FixtureRequest, tmp_path: Path) -> Pod:
-    """A pod of a local cluster, and files that it wrote, with names that try to be markup and terminal codes."""
-    settings.HEKLA_HOME = tmp_path  # type: ignore[attr-defined]
-    people.cluster.kind, people.cluster.config = "local", {}
-    people.cluster.save()
-    job, now = people.submit("writer"), clock.now()
-    facts = {"slot": 0, "version": 1, "address": "127.0.0.1", "created_at": now, "started_at": now, "phase": "running"}
-    found = Pod.objects.create(job=job, task="main", index=0, attempt=0, **facts)
-    key = f"{job.uid.hex}-main-0-0"
-    work = tmp_path / "local" / people.cluster.name / "pods" / job.uid.hex / key / "work"
-    (work / "out").mkdir(parents=True)
-    (work / "out" / "<b>& ü.html").write_text("<script>alert(1)</script>")
-    (work / "a\x1b[31mred").write_text("x")
-    (work / "\u202egpj.exe").write_text("x")
-    (work / "two\nlines").write_text("x")
-    (work / "passwd").symlink_to("/etc/passwd")
-    return found
 
 
 def test_files_are_listed_and_downloaded(people: People, as_: As, pod: Pod) -> None:
@@ -78,6 +63,65 @@ def test_rest_lists_and_reads_files(people: People, as_: As, pod: Pod) -> None:
         assert bob.get(f"{where}/files", {"path": path}).status_code == 404
     assert bob.get(f"{where}/file").status_code == 400
     assert charlie.get(f"{where}/files").status_code == charlie.get(f"{where}/file", {"path": "out"}).status_code == 404
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+HTML = "<script>alert(1)</script>"
+
+
+def test_files_are_previewed_and_nothing_in_them_runs(people: People, as_: As, pod: Pod, tmp_path: Path) -> None:
+    bob, work = as_(people.bob), work_of(pod, tmp_path)
+    (work / "a.svg").write_text(f"<svg onload='x()'>{HTML}</svg>")
+    (work / "a.csv").write_text(f"head\n{HTML}\n")
+    (work / "a.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": HTML, "outputs": [
+        {"data": {"text/html": "<b>left-out</b>", "text/plain": HTML}}]}]}))  # fmt: skip
+    (work / "photo<b>.txt").write_bytes(PNG)
+    (work / "model.pkl").write_bytes(b"\x80\x04\x95\0")
+    address, image = (reverse(f"files:{name}", args=[pod.pk]) for name in ("preview", "image"))
+    for path in ("out/<b>& ü.html", "a.svg", "a.csv", "a.ipynb"):
+        page = bob.get(address, {"path": path}).content.decode()
+        assert html.escape(HTML) in page, path
+        assert HTML not in page
+        assert "left-out" not in page
+    assert "80 04 95 00" in bob.get(address, {"path": "model.pkl"}).content.decode()
+    page = bob.get(address, {"path": "photo<b>.txt"}).content.decode()
+    assert f"{image}?path=photo%3Cb%3E.txt" in page
+    answer = bob.get(image, {"path": "photo<b>.txt"})
+    assert (answer["Content-Type"], answer["X-Content-Type-Options"], answer.content) == ("image/png", "nosniff", PNG)
+    assert answer["Content-Security-Policy"] == "sandbox; default-src 'none'"
+    for path in ("a.svg", "out/<b>& ü.html", "passwd", "../order.json", "..%2forder.json", "missing", ""):
+        assert bob.get(image, {"path": path}).status_code == 404, path
+    for path in ("passwd", "../order.json", "%2e%2e/order.json", "out", "", "missing"):
+        assert bob.get(address, {"path": path}).status_code == 404, path
+    for route in (address, image):
+        assert as_(people.charlie).get(route, {"path": "photo<b>.txt"}).status_code == 404
+
+
+def test_rest_previews_files(people: People, as_: As, pod: Pod, tmp_path: Path) -> None:
+    (work_of(pod, tmp_path) / "a.csv").write_text("a,b\n=1+1,2\n")
+    where = f"/api/v1/jobs/{pod.job.uid}/pods/main/0/file/preview"
+    found = as_(people.bob).get(where, {"path": "a.csv"}).json()
+    assert (found["kind"], found["rows"], found["complete"]) == ("table", [["a", "b"], ["=1+1", "2"]], True)
+    assert as_(people.bob).get(where, {"path": "passwd"}).status_code == 404
+    assert as_(people.charlie).get(where, {"path": "a.csv"}).status_code == 404
+
+
+def test_folders_are_searched_and_archived(people: People, as_: As, pod: Pod) -> None:
+    bob, charlie = as_(people.bob), as_(people.charlie)
+    page = bob.get(reverse("jobs:detail", args=[pod.job.uid]), {"tab": "files", "find": "<B>"}).content.decode()
+    assert "out/&lt;b&gt;&amp; ü.html" in page
+    assert "passwd" not in page
+    where = f"/api/v1/jobs/{pod.job.uid}/pods/main/0"
+    found = bob.get(f"{where}/files/search", {"q": "html"}).json()
+    assert ([entry["path"] for entry in found["entries"]], found["complete"]) == (["out/<b>& ü.html"], True)
+    for address in (f"{where}/archive", reverse("files:archive", args=[pod.pk])):
+        answer = bob.get(address, {"path": "out"})
+        content = zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content)))
+        assert content.read("<b>& ü.html").decode() == HTML
+        assert answer["Content-Disposition"] == 'attachment; filename="out.zip"'
+        assert charlie.get(address, {"path": "out"}).status_code == 404
+        assert {bob.get(address, {"path": path}).status_code for path in ("..", "passwd", "missing")} == {404}
+    assert charlie.get(f"{where}/files/search", {"q": "html"}).status_code == 404
 
 
 def test_large_file_is_sent_chunk_by_chunk() -> None:

@@ -93,6 +93,7 @@ OF_THE_PLATFORM = {
         "autoscale",
         "block_evictions",
         "commit",
+        "drop_expired_uploads",
         "delay",
         "delete_expired",
         "delete_finished",

@@ -1,6 +1,8 @@
 """Jobs on the command line, with a console that runs real processes."""
 
 import json
+import os
+import zipfile
 from datetime import timedelta
 
 import pytest
@@ -12,6 +14,8 @@ from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.selectors import job_choice as notifications_of
 from hekla.apps.presets import services
 from hekla.apps.usage.models import Sample
+from hekla.cli import uploads
+from hekla.client.transport import Transport
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
@@ -112,6 +116,35 @@ def test_files_are_listed_and_downloaded(console, manifest, tmp_path, monkeypatc
         refused = console("job", "download", "talk", path, "--force", "-o", "stolen")
         assert (refused.exit_code, "no such file" in refused.output) == (1, True)
     assert not list(tmp_path.glob("*stolen*"))
+    assert console("file", "show", "talk", "out/model.bin").output.startswith("00000000  00 00 00 00 ")
+    assert console("file", "show", "talk", "link").exit_code == 1
+    assert "out/model.bin" in console("file", "find", "talk", "MODEL").output
+    console("file", "archive", "talk", "-o", "talk.zip")
+    with zipfile.ZipFile("talk.zip") as archive:
+        assert archive.namelist() == ["out/model.bin", "NOT-COMPLETE.txt"]
+
+
+def test_file_is_uploaded_and_an_interrupted_upload_continues(console, manifest, tmp_path, monkeypatch):
+    console("job", "submit", manifest(command="[sh, -c, echo]"), "--watch")
+    monkeypatch.setattr(uploads, "PIECE_BYTES", 300_000)
+    (tmp_path / "data.bin").write_bytes(os.urandom(700_000))
+    real, calls = Transport.write_piece, []
+
+    def fail_once(transport, *arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(transport, *arguments)
+
+    monkeypatch.setattr(Transport, "write_piece", fail_once)
+    assert console("file", "put", "talk", tmp_path / "data.bin", "in/").exit_code == 1
+    done = console("file", "put", "talk", tmp_path / "data.bin", "in/")
+    assert "in/data.bin: 683.6 KiB, SHA-256 " in done.output
+    assert [offset for _path, offset, _data in calls] == [0, 300_000, 300_000, 600_000]
+    content = console("job", "download", "talk", "in/data.bin", "-o", "-").stdout_bytes
+    assert content == (tmp_path / "data.bin").read_bytes()
+    assert "name exists" in console("file", "put", "talk", tmp_path / "data.bin", "in/data.bin").output
+    assert console("file", "put", "talk", tmp_path / "data.bin", "in/data.bin", "--force").exit_code == 0
 
 
 def test_terminal_escapes_in_logs_are_removed(console, manifest):

@@ -128,6 +128,7 @@ EXAMPLES = {
     "PodPhaseChanged": {**_POD, "old": "bound", "new": "running"},
     "PodStopRequested": {**_POD, "reason": "AbortJob"},
     "PodEvictionBlocked": {**_POD, "message": "Cannot evict pod"},
+    "FileUploaded": {**_POD, "path": "data/words.txt", "size": 12, "sha256": "ab12"},
     "TerminalOpened": {**_POD, "terminal": "6f1c"},
     "TerminalJoined": {**_POD, "terminal": "6f1c", "owner": "alice"},
     "TerminalEnded": {**_POD, "terminal": "6f1c", "reason": "exit", "exit_code": 0, "seconds": 12.5},

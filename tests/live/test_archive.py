@@ -4,7 +4,7 @@ import io
 import zipfile
 from collections.abc import Iterator
 
-from hekla.pages.logs.archive import zipped
+from hekla.lib.zip_stream import zipped
 
 
 def test_archive_is_streamed_and_complete() -> None:

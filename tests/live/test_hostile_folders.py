@@ -47,10 +47,14 @@ MOST_PIECES = 16
 """Of a download. The log of a terabyte is not read to its end."""
 QUERIES = {"live:search_log": "?q=secret", "api:v1:pod_search": "?q=secret", "jobs:pod": "?log=all"}
 QUERIES |= {"jobs:detail": "?tab=files", "live:download_file": "?path=log", "api:v1:pod_file": "?path=log"}
+QUERIES |= {"api:v1:pod_file_search": "?q=secret"}
+QUERIES |= dict.fromkeys(("files:preview", "files:image", "api:v1:pod_file_preview"), "?path=log")
 SHOWS_MESSAGES = {"jobs:detail", "jobs:pod", "api:v1:job", "api:v1:pod_attempts", "clusters:detail", "jobs:list"}
 READS_FOLDERS = {
     "live:results", "live:download_logs", "live:search_log", "live:evidence", "live:download_log", "api:v1:pod_log",
     "api:v1:pod_search", "jobs:detail", "live:download_file", "api:v1:pod_files", "api:v1:pod_file",
+    "files:preview", "files:image", "api:v1:pod_file_preview",
+    "files:archive", "api:v1:pod_archive", "api:v1:pod_file_search",
 }  # fmt: skip
 
 

@@ -12,6 +12,8 @@ REQUESTS = 3000
 SIGN_INS = 60
 WHAT_IFS = 240
 SEARCHES = 240
+UPLOAD_PIECES = 12_000
+"""Of one MiB each."""
 
 
 class PerPersonThrottle(BaseThrottle):
@@ -44,6 +46,18 @@ class WhatIfThrottle(PerPersonThrottle):
     def most(self) -> int:
         """The limit of what-if requests per minute."""
         return WHAT_IFS
+
+
+class UploadThrottle(PerPersonThrottle):
+    """Limits requests of uploads: a large file is many of them."""
+
+    def asker(self, request: Request) -> str:
+        """The person, with a separate count."""
+        return f"upload:{request.user.pk}"
+
+    def most(self) -> int:
+        """The limit of pieces per minute."""
+        return UPLOAD_PIECES
 
 
 class SearchThrottle(PerPersonThrottle):

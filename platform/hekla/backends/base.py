@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hekla.backends.external_pods import DisplayedQueues, ExternalPods
     from hekla.backends.files import PodFiles
     from hekla.backends.tenancy import Tenancy
+    from hekla.backends.uploads import WritableFiles
 
 Item = TypeVar("Item")
 
@@ -378,6 +379,11 @@ class Backend(ABC):
     @property
     def files(self) -> "PodFiles | None":
         """Files that pods wrote."""
+        return None
+
+    @property
+    def uploads(self) -> "WritableFiles | None":
+        """Files that people write into the folders of pods."""
         return None
 
     @property

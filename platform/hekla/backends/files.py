@@ -29,6 +29,12 @@ class FileKind(StrEnum):
     OTHER = "other"
 
 
+def visible_name(name: str) -> str:
+    """A name for people, with control characters and bytes that are no UTF-8 escaped."""
+    signs = show_bidi_controls(name.encode(errors="backslashreplace").decode())
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in signs)
+
+
 @dataclass(frozen=True, slots=True)
 class PodFile:
     """An entry of a folder. `name`: as the pod wrote it, with surrogates for bytes that are no UTF-8."""
@@ -45,11 +51,8 @@ class PodFile:
 
     @property
     def text(self) -> str:
-        """The name for people, with control characters and bytes that are no UTF-8 escaped."""
-        if not self.is_utf8:
-            return self.name.encode(errors="backslashreplace").decode()
-        signs = show_bidi_controls(self.name)
-        return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in signs)
+        """The name for people."""
+        return visible_name(self.name)
 
     def path_below(self, folder: str) -> str:
         """The path of this entry of a folder with the path `folder`."""
@@ -58,7 +61,7 @@ class PodFile:
 
 @dataclass(frozen=True, slots=True)
 class FolderListing:
-    """A folder: folders first, both by name. `is_complete`: False if it has more entries than `MOST_ENTRIES`."""
+    """A folder: folders first, both by name. `is_complete`: False if it has more entries than wanted."""
 
     entries: Sequence[PodFile]
     is_complete: bool
@@ -79,30 +82,42 @@ class PodFiles(Protocol):
     mounts them. Files that only the pod may read because Hekla wrote secrets into them do not exist here.
     """
 
-    def list_folder(self, key: PodKey, path: str) -> FolderListing:
-        """The content of a folder. Raises NoSuchFileError, UnknownPod."""
+    def list_folder(self, key: PodKey, path: str, most: int = MOST_ENTRIES) -> FolderListing:
+        """The content of a folder, at most `most` entries. Raises NoSuchFileError, UnknownPod."""
 
     def open_file(self, key: PodKey, path: str) -> BinaryIO:
         """A regular file, open for reading; the caller closes it. Raises NoSuchFileError, UnknownPod."""
 
 
-def list_folder(backend: Backend, key: PodKey, path: str) -> FolderListing:
-    """The content of a folder of a pod. Raises NoFilesError, NoSuchFileError."""
+def list_folder(backend: Backend, key: PodKey, path: str, most: int = MOST_ENTRIES) -> FolderListing:
+    """The content of a folder of a pod, at most `most` entries. Raises NoFilesError, NoSuchFileError."""
     try:
-        return _facet(backend).list_folder(key, path)
+        return _facet(backend).list_folder(key, path, most)
     except (UnknownPod, BackendError) as error:
         raise NoSuchFileError(path) from error
 
 
 def read_file(backend: Backend, key: PodKey, path: str) -> tuple[Iterator[bytes], int]:
     """A file of a pod in chunks, and its size in bytes now: no more is read. Raises NoFilesError, NoSuchFileError."""
+    file, size = _open(backend, key, path)
+    return _chunks(file, size), size
+
+
+def read_head(backend: Backend, key: PodKey, path: str, most: int) -> tuple[bytes, int]:
+    """The first bytes of a file of a pod, at most `most`, and its size now. Raises NoFilesError, NoSuchFileError."""
+    file, size = _open(backend, key, path)
+    with file:
+        return file.read(most), size
+
+
+def _open(backend: Backend, key: PodKey, path: str) -> tuple[BinaryIO, int]:
     try:
         file = _facet(backend).open_file(key, path)
     except (UnknownPod, BackendError) as error:
         raise NoSuchFileError(path) from error
     size = file.seek(0, 2)
     file.seek(0)
-    return _chunks(file, size), size
+    return file, size
 
 
 def _facet(backend: Backend) -> PodFiles:

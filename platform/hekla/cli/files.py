@@ -1,7 +1,7 @@
 """The files that pods wrote."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,17 @@ from hekla.client.errors import ClientError
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _STEP = 1024
-_of_task = click.option("--task", help="Only this task. Required if the job has several.")
-_of_index = click.option("--index", type=click.IntRange(0), help="Replica of the task, counted from 0.")
-_of_attempt = click.option("--attempt", type=click.IntRange(0), help="Attempt. Default: the last.")
+of_task = click.option("--task", help="Only this task. Required if the job has several.")
+of_index = click.option("--index", type=click.IntRange(0), help="Replica of the task, counted from 0.")
+of_attempt = click.option("--attempt", type=click.IntRange(0), help="Attempt. Default: the last.")
 
 
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("path", default="")
-@_of_task
-@_of_index
-@_of_attempt
+@of_task
+@of_index
+@of_attempt
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_files(
@@ -40,7 +40,7 @@ def list_files(
 ) -> None:
     """List the files that a pod of JOB (a name or uid) wrote: the folder PATH below its working folder."""
     client = client_of(choice)
-    where = _where(client.job(job), task, index)
+    where = pod_path(client.job(job), task, index)
     found = client.get(f"{where}/files", path=path.strip("/"), attempt=attempt)
     if as_json:
         output.as_json(found)
@@ -54,11 +54,40 @@ def list_files(
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("path")
+@of_task
+@of_index
+@of_attempt
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def show(
+    choice: ServerOptions,
+    job: str,
+    path: str,
+    task: str | None,
+    index: int | None,
+    attempt: int | None,
+    as_json: bool,
+) -> None:
+    """Show the beginning of the file PATH that a pod of JOB (a name or uid) wrote: text, a table, or bytes."""
+    client = client_of(choice)
+    found = client.get(f"{pod_path(client.job(job), task, index)}/file/preview", path=path.strip("/"), attempt=attempt)
+    if as_json:
+        output.as_json(found)
+        return
+    for line in _preview_lines(found):
+        click.echo(line)
+    if not found["complete"]:
+        click.echo("The file has more. Download it: hekla job download", err=True)
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@click.argument("path")
 @click.option("--output", "-o", "target", metavar="FILE", help="Where to save it; -: standard output.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-@_of_task
-@_of_index
-@_of_attempt
+@of_task
+@of_index
+@of_attempt
 @click.pass_obj
 def download(
     choice: ServerOptions,
@@ -71,18 +100,82 @@ def download(
     attempt: int | None,
 ) -> None:
     """Download the file PATH that a pod of JOB (a name or uid) wrote, to the current folder."""
-    client = client_of(choice)
-    wanted = path.strip("/")
-    file = Path(target or wanted.rpartition("/")[2] or "file")
-    if target != "-" and file.exists() and not force:
-        raise Failure(f"{file} exists. Choose another with --output, or replace it with --force.")
+    client, wanted = client_of(choice), path.strip("/")
+    name = target or wanted.rpartition("/")[2] or "file"
     query = {"path": wanted} | ({} if attempt is None else {"attempt": attempt})
-    chunks = client.read_bytes(f"{_where(client.job(job), task, index)}/file", **query)
-    if target == "-":
-        for chunk in chunks:
-            click.echo(chunk, nl=False)
+    where = f"{pod_path(client.job(job), task, index)}/file"
+    _download(lambda: client.read_bytes(where, **query), name, is_forced=force)
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@click.argument("text")
+@click.argument("path", default="")
+@of_task
+@of_index
+@of_attempt
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def find(
+    choice: ServerOptions,
+    job: str,
+    text: str,
+    path: str,
+    task: str | None,
+    index: int | None,
+    attempt: int | None,
+    as_json: bool,
+) -> None:
+    """Find files whose name contains TEXT below the folder PATH of a pod of JOB (a name or uid)."""
+    client = client_of(choice)
+    where = f"{pod_path(client.job(job), task, index)}/files/search"
+    found = client.get(where, q=text, path=path.strip("/"), attempt=attempt)
+    if as_json:
+        output.as_json(found)
         return
-    click.echo(f"{file}: {_human(_save(chunks, file))}")
+    rows = [(each["path"] or each["name"], _size(each), output.moment(each["changed_at"])) for each in found["entries"]]
+    output.table(("PATH", "SIZE", "CHANGED"), rows, "No file has such a name.")
+    if not found["complete"]:
+        click.echo("There may be more: the search has ended at its limits.", err=True)
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@click.argument("path", default="")
+@click.option("--output", "-o", "target", metavar="FILE", help="Where to save it; -: standard output.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@of_task
+@of_index
+@of_attempt
+@click.pass_obj
+def archive(
+    choice: ServerOptions,
+    job: str,
+    path: str,
+    target: str | None,
+    force: bool,
+    task: str | None,
+    index: int | None,
+    attempt: int | None,
+) -> None:
+    """Download the folder PATH of a pod of JOB (a name or uid) as a zip archive, to the current folder."""
+    client, wanted = client_of(choice), path.strip("/")
+    found = client.job(job)
+    name = target or f"{wanted.rpartition('/')[2] or found['name']}.zip"
+    query = {"path": wanted} | ({} if attempt is None else {"attempt": attempt})
+    _download(lambda: client.read_bytes(f"{pod_path(found, task, index)}/archive", **query), name, is_forced=force)
+
+
+def _download(read: Callable[[], Iterator[bytes]], name: str, *, is_forced: bool) -> None:
+    """Save a file, or print it if the name is -. Raises Failure if it exists."""
+    file = Path(name)
+    if name == "-":
+        for chunk in read():
+            click.echo(chunk, nl=False)
+    elif file.exists() and not is_forced:
+        raise Failure(f"{file} exists. Choose another with --output, or replace it with --force.")
+    else:
+        click.echo(f"{file}: {human_size(_save(read(), file))}")
 
 
 def _save(chunks: Iterable[bytes], file: Path) -> int:
@@ -103,7 +196,20 @@ def _save(chunks: Iterable[bytes], file: Path) -> int:
     return size
 
 
-def _where(job: JobDetail, task: str | None, index: int | None) -> str:
+def _preview_lines(preview: Mapping[str, Any]) -> Iterator[str]:
+    """What a terminal shows of a preview."""
+    yield from preview["lines"]
+    yield from ("\t".join(row) for row in preview["rows"])
+    for cell in preview["cells"]:
+        yield f"[{cell['kind']}]"
+        yield cell["source"]
+        yield from (each["text"] or f"[{each['media_type']}]" for each in cell["outputs"])
+    yield from preview["hexdump"]
+    if preview["kind"] == "image":
+        yield f"{preview['media_type']}, {human_size(preview['size_bytes'])}"
+
+
+def pod_path(job: JobDetail, task: str | None, index: int | None) -> str:
     """The address of the pod that the options select. Raises Failure unless it is one."""
     pods = [pod for pod in job["pods"] if task in (None, pod["task"]) and index in (None, pod["index"])]
     if len(pods) != 1:
@@ -122,10 +228,10 @@ def _name(entry: Mapping[str, Any]) -> str:
 
 
 def _size(entry: Mapping[str, Any]) -> str:
-    return _human(entry["size_bytes"]) if entry["kind"] == "file" else "–"
+    return human_size(entry["size_bytes"]) if entry["kind"] == "file" else "–"
 
 
-def _human(size: float) -> str:
+def human_size(size: float) -> str:
     for unit in _UNITS[:-1]:
         if size < _STEP:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

@@ -110,6 +110,15 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "bulk": ("bulk:bulk", "Abort, resume, restart, prioritize or delete many jobs."),
         },
     ),
+    "file": (
+        "Files that jobs wrote.",
+        {
+            "archive": ("files:archive", "Download a folder as a zip archive."),
+            "find": ("files:find", "Find files by a part of their name."),
+            "put": ("uploads:put", "Upload a file into the folder of a pod."),
+            "show": ("files:show", "Show the beginning of a file."),
+        },
+    ),
     "pod": ("Pods.", {"show": ("pods:show", "Show every attempt of a pod, and why it failed.")}),
     "preset": (
         "Saved templates, which new jobs start from.",

@@ -2,6 +2,7 @@
 
 import ssl
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Self
@@ -112,6 +113,17 @@ class Transport:
     def put(self, path: str, document: Json) -> Json:
         """Replace the resource and return the response."""
         return self._send("PUT", path, json=document)
+
+    def begin_upload(self, path: str, size: int, metadata: Mapping[str, str], **query: Json) -> Json:
+        """Announce a file of `size` bytes (tus 1.0.0), and return the upload."""
+        pairs = ",".join(f"{name} {b64encode(value.encode()).decode()}" for name, value in metadata.items())
+        headers = {"Upload-Length": str(size), "Upload-Metadata": pairs}
+        return self._send("POST", path, headers=headers, params=_without_none(query))
+
+    def write_piece(self, path: str, offset: int, data: bytes) -> None:
+        """Write a piece of an upload at `offset`."""
+        headers = {"Content-Type": "application/offset+octet-stream", "Upload-Offset": str(offset)}
+        self._send("PATCH", path, content=data, headers=headers)
 
     def delete(self, path: str) -> None:
         """Delete the resource."""

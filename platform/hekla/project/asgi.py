@@ -16,6 +16,7 @@ from hekla.lib.open_files import allow_most  # noqa: E402
 from hekla.live import routing  # noqa: E402
 from hekla.pages.admission.long_polls import LongPolls  # noqa: E402
 from hekla.pages.admission.running import RunningRequests  # noqa: E402
+from hekla.pages.admission.upload_pieces import UploadPieces  # noqa: E402
 from hekla.pages.health.checks import HealthChecks  # noqa: E402
 from hekla.project import celery  # noqa: E402, F401  (without it a wake-up would look for a broker of Celery's own)
 from hekla.project.database import share_connections  # noqa: E402
@@ -23,12 +24,7 @@ from hekla.project.database import share_connections  # noqa: E402
 share_connections(settings.DATABASES["default"], settings.DATABASE_POOL)
 settle_with_pages()
 allow_most()  # each open page needs one
-_routes = ProtocolTypeRouter(
-    {
-        "http": HealthChecks(LongPolls(RunningRequests(http))),
-        "websocket": routing.application,
-        "lifespan": routing.lifespan,
-    }
-)
+_http = HealthChecks(LongPolls(UploadPieces(RunningRequests(http))))
+_routes = ProtocolTypeRouter({"http": _http, "websocket": routing.application, "lifespan": routing.lifespan})
 # The only place that reads `X-Forwarded-*`: uvicorn itself (`--no-proxy-headers`) would believe every local process.
 application = ProxyHeadersMiddleware(_routes, settings.TRUSTED_PROXIES)  # type: ignore[arg-type]

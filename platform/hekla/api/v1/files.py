@@ -1,6 +1,7 @@
 """Endpoints of the files that a pod wrote."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.renderers import ApiRenderer
+from hekla.api.throttles import PerPersonThrottle, SearchThrottle
 from hekla.api.v1.following import AttemptQuery, backend_of, find_pod
 from hekla.api.views import ApiView, person, respond
 from hekla.apps.jobs import missing_files
@@ -19,10 +21,13 @@ from hekla.apps.jobs.models import Pod
 from hekla.apps.streaming import FileResponse
 from hekla.backends import files
 from hekla.backends.base import Backend, PodKey
-from hekla.backends.files import FileKind, NoFilesError, NoSuchFileError
+from hekla.backends.file_tree import archive, find_files
+from hekla.backends.files import FileKind, NoFilesError, NoSuchFileError, PodFile
+from hekla.domain import previews
 from hekla.domain.errors import NotFound, Refused
+from hekla.domain.previews.preview import PreviewKind
 
-_LONGEST_PATH = 4096
+_LONGEST_PATH, _LONGEST_NAME = 4096, 255
 _READABLE = frozenset({FileKind.FILE, FileKind.FOLDER})
 T = TypeVar("T")
 
@@ -45,6 +50,10 @@ class FileQuery(AttemptQuery):
     )
 
 
+class NameQuery(FolderQuery):
+    q = serializers.CharField(max_length=_LONGEST_NAME, trim_whitespace=False, help_text="a part of the name")
+
+
 class PodFileSerializer(serializers.Serializer[Any]):
     """An entry of a folder. Links are listed and never followed."""
 
@@ -63,6 +72,34 @@ class FolderSerializer(serializers.Serializer[Any]):
     complete = serializers.BooleanField(help_text="false if the folder has more entries")
 
 
+class CellOutputSerializer(serializers.Serializer[Any]):
+    text = serializers.CharField(allow_blank=True)
+    media_type = serializers.CharField(allow_blank=True, help_text="of an image; empty for a text")
+    image = serializers.CharField(allow_blank=True, help_text="in base64")
+
+
+class NotebookCellSerializer(serializers.Serializer[Any]):
+    """A cell of a notebook. Outputs are texts and bitmap images; others are left out."""
+
+    kind = serializers.ChoiceField(["code", "markdown", "raw"])
+    source = serializers.CharField(allow_blank=True)
+    outputs = CellOutputSerializer(many=True)
+
+
+class FilePreviewSerializer(serializers.Serializer[Any]):
+    """The beginning of a file, by its kind. The fields of other kinds are empty."""
+
+    kind = serializers.ChoiceField([kind.value for kind in PreviewKind])
+    size_bytes = serializers.IntegerField()
+    complete = serializers.BooleanField(source="is_complete", help_text="false if the file has more than is here")
+    encoding = serializers.CharField(allow_blank=True)
+    media_type = serializers.CharField(allow_blank=True, help_text="of an image, by its first bytes")
+    lines = serializers.ListField(child=serializers.CharField(allow_blank=True))
+    rows = serializers.ListField(child=serializers.ListField(child=serializers.CharField(allow_blank=True)))
+    cells = NotebookCellSerializer(many=True)
+    hexdump = serializers.ListField(child=serializers.CharField(), help_text="of the first 256 bytes")
+
+
 class FileRenderer(BaseRenderer):
     """Lets clients ask for a file; `FileResponse` writes it."""
 
@@ -78,16 +115,7 @@ class PodFilesView(ApiView):
         path = self.query["path"]
         pod = find_pod(uid, person(request), task, index, self.query.get("attempt"))
         found = _read(pod, files.list_folder, path, missing_files.no_folder)
-        entries = [
-            {
-                "name": entry.text,
-                "kind": entry.kind.value,
-                "path": entry.path_below(path) if entry.is_utf8 and entry.kind in _READABLE else None,
-                "size_bytes": entry.size,
-                "changed_at": entry.changed_at,
-            }
-            for entry in found.entries
-        ]
+        entries = [_entry(path, entry) for entry in found.entries]
         return respond(FolderSerializer({"path": path, "entries": entries, "complete": found.is_complete}))
 
 
@@ -104,6 +132,60 @@ class PodFileView(ApiView):
         answer = FileResponse(chunks, path.rpartition("/")[2])
         answer.headers["Content-Length"] = str(size)
         return answer
+
+
+class PodFileSearchView(ApiView):
+    queries = {"get": NameQuery}
+    throttle_classes = (PerPersonThrottle, SearchThrottle)
+
+    @extend_schema(responses=FolderSerializer)
+    def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
+        """Files and folders below a folder whose name contains a text; at most 200, and what is found in 3 seconds."""
+        path, text = self.query["path"], self.query["q"]
+        pod = find_pod(uid, person(request), task, index, self.query.get("attempt"))
+        found = _read(pod, lambda *where: find_files(*where, text), path, missing_files.no_folder)
+        entries = [_entry(folder, entry) for folder, entry in found.entries]
+        return respond(FolderSerializer({"path": path, "entries": entries, "complete": found.is_complete}))
+
+
+class PodArchiveView(ApiView):
+    queries = {"get": FolderQuery}
+    renderer_classes = (ApiRenderer, FileRenderer)
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    def get(self, request: Request, uid: UUID, task: str, index: int) -> FileResponse:
+        """A folder as a zip archive, without compression. Links are left out; a file in it says what is missing."""
+        path = self.query["path"]
+        pod = find_pod(uid, person(request), task, index, self.query.get("attempt"))
+        chunks = _read(pod, archive, path, missing_files.no_folder)
+        return FileResponse(chunks, f"{path.rpartition('/')[2] or pod.job.name}.zip")
+
+
+class PodFilePreviewView(ApiView):
+    queries = {"get": FileQuery}
+
+    @extend_schema(responses=FilePreviewSerializer)
+    def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
+        """The beginning of a file that a pod wrote: lines, the rows of a table, the cells of a notebook, or bytes."""
+        path = self.query["path"]
+        pod = find_pod(uid, person(request), task, index, self.query.get("attempt"))
+        head, size = _read(pod, _read_preview, path, missing_files.no_file)
+        found = asdict(previews.preview(path.rpartition("/")[2], head, size))
+        return respond(FilePreviewSerializer({**found, "size_bytes": size, "is_complete": not found["is_cut"]}))
+
+
+def _entry(folder: str, entry: PodFile) -> dict[str, object]:
+    return {
+        "name": entry.text,
+        "kind": entry.kind.value,
+        "path": entry.path_below(folder) if entry.is_utf8 and entry.kind in _READABLE else None,
+        "size_bytes": entry.size,
+        "changed_at": entry.changed_at,
+    }
+
+
+def _read_preview(backend: Backend, key: PodKey, path: str) -> tuple[bytes, int]:
+    return files.read_head(backend, key, path, previews.bytes_to_read(path))
 
 
 def _read(pod: Pod, read: Callable[[Backend, PodKey, str], T], path: str, missing: Callable[[Pod], str]) -> T:

@@ -30,6 +30,7 @@ from hekla.api.v1 import (
     schedules,
     search,
     start,
+    uploads,
     watching,
     what_if,
 )
@@ -95,6 +96,19 @@ urlpatterns = [
     path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/log", following.PodLogView.as_view(), name="pod_log"),
     path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/files", files.PodFilesView.as_view(), name="pod_files"),
     path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/file", files.PodFileView.as_view(), name="pod_file"),
+    path(
+        "jobs/<uuid:uid>/pods/<slug:task>/<int:index>/files/search",
+        files.PodFileSearchView.as_view(),
+        name="pod_file_search",
+    ),
+    path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/archive", files.PodArchiveView.as_view(), name="pod_archive"),
+    path(
+        "jobs/<uuid:uid>/pods/<slug:task>/<int:index>/file/preview",
+        files.PodFilePreviewView.as_view(),
+        name="pod_file_preview",
+    ),
+    path("jobs/<uuid:uid>/pods/<slug:task>/<int:index>/uploads", uploads.PodUploadsView.as_view(), name="pod_uploads"),
+    path("uploads/<uuid:uid>", uploads.UploadView.as_view(), name="upload"),
     path("what-if", what_if.WhatIfView.as_view(), name="what_if"),
     path("jobs/<uuid:uid>/notifications", notifications.JobNotificationsView.as_view(), name="job_notifications"),
     path("notifications", notifications.NotificationListView.as_view(), name="notifications"),

@@ -236,6 +236,7 @@ SENTENCES: Mapping[str, Any] = {
     "PodEvictionBlocked": gettext_lazy(
         "{actor} could not evict pod {pod} of {object}, because of a disruption budget."
     ),
+    "FileUploaded": gettext_lazy("{actor} uploaded the file {path} to pod {pod} of {object}."),
     "TerminalOpened": gettext_lazy("{actor} opened a terminal in pod {pod} of {object}."),
     "TerminalJoined": gettext_lazy("{actor} typed in the terminal of {owner} in pod {pod} of {object}."),
     "TerminalEnded": _terminal_end,

@@ -20,6 +20,7 @@ KINDS = {
     "PodStopRequested": _("Pod stop requested"),
     "PodEvicted": _("Pod evicted"),
     "PodEvictionBlocked": _("Eviction blocked"),
+    "FileUploaded": _("File uploaded"),
     "TerminalOpened": _("Terminal opened"),
     "TerminalJoined": _("Terminal joined"),
     "TerminalEnded": _("Terminal ended"),

@@ -16,6 +16,13 @@ def no_files(pod: Pod) -> str:
     return sentence % {"name": pod.job.cluster}
 
 
+def no_uploads(pod: Pod) -> str:
+    """Why no file can be written into the folder of this pod."""
+    if pod.job.cluster.is_simulated:
+        return _("The pods of this job are simulated and write no files.")
+    return _("Cluster %(name)s takes no files. Copy them while the pod runs: kubectl cp.") % {"name": pod.job.cluster}
+
+
 def no_folder(pod: Pod) -> str:
     """Why the pod has no such folder."""
     if pod.job.deleted_at:

@@ -193,6 +193,31 @@ class Pod(models.Model):
         return self.phase in FINAL_POD_PHASES
 
 
+class FileUpload(models.Model):
+    """A file that a person writes into the folder of a pod, piece by piece.
+
+    `path`: of the file, below the working folder. `replaces`: what may be in its place (`backends.uploads`).
+    `received`: bytes that are on the disk. `mark`: of the unfinished file, from the backend.
+    `fence`: rises with each request that begins to write, so a piece of an older request is refused.
+    `sha256`: of the finished file; empty before.
+    """
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    pod = models.ForeignKey(Pod, on_delete=models.CASCADE, related_name="+")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    path = models.TextField()
+    replaces = models.CharField(max_length=64, blank=True)
+    size = models.BigIntegerField()
+    received = models.BigIntegerField(default=0)
+    fence = models.PositiveIntegerField(default=1)
+    mark = models.CharField(max_length=64, blank=True)
+    sha256 = models.CharField(max_length=64, blank=True)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"upload {self.uid}"
+
+
 class Placement(models.Model):
     """Why a job of a federated queue is in its cluster.
 

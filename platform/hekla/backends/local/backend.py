@@ -23,7 +23,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 from hekla.backends.base import (
     Backend,
@@ -40,14 +39,12 @@ from hekla.backends.base import (
     UnknownPod,
     one_by_one,
 )
-from hekla.backends.files import FolderListing
 from hekla.backends.kind import BackendContext
 from hekla.backends.local import (
     addresses,
     cgroups,
     cpu_topology,
     cpusets,
-    files,
     inventory,
     isolation,
     machine,
@@ -66,6 +63,7 @@ from hekla.backends.local.containers.order import ContainerOrder
 from hekla.backends.local.containers.runtime import Runtime, default_socket
 from hekla.backends.local.cpusets import CpuOrder
 from hekla.backends.local.exclusive_cpus import STATIC, ExclusiveCpus
+from hekla.backends.local.files import LocalFiles
 from hekla.backends.local.log_times import read_times
 from hekla.backends.local.node_metrics import MachineMeter
 from hekla.backends.local.pod_folder import (
@@ -78,6 +76,7 @@ from hekla.backends.local.pod_folder import (
     signal_holder,
 )
 from hekla.backends.local.process_exec import ProcessExec
+from hekla.backends.local.uploads import LocalUploads
 from hekla.backends.log_chunk import LogChunk
 from hekla.backends.streams import Stream
 from hekla.domain.addresses import Replica
@@ -127,8 +126,12 @@ class LocalBackend(Backend):
         return self
 
     @property
-    def files(self) -> "LocalBackend":
-        return self
+    def files(self) -> LocalFiles:
+        return LocalFiles(self._existing_folder)
+
+    @property
+    def uploads(self) -> LocalUploads:
+        return LocalUploads(self._existing_folder)
 
     @property
     def metrics(self) -> "LocalBackend | None":
@@ -245,14 +248,6 @@ class LocalBackend(Backend):
         end = begin + len(data)
         ended = status is not None and status["phase"] in FINAL and end >= size
         return LogChunk(data, begin, end, complete=ended, times=read_times(folder.log_times, begin, end))
-
-    def list_folder(self, key: PodKey, path: str) -> FolderListing:
-        """The content of a folder below the pod's working folder."""
-        return files.list_folder(self._existing_folder(key), path)
-
-    def open_file(self, key: PodKey, path: str) -> BinaryIO:
-        """A file below the pod's working folder."""
-        return files.open_file(self._existing_folder(key), path)
 
     def measure(self, keys: Sequence[PodKey]) -> Sequence[PodMetrics]:
         """From the pods' control groups, else from their processes, in one pass for all pods."""

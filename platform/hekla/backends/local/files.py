@@ -7,16 +7,18 @@ elsewhere: their target lies in the folders of the volumes, from which it is ope
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import BinaryIO
 
+from hekla.backends.base import PodKey
 from hekla.backends.files import MOST_DEPTH, MOST_ENTRIES, FileKind, FolderListing, NoSuchFileError, PodFile
 from hekla.backends.local.pod_folder import PodFolder
+from hekla.backends.uploads import DRAFT_PREFIX
 from hekla.domain.frameworks.ssh import FOLDER as SSH_FOLDER
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _SECRET = frozenset({SSH_FOLDER})
 """Parts of the working folder that hold secrets of the job."""
 _MOST_READ = 20_000
@@ -24,26 +26,41 @@ _MOST_READ = 20_000
 _LATEST = 2**33
 
 
-def list_folder(folder: PodFolder, path: str) -> FolderListing:
-    """The content of a folder. Raises NoSuchFileError."""
-    parts = _parts(path)
-    with _opened(folder, parts) as place:
+class LocalFiles:
+    """The facet of the local backend. `folder_of`: the folder of a pod; it raises UnknownPod."""
+
+    def __init__(self, folder_of: Callable[[PodKey], PodFolder]) -> None:
+        self._folder_of = folder_of
+
+    def list_folder(self, key: PodKey, path: str, most: int = MOST_ENTRIES) -> FolderListing:
+        """The content of a folder below the pod's working folder."""
+        return list_folder(self._folder_of(key), path, most)
+
+    def open_file(self, key: PodKey, path: str) -> BinaryIO:
+        """A file below the pod's working folder."""
+        return open_file(self._folder_of(key), path)
+
+
+def list_folder(folder: PodFolder, path: str, most: int = MOST_ENTRIES) -> FolderListing:
+    """The content of a folder, at most `most` entries. Raises NoSuchFileError."""
+    parts = parts_of(path)
+    with opened(folder, parts) as place:
         names, is_complete = _names(place)
         hidden = frozenset() if parts else _SECRET
-        found = [_entry(place, name) for name in names if name not in hidden]
+        found = [_entry(place, name) for name in names if name not in hidden and not name.startswith(DRAFT_PREFIX)]
         entries = [_as_volume(folder, place, one) for one in found if one is not None]
     entries.sort(key=lambda one: (one.kind is not FileKind.FOLDER, one.name))
-    return FolderListing(entries[:MOST_ENTRIES], is_complete and len(entries) <= MOST_ENTRIES)
+    return FolderListing(entries[:most], is_complete and len(entries) <= most)
 
 
 def open_file(folder: PodFolder, path: str) -> BinaryIO:
     """A regular file, open for reading. Raises NoSuchFileError."""
-    parts = _parts(path)
+    parts = parts_of(path)
     if not parts:
         raise NoSuchFileError(path)
-    with _opened(folder, parts[:-1]) as place:
+    with opened(folder, parts[:-1]) as place:
         try:
-            handle = os.open(parts[-1], _FILE, dir_fd=place)
+            handle = os.open(parts[-1], FILE, dir_fd=place)
         except OSError as error:
             raise NoSuchFileError(path) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -52,29 +69,55 @@ def open_file(folder: PodFolder, path: str) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
-def _parts(path: str) -> list[str]:
+def parts_of(path: str) -> list[str]:
+    """The parts of a path. Raises NoSuchFileError if it is impossible, or leads to secrets or unfinished uploads."""
     parts = path.split("/") if path else []
-    impossible = any(part in ("", ".", "..") or "\0" in part for part in parts)
+    impossible = any(part in ("", ".", "..") or "\0" in part or part.startswith(DRAFT_PREFIX) for part in parts)
     if impossible or len(parts) > MOST_DEPTH or (parts and parts[0] in _SECRET):
         raise NoSuchFileError(path)
     return parts
 
 
 @contextlib.contextmanager
-def _opened(folder: PodFolder, parts: list[str]) -> Iterator[int]:
-    """A handle of the folder. Raises NoSuchFileError."""
+def opened(folder: PodFolder, parts: list[str], *, is_created: bool = False) -> Iterator[int]:
+    """A handle of the folder. `is_created`: missing folders are made, for the pod. Raises NoSuchFileError."""
     try:
         place = os.open(folder.work, _FOLDER)
     except OSError as error:
         raise NoSuchFileError("/".join(parts)) from error
     try:
         for part in parts:
+            if is_created:
+                _make_folder(folder, place, part)
             inner = _enter(folder, place, part)
             os.close(place)
             place = inner
         yield place
     finally:
         os.close(place)
+
+
+def give(handle: int, folder: PodFolder) -> None:
+    """Make the pod's user the owner of an open file or folder, if that is not the console's own."""
+    owner = os.stat(folder.work, follow_symlinks=False)
+    if owner.st_uid != os.geteuid():
+        os.fchown(handle, owner.st_uid, owner.st_gid)
+
+
+def _make_folder(folder: PodFolder, place: int, name: str) -> None:
+    """Raises NoSuchFileError for a name that no folder can have."""
+    try:
+        os.mkdir(name, dir_fd=place)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise NoSuchFileError(name) from error
+    with contextlib.suppress(OSError):  # the pod has replaced it meanwhile
+        handle = os.open(name, _FOLDER, dir_fd=place)
+        try:
+            give(handle, folder)
+        finally:
+            os.close(handle)
 
 
 def _enter(folder: PodFolder, place: int, part: str) -> int:

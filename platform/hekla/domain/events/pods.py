@@ -93,6 +93,14 @@ class PodEvictionBlocked(_PodEvent):
     message: Message = ""
 
 
+class FileUploaded(_PodEvent):
+    """The actor wrote a file into the folder of the pod. `path`: below its working folder. `size`: in bytes."""
+
+    path: Message
+    size: int
+    sha256: Name
+
+
 class TerminalOpened(_PodEvent):
     """The actor opened a terminal in the pod. `terminal`: its id, which the event of its end repeats."""
 

@@ -95,6 +95,7 @@ def detail(job: Job, params: Mapping[str, str], may: JobRights, *, tab: str = ""
         "withheld": withheld,
         "may_retry": may.submit and may.act and job.is_final and not job.is_external,
         "may_delete": may.act and job.is_final and job.deleted_at is None,
+        "may_upload": may.act and job.deleted_at is None,
         "deletion": deletion(job),
         "port_links": port_links.of(job),
         "has_terminals": may.act and job.deleted_at is None and not job.is_external and not job.cluster.is_simulated,
@@ -172,7 +173,11 @@ def _events_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: 
 
 def _files_tab(_job: Job, pods: Sequence[Pod], current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
     chosen = next((pod for pod in pods if str(pod.pk) == params.get("pod")), None) or _log(pods, current, "")
-    return {"pods": current[:_MAX_PODS], **(file_rows.listing(chosen, params.get("path", "")) if chosen else {})}
+    return {"pods": current[:_MAX_PODS], **_listing(chosen, params)}
+
+
+def _listing(pod: Pod | None, params: Mapping[str, str]) -> dict[str, Any]:
+    return file_rows.listing(pod, params.get("path", ""), params.get("find", "").strip()) if pod else {}
 
 
 def _lines(events: list[LoggedEvent], gained: Iterable[receipts.Receipt]) -> list[history.TimelineEntry]:

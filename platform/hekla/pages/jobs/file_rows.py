@@ -11,15 +11,20 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.jobs import missing_files
 from hekla.apps.jobs.models import Pod
-from hekla.backends.files import FileKind, PodFile
+from hekla.backends.files import FileKind, PodFile, visible_name
 from hekla.domain.errors import NotFound
 from hekla.lib.text import show_bidi_controls
 from hekla.live import files
 
+_LONGEST_NAME = 255
+
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """An entry of a folder. `name`: as people read it. `url`: of the folder or the download; empty if it has none."""
+    """An entry of a folder. `name`: as people read it. `url`: of the folder or the preview; empty if it has none.
+
+    `download`: the address of the content of a file; empty for others.
+    """
 
     name: str
     kind: str
@@ -27,6 +32,7 @@ class FileRow:
     changed_at: datetime
     url: str
     note: str
+    download: str = ""
 
     @property
     def is_folder(self) -> bool:
@@ -45,21 +51,53 @@ class Crumb:
     url: str
 
 
-def listing(pod: Pod, path: str) -> dict[str, Any]:
-    """The context: `files_of`, the pod; `rows`; `crumbs`; `is_cut`; or `no_files`, a sentence that says why."""
-    context: dict[str, Any] = {"files_of": pod, "crumbs": _crumbs(pod, path), "rows": (), "path": path}
+def listing(pod: Pod, path: str, find: str = "") -> dict[str, Any]:
+    """The context: `files_of`, the pod; `rows`; `crumbs`; `is_cut`; or `no_files`, a sentence that says why.
+
+    `find`: show what is below the folder and has this in its name instead.
+    `uploads_url`: where to upload files into the folder; missing if the cluster takes none.
+    """
+    archive = f"{reverse('files:archive', args=[pod.pk])}?{urlencode({'path': path})}"
+    context: dict[str, Any] = {
+        "files_of": pod,
+        "archive": archive,
+        "crumbs": crumbs(pod, path),
+        "rows": (),
+        "path": path,
+    }
     if not files.has_files(pod):
         return {**context, "no_files": missing_files.no_files(pod)}
     try:
+        if find:
+            return {**context, **_matches(pod, path, find[:_LONGEST_NAME])}
         found = files.list_folder(pod, path)
     except NotFound as error:
         return {**context, "no_files": error.message}
+    if files.takes_files(pod):
+        address = reverse("api:v1:pod_uploads", args=[pod.job.uid, pod.task, pod.index])
+        context["uploads_url"] = f"{address}?attempt={pod.attempt}"
     return {**context, "rows": [_row(pod, path, one) for one in found.entries], "is_cut": not found.is_complete}
 
 
-def _row(pod: Pod, path: str, entry: PodFile) -> FileRow:
-    url = _url(pod, entry.path_below(path), entry.kind) if entry.is_utf8 else ""
-    return FileRow(entry.text, entry.kind, entry.size, entry.changed_at, url, _note(entry.kind, is_text=entry.is_utf8))
+def _matches(pod: Pod, path: str, find: str) -> dict[str, Any]:
+    """The rows of the files below a folder whose name contains a text, each with its folder."""
+    found = files.find_files(pod, path, find)
+    return {
+        "rows": [_row(pod, folder, entry, below=path) for folder, entry in found.entries],
+        "find": find,
+        "is_cut": not found.is_complete,
+    }
+
+
+def _row(pod: Pod, path: str, entry: PodFile, *, below: str | None = None) -> FileRow:
+    """`below`: name the folder of the entry, as seen from this folder."""
+    inner = entry.path_below(path)
+    url = _url(pod, inner, entry.kind) if entry.is_utf8 else ""
+    download = download_url(pod, inner) if url and entry.kind is FileKind.FILE else ""
+    note = _note(entry.kind, is_text=entry.is_utf8)
+    between = path.removeprefix(below).lstrip("/") if below is not None else ""
+    name = f"{visible_name(between)}/{entry.text}" if between else entry.text
+    return FileRow(name, entry.kind, entry.size, entry.changed_at, url, note, download)
 
 
 def _note(kind: FileKind, *, is_text: bool) -> str:
@@ -70,18 +108,25 @@ def _note(kind: FileKind, *, is_text: bool) -> str:
 
 def _url(pod: Pod, path: str, kind: FileKind) -> str:
     if kind is FileKind.FOLDER:
-        return _folder_url(pod, path)
+        return folder_url(pod, path)
     if kind is FileKind.FILE:
-        return f"{reverse('live:download_file', args=[pod.pk])}?{urlencode({'path': path})}"
+        return f"{reverse('files:preview', args=[pod.pk])}?{urlencode({'path': path})}"
     return ""
 
 
-def _folder_url(pod: Pod, path: str) -> str:
+def download_url(pod: Pod, path: str) -> str:
+    """The address of the content of a file."""
+    return f"{reverse('live:download_file', args=[pod.pk])}?{urlencode({'path': path})}"
+
+
+def folder_url(pod: Pod, path: str) -> str:
+    """The address of the tab Files with this folder open."""
     query = {"tab": "files", "pod": pod.pk, **({"path": path} if path else {})}
     return f"{reverse('jobs:detail', args=[pod.job.uid])}?{urlencode(query)}"
 
 
-def _crumbs(pod: Pod, path: str) -> Sequence[Crumb]:
+def crumbs(pod: Pod, path: str) -> Sequence[Crumb]:
+    """The folders from the working folder to this one."""
     parts = path.split("/") if path else []
     named = [(show_bidi_controls(part), "/".join(parts[: place + 1])) for place, part in enumerate(parts)]
-    return [Crumb(name, _folder_url(pod, inner)) for name, inner in [(_("Working folder"), ""), *named]]
+    return [Crumb(name, folder_url(pod, inner)) for name, inner in [(_("Working folder"), ""), *named]]

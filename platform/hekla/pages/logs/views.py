@@ -20,13 +20,13 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
 from hekla.apps.streaming import FileResponse
 from hekla.backends.log_search import LogQuery
+from hekla.lib.zip_stream import zipped
 from hekla.live import files
 from hekla.live import logs as read_logs
 from hekla.live.logs import read_bytes
 from hekla.pages.frame import plots
 from hekla.pages.job_forms.forms import LogSearchForm
 from hekla.pages.logs import metrics
-from hekla.pages.logs.archive import zipped
 from hekla.pages.runs.curves import axis_title, line_of
 from hekla.pages.runs.plain_text import plain
 

@@ -69,6 +69,7 @@ from hekla.apps.jobs.selectors.replicas import (
     replica_states,
     unfinished_pods,
 )
+from hekla.apps.jobs.selectors.uploads import unfinished_uploads, upload
 from hekla.apps.jobs.selectors.visibility import (
     action_predicate,
     by_name,
@@ -147,6 +148,8 @@ __all__ = [
     "to_clean",
     "unfinished",
     "unfinished_pods",
+    "unfinished_uploads",
+    "upload",
     "view",
     "views_of",
     "visible_to",

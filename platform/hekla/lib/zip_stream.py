@@ -1,4 +1,4 @@
-"""All logs of a job as a zip archive, streamed: neither disk nor memory ever holds it whole."""
+"""A zip archive as a stream: neither disk nor memory ever holds it whole."""
 
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -29,10 +29,10 @@ class _Outlet:
         return data
 
 
-def zipped(files: Iterable[tuple[str, Pieces]]) -> Iterator[bytes]:
+def zipped(files: Iterable[tuple[str, Pieces]], *, is_compressed: bool = True) -> Iterator[bytes]:
     """The files as chunks of a zip archive. Each has a name and a function that returns its content."""
     outlet = _Outlet()
-    with zipfile.ZipFile(outlet, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(outlet, "w", zipfile.ZIP_DEFLATED if is_compressed else zipfile.ZIP_STORED) as archive:
         for name, pieces in files:
             with archive.open(name, "w", force_zip64=True) as entry:
                 for piece in pieces():

@@ -1,0 +1,161 @@
+"""Writing files for people into the folder of a hostile pod: nothing is written elsewhere or replaced unseen."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hekla.backends.base import PodKey
+from hekla.backends.files import NoSuchFileError
+from hekla.backends.local import files, uploads
+from hekla.backends.local.pod_folder import PodFolder
+from hekla.backends.local.uploads import LocalUploads
+from hekla.backends.uploads import ANYTHING, DRAFT_PREFIX, DraftFile, DraftLostError, FileConflictError, NoRoomError
+
+KEY = PodKey("job", "main", 0, 0)
+NAME = f"{DRAFT_PREFIX}1"
+OUTSIDE = "nobody writes this"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """The working folder of a pod with a volume and traps."""
+    pod = tmp_path / "job" / "pod"
+    work, volume = pod / "work", pod / "volumes" / "scratch"
+    for path in (work / "out", work / ".ssh", volume, tmp_path / "outside"):
+        path.mkdir(parents=True)
+    (work / "scratch").symlink_to(volume)
+    (work / "up").symlink_to(tmp_path / "outside")
+    (work / "old").write_text("old")
+    (work / "link").symlink_to(tmp_path / "outside" / "secret")
+    (tmp_path / "outside" / "secret").write_text(OUTSIDE)
+    return work
+
+
+@pytest.fixture
+def facet(work: Path) -> LocalUploads:
+    return LocalUploads(lambda _key: PodFolder(str(work.parent)))
+
+
+def begin(facet: LocalUploads, path: str, size: int = 3, replaces: str = "") -> DraftFile:
+    mark = facet.create_draft(DraftFile(KEY, path, NAME), size, replaces=replaces)
+    return DraftFile(KEY, path, NAME, mark)
+
+
+@pytest.mark.parametrize("path", ["a", "out/b", "new/deep/c", "scratch/d", "ü <b>.html"])
+def test_file_is_written_in_pieces(facet: LocalUploads, work: Path, path: str) -> None:
+    draft = begin(facet, path, 6)
+    facet.append(draft, 0, b"abc")
+    facet.append(draft, 3, b"def")
+    folder = path.rpartition("/")[0]
+    assert NAME not in {one.name for one in files.list_folder(PodFolder(str(work.parent)), folder).entries}
+    assert facet.finish(draft, 6, replaces="") == hashlib.sha256(b"abcdef").hexdigest()
+    assert (work / path).read_bytes() == b"abcdef"
+    assert not list(work.rglob(f"{DRAFT_PREFIX}*"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "..", "../x", "out/../x", "/etc/x", "a//b", "up/x", "link/x", ".ssh/x", ".ssh", "old/x", "a\0b",
+     f"{DRAFT_PREFIX}2",
+     "/".join(["a"] * 50), "a" * 300, "out/" + "a" * 300 + "/b", f"out/{NAME}"],
+)  # fmt: skip
+def test_nothing_is_written_elsewhere(facet: LocalUploads, work: Path, path: str) -> None:
+    with pytest.raises((NoSuchFileError, OSError)):
+        begin(facet, path)
+    assert sorted(one.name for one in work.parents[2].joinpath("outside").iterdir()) == ["secret"]
+    assert not list(work.rglob(f"{DRAFT_PREFIX}*"))
+
+
+@pytest.mark.parametrize(
+    ("path", "replaces", "is_allowed"),
+    [
+        ("old", "", False), ("out", "", False), ("link", "", False), ("new", "0" * 64, False), ("old", "0" * 64, False),
+        ("out", ANYTHING, False), ("link", hashlib.sha256(OUTSIDE.encode()).hexdigest(), False),
+        ("old", hashlib.sha256(b"old").hexdigest(), True), ("old", ANYTHING, True), ("new", ANYTHING, True),
+        ("link", ANYTHING, True),
+    ],
+)  # fmt: skip
+def test_target_is_replaced_only_as_expected(
+    facet: LocalUploads, work: Path, path: str, replaces: str, is_allowed: bool
+) -> None:
+    if not is_allowed:
+        with pytest.raises(FileConflictError):
+            begin(facet, path, replaces=replaces)
+        return
+    draft = begin(facet, path, replaces=replaces)
+    facet.append(draft, 0, b"new")
+    facet.finish(draft, 3, replaces=replaces)
+    assert ((work / path).read_bytes(), (work / path).is_symlink()) == (b"new", False)
+    assert (work.parents[2] / "outside" / "secret").read_text() == OUTSIDE
+
+
+def test_target_that_appears_or_changes_meanwhile_stays(facet: LocalUploads, work: Path) -> None:
+    draft = begin(facet, "a")
+    facet.append(draft, 0, b"new")
+    (work / "a").write_text("of the pod")
+    with pytest.raises(FileConflictError):
+        facet.finish(draft, 3, replaces="")
+    facet.discard(draft)
+    expected = hashlib.sha256(b"old").hexdigest()
+    draft = begin(facet, "old", replaces=expected)
+    facet.append(draft, 0, b"new")
+    (work / "old").write_text("changed")
+    with pytest.raises(FileConflictError):
+        facet.finish(draft, 3, replaces=expected)
+    assert ((work / "a").read_text(), (work / "old").read_text()) == ("of the pod", "changed")
+
+
+def _link(work: Path) -> None:
+    (work / "out" / NAME).unlink()
+    (work / "out" / NAME).symlink_to(work.parents[2] / "outside" / "secret")
+
+
+def _hard_link(work: Path) -> None:
+    os.link(work / "out" / NAME, work / "second")
+
+
+def _other_file(work: Path) -> None:
+    (work / "other").write_text("xyz")
+    os.replace(work / "other", work / "out" / NAME)
+
+
+def _pipe(work: Path) -> None:
+    (work / "out" / NAME).unlink()
+    os.mkfifo(work / "out" / NAME)
+
+
+def _folder_link(work: Path) -> None:
+    shutil.rmtree(work / "out")
+    (work / "out").symlink_to(work.parents[2] / "outside")
+
+
+@pytest.mark.parametrize("swap", [_link, _hard_link, _other_file, _pipe, _folder_link])
+def test_replaced_draft_is_refused(facet: LocalUploads, work: Path, swap: Callable[[Path], None]) -> None:
+    draft = begin(facet, "out/a")
+    swap(work)
+    for step in (lambda: facet.append(draft, 0, b"abc"), lambda: facet.finish(draft, 3, replaces="")):
+        with pytest.raises((DraftLostError, NoSuchFileError)):
+            step()
+    facet.discard(draft)
+    assert (work.parents[2] / "outside" / "secret").read_text() == OUTSIDE
+    assert sorted(one.name for one in (work.parents[2] / "outside").iterdir()) == ["secret"]
+
+
+def test_draft_of_another_size_is_refused(facet: LocalUploads, work: Path) -> None:
+    draft = begin(facet, "a", 3)
+    facet.append(draft, 0, b"abc")
+    with (work / NAME).open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(DraftLostError):
+        facet.finish(draft, 3, replaces="")
+
+
+def test_full_disk_is_refused(facet: LocalUploads, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "_LEAST_FREE_BYTES", 2**62)
+    with pytest.raises(NoRoomError):
+        begin(facet, "a")
+    assert not list(work.rglob(f"{DRAFT_PREFIX}*"))
