@@ -131,6 +131,8 @@ EXAMPLES = {
     "TerminalOpened": {**_POD, "terminal": "6f1c"},
     "TerminalJoined": {**_POD, "terminal": "6f1c", "owner": "alice"},
     "TerminalEnded": {**_POD, "terminal": "6f1c", "reason": "exit", "exit_code": 0, "seconds": 12.5},
+    "SessionOpened": {**_POD, "session": "6f1c", "tool": "port", "port": 8080},
+    "SessionEnded": {**_POD, "session": "6f1c", "tool": "port", "owner": "alice", "reason": "closed"},
     "PodEvicted": {
         **_POD, "action": "preempt", "node": "n1", "for_job": "6f1c", "plugins": ["gang", "drf"],
         "shares": [{"plugin": "drf", "of": "job", "giver": _SHIFT, "taker": _SHIFT}],

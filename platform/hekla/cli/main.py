@@ -109,6 +109,14 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "bulk": ("bulk:bulk", "Abort, resume, restart, prioritize or delete many jobs."),
         },
     ),
+    "session": (
+        "Ports and tools of running pods in the browser.",
+        {
+            "open": ("sessions:open_session", "Open a port of a pod, or a tool in it."),
+            "list": ("sessions:list_sessions", "List the open sessions with pods of a job."),
+            "end": ("sessions:end_session", "End a session."),
+        },
+    ),
     "pod": ("Pods.", {"show": ("pods:show", "Show every attempt of a pod, and why it failed.")}),
     "preset": (
         "Saved templates, which new jobs start from.",

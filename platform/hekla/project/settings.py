@@ -17,6 +17,7 @@ CONFIG = Config()  # from environment variables
 HEKLA_HOME = CONFIG.home
 HELP_FOLDER = CHECKOUT / "platform" / "help"
 PUBLIC_URL = CONFIG.public_url
+WORKBENCH_DOMAIN = CONFIG.workbench_domain
 VALKEY_URL = CONFIG.valkey_url
 
 SECRET_KEY, SECRET_KEY_FALLBACKS = CONFIG.secret_key, CONFIG.former_keys
@@ -67,6 +68,7 @@ INSTALLED_APPS = [
     "hekla.apps.schedules",
     "hekla.apps.forecasts",
     "hekla.apps.usage",
+    "hekla.apps.workbench",
     "hekla.apps.notifications",
     "hekla.apps.demonstrations",
     "hekla.apps.search",
@@ -253,11 +255,7 @@ CELERY_BEAT_SCHEDULE = {
     },
     "check clusters": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
     "record forecasts": {"task": "hekla.controller.foretell", "schedule": 10.0, "options": {"expires": 20}},
-    "move pending jobs": {
-        "task": "hekla.federated_queues.move",
-        "schedule": _SLOW,
-        "options": {"expires": 10},
-    },
+    "move pending jobs": {"task": "hekla.federated_queues.move", "schedule": _SLOW, "options": {"expires": 10}},
     "follow batches": {"task": "hekla.batches.follow", "schedule": _SLOW, "options": {"expires": 10}},
     "advance flows": {"task": "hekla.flows.advance", "schedule": _SLOW, "options": {"expires": 10}},
     "advance demonstrations": {"task": "hekla.demonstrations.advance", "schedule": _SLOW, "options": {"expires": 10}},
@@ -267,11 +265,8 @@ CELERY_BEAT_SCHEDULE = {
     "send notifications": {"task": "hekla.notifications.send", "schedule": _SLOW, "options": {"expires": 10}},
     "mail invitations": {"task": "hekla.invitations.send", "schedule": _SLOW, "options": {"expires": 10}},
     "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
-    "end impersonations": {
-        "task": "hekla.impersonation.end_overdue",
-        "schedule": 60.0,
-        "options": {"expires": 120},
-    },
+    "end impersonations": {"task": "hekla.impersonation.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
+    "end sessions of pods": {"task": "hekla.workbench.follow_pods", "schedule": 30.0, "options": {"expires": 60}},
     "tidy schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it

@@ -1,5 +1,7 @@
 """Queries for people and their tokens."""
 
+from datetime import datetime
+
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
@@ -34,6 +36,11 @@ def by_username(username: str) -> User | None:
 def tokens_of(user: User) -> QuerySet[ApiToken]:
     """The person's tokens that are not revoked, newest first."""
     return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-created_at")
+
+
+def has_valid_token(user: User, token_id: int, *, now: datetime) -> bool:
+    """Whether this token of the person is neither revoked nor expired."""
+    return tokens_of(user).filter(pk=token_id, expires_at__gt=now).exists()
 
 
 def nobody_yet() -> bool:

@@ -17,7 +17,8 @@ from hekla.apps.audit import changes
 from hekla.apps.audit.values import describe_value
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.words import kind_in_words
-from hekla.domain.events import TerminalEnd
+from hekla.domain.events import TerminalEnd, ToolSessionEnd
+from hekla.domain.tools import Tool
 
 Facts = Mapping[str, Any]
 _MOST_CHARACTERS = 600
@@ -147,6 +148,21 @@ def _terminal_end(event: LoggedEvent) -> str:
     return found.get(event.payload.get("reason", ""), _("The terminal of {actor} in pod {pod} of {object} ended."))
 
 
+def _session_end(event: LoggedEvent) -> str:
+    found = {
+        ToolSessionEnd.CLOSED: _("{actor} ended the session of {owner} with pod {pod} of {object}."),
+        ToolSessionEnd.POD: _("{actor} ended the session of {owner} with pod {pod} of {object}: the pod ended."),
+        ToolSessionEnd.TOOL: _("{actor} ended the session of {owner} with pod {pod} of {object}: its tool ended."),
+    }
+    return found.get(event.payload.get("reason", ""), found[ToolSessionEnd.CLOSED])
+
+
+def _session_begin(event: LoggedEvent) -> str:
+    if event.payload.get("tool") == Tool.PORT:
+        return _("{actor} opened port {port} of pod {pod} of {object}.")
+    return _("{actor} opened {tool} in pod {pod} of {object}.")
+
+
 def _invited(event: LoggedEvent) -> str:
     if event.payload.get("email"):
         return _("{actor} invited {email} to {object} as {role}.")
@@ -219,6 +235,8 @@ SENTENCES: Mapping[str, Any] = {
     "TerminalOpened": gettext_lazy("{actor} opened a terminal in pod {pod} of {object}."),
     "TerminalJoined": gettext_lazy("{actor} typed in the terminal of {owner} in pod {pod} of {object}."),
     "TerminalEnded": _terminal_end,
+    "SessionOpened": _session_begin,
+    "SessionEnded": _session_end,
     # flows, batches, schedules, demonstrations
     "JobTemplateCreated": _CREATED,
     "JobTemplateChanged": _if(

@@ -23,6 +23,8 @@ KINDS = {
     "TerminalOpened": _("Terminal opened"),
     "TerminalJoined": _("Terminal joined"),
     "TerminalEnded": _("Terminal ended"),
+    "SessionOpened": _("Session opened"),
+    "SessionEnded": _("Session ended"),
     "JobTemplateCreated": _("Template created"),
     "JobTemplateChanged": _("Template changed"),
     "JobTemplateDeleted": _("Template deleted"),
