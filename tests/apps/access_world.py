@@ -37,6 +37,7 @@ from hekla.apps.schedules import services as schedules
 from hekla.apps.signin import services as factors
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy
+from hekla.apps.workbench.models import ToolSession
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.schedules import ScheduleSpec
@@ -89,6 +90,8 @@ DATA: dict[str, dict[str, Any]] = {
     "clusters:cordon": {"cordon": "yes"},
     "jobs:submit_yaml": {"text": MANIFEST},
     "jobs:command": {"action": "AbortJob"},
+    "workbench:tools": {"port": "8080"},
+    "api:v1:job_sessions": {"task": "main", "tool": "port", "port": 8081},
     "jobs:scale": SIZE_FORM,
     "flows:start": {"text": FLOW},
     "flows:new_template": {"text": MANIFEST},
@@ -167,8 +170,11 @@ QUERIES = {
 DATA |= {f"openpai:{version}:jobs": JOBCONFIG for version in ("v1", "v2")}
 DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in ("v1", "v2")}
 NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
-WITHOUT_FILES = {"pod_files", "pod_file", "pod_file_preview", "pod_file_search", "pod_archive", "pod_uploads", "upload"}
-"""The cluster is simulated: who may read files learns that there are none."""
+NEEDS_REAL_PODS = {
+    "pod_files", "pod_file", "pod_file_preview", "pod_file_search", "pod_archive", "pod_uploads", "upload",
+    "job_sessions", "job_session_url",
+}  # fmt: skip
+"""The cluster is simulated: who may, learns that there are none."""
 NEEDS_ENDED_JOB = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # the job must have ended
 
 
@@ -234,6 +240,9 @@ def make_world() -> World:
         job=job, task="main", index=0, attempt=1, version=1, slot=1, address="127.0.0.1", created_at=now
     )
     upload = FileUpload.objects.create(pod=pod, person=people.alice, path="a", size=3, expires_at=now)
+    tool_session = ToolSession.objects.create(
+        slug="a" * 26, pod=pod, owner=people.alice, tool="port", port=8080, created_at=now, ready_at=now
+    )
     Submission.objects.create(job=job, owner=people.alice, name=job.name, config="{protocolVersion: 2}", tags=["odd"])
     accounts.create_token(people.alice, name="hers", lifetime=accounts.MAX_TOKEN_LIFETIME, now=now)
     factors.begin(people.bob, now=now)
@@ -267,9 +276,11 @@ def make_world() -> World:
         "clusters:remove": ["spare"], "clusters:remove_key": ["sim"], "queues:edit": ["labs-own"],
         "queues:set_state": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
         "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk],
-        "jobs:terminal": [job.uid, pod.pk], "live:search_log": [pod.pk],
-        "api:v1:upload": [upload.uid], "live:download_file": [pod.pk],
+        "live:search_log": [pod.pk], "api:v1:upload": [upload.uid], "live:download_file": [pod.pk],
         "files:preview": [pod.pk], "files:image": [pod.pk], "files:archive": [pod.pk],
+        "jobs:terminal": [job.uid, pod.pk], "workbench:tools": [job.uid, pod.pk],
+        **{f"api:v1:job_{name}": [job.uid, tool_session.uid] for name in ("session", "session_url")},
+        **{f"workbench:{name}": [tool_session.uid] for name in ("session", "enter", "end")},
         "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0],
         "api:v1:pod_usage": [job.uid, "main", 0],
         **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("search", "files", "file")},
@@ -388,7 +399,7 @@ def verdict(answer: HttpResponse) -> str:
     """A response in one word."""
     if answer.status_code == 401 or answer.headers.get("Location", "").startswith(reverse("accounts:sign_in") + "?"):
         return "sign in"
-    if answer.status_code == 409 and answer.resolver_match.url_name in WITHOUT_FILES:
+    if answer.status_code == 409 and answer.resolver_match.url_name in NEEDS_REAL_PODS:
         return "ok"
     by_status = {403: "refused", 404: "absent", 405: "no such method", 400: "wrong", 422: "wrong"}
     return by_status.get(answer.status_code, "ok" if answer.status_code < 400 else str(answer.status_code))

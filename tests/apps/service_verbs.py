@@ -50,6 +50,8 @@ from hekla.apps.signin.models import SecurityKey
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Department
+from hekla.apps.workbench import services as workbench
+from hekla.apps.workbench.models import ToolSession
 from hekla.domain.errors import Forbidden
 from hekla.domain.flows import FlowSpec
 from hekla.domain.formats import LoadedJob
@@ -58,6 +60,7 @@ from hekla.domain.policies import LifecycleAction
 from hekla.domain.scaling import JobScale
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sweeps import SweepSpec
+from hekla.domain.tools import Tool
 from hekla.lib import clock
 
 Call = Callable[[World, User], object]
@@ -294,6 +297,8 @@ ITS_OWNER: dict[str, Call] = {
     "schedules.set_suspended": lambda w, by: schedules.set_suspended(Schedule.objects.get(), suspended=True, **_by(by)),
     "schedules.delete": lambda w, by: schedules.delete(Schedule.objects.get(), **_by(by)),
     "schedules.run_now": lambda w, by: schedules.run_now(Schedule.objects.get(), **_by(by)),
+    "workbench.open_session": lambda w, by: workbench.open_session(_running_pod(w), Tool.PORT, 80, **_by(by)),
+    "workbench.end_session": lambda w, by: workbench.end_session(ToolSession.objects.get(), **_by(by)),
 }
 """For the owner of the job, flow, schedule or batch; other members of the tenant may not."""
 

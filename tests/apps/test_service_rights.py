@@ -74,6 +74,7 @@ QUESTIONS = {
     "quotas": {"checked"},
     "signin": {"secret_of"},
     "tenancy": {"require", "require_actor", "require_some"},
+    "workbench": {"no_session"},
 }
 """They change nothing. Some of them are the checks of the others."""
 
@@ -118,6 +119,7 @@ OF_THE_PLATFORM = {
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},
     "usage": {"record", "thin"},
+    "workbench": {"end_with_pods", "note_failure", "note_ready", "note_start"},
 }
 """Controllers, periodic tasks and other services call them, with the rows that they lead; people cannot reach them."""
 

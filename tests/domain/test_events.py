@@ -134,6 +134,8 @@ EXAMPLES = {
     "TerminalEnded": {**_POD, "terminal": "6f1c", "reason": "exit", "exit_code": 0, "seconds": 12.5},
     "SshOpened": {**_POD, "connection": "6f1c"},
     "SshEnded": {**_POD, "connection": "6f1c", "reason": "closed", "commands": 3, "forwards": 1, "seconds": 12.5},
+    "SessionOpened": {**_POD, "session": "6f1c", "tool": "port", "port": 8080},
+    "SessionEnded": {**_POD, "session": "6f1c", "tool": "port", "owner": "alice", "reason": "closed"},
     "PodEvicted": {
         **_POD, "action": "preempt", "node": "n1", "for_job": "6f1c", "plugins": ["gang", "drf"],
         "shares": [{"plugin": "drf", "of": "job", "giver": _SHIFT, "taker": _SHIFT}],

@@ -140,7 +140,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "jobs:former_presets",  # a former address
         "notifications:job",  # a form within the page of a job
         "demonstrations:detail",  # only after it ran
-        "jobs:terminal",  # only while a pod runs
+        "jobs:terminal", "workbench:tools", "workbench:session",  # only while a pod runs
     }  # fmt: skip
     admin_routes = {
         name

@@ -119,6 +119,14 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "show": ("files:show", "Show the beginning of a file."),
         },
     ),
+    "session": (
+        "Ports and tools of running pods in the browser.",
+        {
+            "open": ("sessions:open_session", "Open a port of a pod, or a tool in it."),
+            "list": ("sessions:list_sessions", "List the open sessions with pods of a job."),
+            "end": ("sessions:end_session", "End a session."),
+        },
+    ),
     "pod": ("Pods.", {"show": ("pods:show", "Show every attempt of a pod, and why it failed.")}),
     "preset": (
         "Saved templates, which new jobs start from.",

@@ -26,7 +26,7 @@ def show(choice: ServerOptions, job: str, task: str | None, index: int, as_json:
     """Show every attempt of a pod of JOB (a name or uid): times, node, exit code and advice."""
     client = client_of(choice)
     found = client.job(job)
-    where = f"jobs/{found['uid']}/pods/{task or _only_task(found)}/{index}"
+    where = f"jobs/{found['uid']}/pods/{task or only_task(found)}/{index}"
     attempts = client.get(where)
     if as_json:
         output.as_json(attempts)
@@ -35,7 +35,8 @@ def show(choice: ServerOptions, job: str, task: str | None, index: int, as_json:
         _show(attempt, client.get(f"{where}/usage", attempt=attempt["attempt"]))
 
 
-def _only_task(found: Mapping[str, Any]) -> str:
+def only_task(found: Mapping[str, Any]) -> str:
+    """The name of the job's task. Raises Failure if it has several."""
     tasks = sorted({task["name"] for task in found["spec"]["tasks"]})
     if len(tasks) > 1:
         raise Failure(f"{found['name']} has the tasks {', '.join(tasks)}. Name one with --task.")

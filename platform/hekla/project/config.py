@@ -39,6 +39,8 @@ class Config(BaseSettings):
     debug: bool = False
     public_url: str = "http://127.0.0.1:8000"
     allowed_hosts: str = "127.0.0.1,localhost,[::1]"
+    workbench_domain: str = Field("localhost", pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
+    """Sessions with tools in pods are at `<name>.<this domain>`, with the scheme and port of `public_url`."""
     hsts_seconds: int = Field(365 * 24 * 3600, ge=0)
     """How long browsers that were here use TLS only, if `public_url` begins with https; 0: do not ask them to."""
     trusted_proxies: str = ""

@@ -17,6 +17,7 @@ CONFIG = Config()  # from environment variables
 HEKLA_HOME = CONFIG.home
 HELP_FOLDER = CHECKOUT / "platform" / "help"
 PUBLIC_URL = CONFIG.public_url
+WORKBENCH_DOMAIN = CONFIG.workbench_domain
 VALKEY_URL = CONFIG.valkey_url
 
 SECRET_KEY, SECRET_KEY_FALLBACKS = CONFIG.secret_key, CONFIG.former_keys
@@ -68,6 +69,7 @@ INSTALLED_APPS = [
     "hekla.apps.schedules",
     "hekla.apps.forecasts",
     "hekla.apps.usage",
+    "hekla.apps.workbench",
     "hekla.apps.notifications",
     "hekla.apps.demonstrations",
     "hekla.apps.search",
@@ -263,11 +265,8 @@ CELERY_BEAT_SCHEDULE = {
     "send notifications": {"task": "hekla.notifications.send", "schedule": _SLOW, "options": {"expires": 10}},
     "mail invitations": {"task": "hekla.invitations.send", "schedule": _SLOW, "options": {"expires": 10}},
     "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
-    "end impersonations": {
-        "task": "hekla.impersonation.end_overdue",
-        "schedule": 60.0,
-        "options": {"expires": 120},
-    },
+    "end impersonations": {"task": "hekla.impersonation.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
+    "end sessions of pods": {"task": "hekla.workbench.follow_pods", "schedule": 30.0, "options": {"expires": 60}},
     "tidy schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it

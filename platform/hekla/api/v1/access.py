@@ -19,6 +19,7 @@ from hekla.apps.accounts.access import (
     STARTS_ITS_RUNS,
     TENANT,
     RouteAccess,
+    who,
 )
 
 ROUTES = {
@@ -29,6 +30,9 @@ ROUTES = {
     "api:v1:invitation": RouteAccess(post=MANAGES_MEMBERS, delete=MANAGES_MEMBERS),
     "api:v1:what_if": RouteAccess(post=SENDS),
     "api:v1:job_copy": RouteAccess(TENANT),
+    "api:v1:job_sessions": RouteAccess(ACTS_ON_THE_JOB, ACTS_ON_THE_JOB),
+    "api:v1:job_session": RouteAccess(ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
+    "api:v1:job_session_url": RouteAccess(post=who(rest="refused", stranger="absent", tenant_admin="ok")),
     "api:v1:job_priority": RouteAccess(TENANT, patch=ACTS_ON_THE_JOB),
     "api:v1:job_start": RouteAccess(TENANT),
     "api:v1:job_waits": RouteAccess(TENANT),

@@ -17,7 +17,8 @@ from hekla.apps.audit import changes
 from hekla.apps.audit.values import describe_value
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.words import kind_in_words
-from hekla.domain.events import TerminalEnd
+from hekla.domain.events import TerminalEnd, ToolSessionEnd
+from hekla.domain.tools import Tool
 
 Facts = Mapping[str, Any]
 _MOST_CHARACTERS = 600
@@ -167,6 +168,21 @@ def _ssh_end(event: LoggedEvent) -> str:
     )
 
 
+def _session_end(event: LoggedEvent) -> str:
+    found = {
+        ToolSessionEnd.CLOSED: _("{actor} ended the session of {owner} with pod {pod} of {object}."),
+        ToolSessionEnd.POD: _("{actor} ended the session of {owner} with pod {pod} of {object}: the pod ended."),
+        ToolSessionEnd.TOOL: _("{actor} ended the session of {owner} with pod {pod} of {object}: its tool ended."),
+    }
+    return found.get(event.payload.get("reason", ""), found[ToolSessionEnd.CLOSED])
+
+
+def _session_begin(event: LoggedEvent) -> str:
+    if event.payload.get("tool") == Tool.PORT:
+        return _("{actor} opened port {port} of pod {pod} of {object}.")
+    return _("{actor} opened {tool} in pod {pod} of {object}.")
+
+
 def _invited(event: LoggedEvent) -> str:
     if event.payload.get("email"):
         return _("{actor} invited {email} to {object} as {role}.")
@@ -242,6 +258,8 @@ SENTENCES: Mapping[str, Any] = {
     "TerminalEnded": _terminal_end,
     "SshOpened": gettext_lazy("{actor} connected to pod {pod} of {object} by SSH."),
     "SshEnded": _ssh_end,
+    "SessionOpened": _session_begin,
+    "SessionEnded": _session_end,
     # flows, batches, schedules, demonstrations
     "JobTemplateCreated": _CREATED,
     "JobTemplateChanged": _if(

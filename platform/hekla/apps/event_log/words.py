@@ -26,6 +26,8 @@ KINDS = {
     "TerminalEnded": _("Terminal ended"),
     "SshOpened": _("SSH connection opened"),
     "SshEnded": _("SSH connection ended"),
+    "SessionOpened": _("Session opened"),
+    "SessionEnded": _("Session ended"),
     "JobTemplateCreated": _("Template created"),
     "JobTemplateChanged": _("Template changed"),
     "JobTemplateDeleted": _("Template deleted"),

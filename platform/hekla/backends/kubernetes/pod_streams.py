@@ -25,6 +25,9 @@ from hekla.domain.translation import gettext_noop
 NOT_GRANTED = gettext_noop(
     "Hekla may not run commands in pods of this cluster until its operator applies rights-terminals.yaml."
 )
+NO_PORTS = gettext_noop(
+    "Hekla may not reach ports of pods of this cluster until its operator applies rights-connections.yaml."
+)
 _COMMANDS, _PORTS = "v5.channel.k8s.io", "v4.channel.k8s.io"
 _INPUT, _OUTPUT, _ERRORS, _END, _SIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _DATA, _PROBLEM = 0, 1
@@ -165,8 +168,8 @@ async def _socket(
 
 
 def _refusal(status: int, path: str) -> str:
-    if status == HTTPStatus.FORBIDDEN and path.endswith("/exec"):
-        return NOT_GRANTED
+    if status == HTTPStatus.FORBIDDEN:
+        return NOT_GRANTED if path.endswith("/exec") else NO_PORTS
     return f"The cluster lets nobody into this pod ({status})"
 
 

@@ -50,6 +50,14 @@ class TerminalEnd(StrEnum):
     STOPPED = "stopped"  # the console stopped
 
 
+class ToolSessionEnd(StrEnum):
+    """Why a session with a tool ended."""
+
+    CLOSED = "closed"  # a person ended it
+    POD = "pod"  # the pod ended
+    TOOL = "tool"  # the tool ended by itself, or did not start
+
+
 class ShareChange(BaseModel):
     """A share before and after."""
 
@@ -139,3 +147,20 @@ class SshEnded(_PodEvent):
     commands: int = 0
     forwards: int = 0
     seconds: float = 0.0
+
+
+class SessionOpened(_PodEvent):
+    """The actor opened a session: a port of the pod in the browser. `session`: its uid, which its end repeats."""
+
+    session: Name
+    tool: Name
+    port: int = 0
+
+
+class SessionEnded(_PodEvent):
+    """The session that `owner` had opened has ended. `reason`: a `ToolSessionEnd`."""
+
+    session: Name
+    tool: Name
+    owner: Name
+    reason: ToolSessionEnd

@@ -41,14 +41,15 @@ def _labels() -> list[str]:
 
 
 def _terminal_link() -> str:
-    """The link to a pod's terminal, with `%s` for the address of its page."""
-    return f' <a class="row-note" href="%sterminal/">{text(_("Terminal"))}</a>'
+    """The links to a pod's terminal and tools, with `%s` for the address of its page."""
+    terminal, tools = text(_("Terminal")), text(_("Tools"))
+    return f' <a class="row-note" href="%sterminal/">{terminal}</a> <a class="row-note" href="%stools/">{tools}</a>'
 
 
 def _row(place: str, terminal: str, labels: list[str], pod: Pod) -> str:
     phase, node, attempt, end, started, ran = labels
     own = f"{place}pods/{pod.pk}/"
-    link = terminal % own if terminal and pod.phase == PodPhase.RUNNING else ""
+    link = terminal % (own, own) if terminal and pod.phase == PodPhase.RUNNING else ""
     return (
         f'<tr id="pod-{pod.pk}"><th scope="row"><a href="{own}">{text(pod)}</a>{link}</th>'
         f'<td data-label="{phase}"><span>{html.phase(pod.phase)}{_note(pod)}</span></td>'

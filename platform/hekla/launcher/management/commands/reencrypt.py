@@ -11,6 +11,7 @@ from hekla.apps.login_sessions import services as login_sessions
 from hekla.apps.notifications import encryption as notifications
 from hekla.apps.secrets import encryption as secrets
 from hekla.apps.signin import encryption as signin
+from hekla.apps.workbench import encryption as workbench
 
 COLUMNS = {
     "Cluster credentials": clusters.COLUMN,
@@ -18,6 +19,7 @@ COLUMNS = {
     "Authenticator apps": signin.COLUMN,
     "Webhook secrets": notifications.COLUMN,
     "Invitation links": invitations.COLUMN,
+    "Secrets of tools": workbench.COLUMN,
 }
 
 

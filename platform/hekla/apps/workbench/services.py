@@ -1,0 +1,156 @@
+"""Sessions begin and end. Who may abort or delete the job may open ports of its pods, as with terminals."""
+
+import secrets
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import services as job_services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.workbench import entry
+from hekla.apps.workbench.encryption import make_secret
+from hekla.apps.workbench.models import ToolSession
+from hekla.domain import events
+from hekla.domain.errors import Invalid, Problem, Refused
+from hekla.domain.events import ToolSessionEnd
+from hekla.domain.phases import FINAL_POD_PHASES, PodPhase
+from hekla.domain.tools import Tool
+
+MAX_OF_PERSON, MAX_OF_POD = 16, 16
+LAST_PORT = 65535
+MAX_MESSAGE = 4000
+_SLUG_LETTERS, _SLUG_LENGTH = "abcdefghijklmnopqrstuvwxyz234567", 26
+_BATCH = 500
+
+
+def open_session(pod_id: int, tool: Tool, port: int = 0, *, user: User, now: datetime) -> tuple[ToolSession, bool]:
+    """The person's session with this tool in the pod, or with this port of it; and whether it is new.
+
+    A port is ready at once: its server may start later. Raises NotFound, Forbidden, Refused, Invalid.
+    """
+    if tool is Tool.PORT and not 1 <= port <= LAST_PORT:
+        raise Invalid([Problem("port", _("A port is a number from 1 to 65535."))])
+    with unit_of_work():
+        pod = _require_pod(pod_id, user)
+        Pod.objects.select_for_update(of=("self",), no_key=True).get(pk=pod.pk)  # one at a time
+        own = ToolSession.objects.filter(pod=pod, owner=user, tool=tool, ended_at=None)
+        found = own.filter(port=port).first() if tool is Tool.PORT else own.first()
+        if found is not None:
+            found.pod = pod
+            return found, False
+        _require_room(pod, user)
+        is_port = tool is Tool.PORT
+        session = ToolSession.objects.create(
+            slug="".join(secrets.choice(_SLUG_LETTERS) for _letter in range(_SLUG_LENGTH)),
+            pod=pod,
+            owner=user,
+            tool=tool,
+            port=port if is_port else 0,
+            secret=b"" if is_port else make_secret()[1],
+            created_at=now,
+            ready_at=now if is_port else None,
+        )
+        event = events.SessionOpened(**_facts(session), port=session.port)
+        _tell(pod.job, event, actor=actor_of(user), now=now)
+    return session, True
+
+
+def no_session(pod: Pod) -> str:
+    """Why nobody can open a session with this pod now; empty if one can be opened."""
+    if entry.lacks_domain():
+        return _("Sessions need a domain of their own. An operator of this console sets HEKLA_WORKBENCH_DOMAIN.")
+    if pod.job.cluster.is_simulated:
+        return _("The pods of this job are simulated and run no programs.")
+    if pod.job.is_external:
+        return _("The pods of this job are external. Hekla places them and does not connect to them.")
+    if pod.is_final:
+        return _("The pod has ended. Tools and ports are those of running pods.")
+    if pod.phase != PodPhase.RUNNING:
+        return _("The pod is not running yet. Tools and ports can be opened once it runs.")
+    return ""
+
+
+def note_start(session: ToolSession, *, port: int, process: int) -> None:
+    """Record where the tool of a session listens in its pod, and its process group there."""
+    ToolSession.objects.filter(pk=session.pk, ended_at=None).update(port=port, process=process)
+    session.port, session.process = port, process
+
+
+def note_ready(session: ToolSession, *, now: datetime) -> None:
+    """Record that the tool of a session answers."""
+    ToolSession.objects.filter(pk=session.pk, ready_at=None).update(ready_at=now)
+    session.ready_at = session.ready_at or now
+
+
+def note_failure(session: ToolSession, message: str, *, now: datetime) -> None:
+    """Record that the tool of a session ended by itself, or did not start, with its last lines."""
+    with unit_of_work():
+        if _end(session, ToolSessionEnd.TOOL, actor=PLATFORM, now=now):
+            session.message = message[-MAX_MESSAGE:]
+            session.save(update_fields=["message"])
+
+
+def end_session(session: ToolSession, *, user: User, now: datetime) -> bool:
+    """End a session, also one of another person. Returns whether it was open. Raises Forbidden."""
+    job_services.require_right(session.pod.job, user)
+    with unit_of_work():
+        return _end(session, ToolSessionEnd.CLOSED, actor=actor_of(user), now=now)
+
+
+def end_with_pods(*, now: datetime) -> int:
+    """Record the end of sessions whose pods have ended. They have no effect by then. Returns their number."""
+    with unit_of_work():
+        ended = ToolSession.objects.filter(ended_at=None, pod__phase__in=[str(phase) for phase in FINAL_POD_PHASES])
+        found = list(ended.select_related("owner", "pod__job")[:_BATCH])
+        return sum(_end(session, ToolSessionEnd.POD, actor=PLATFORM, now=now) for session in found)
+
+
+def _require_pod(pod_id: int, user: User) -> Pod:
+    """The pod, if this person may open sessions with it now. Raises NotFound, Forbidden, Refused."""
+    pod = jobs.pod(pod_id, user)
+    job_services.require_right(pod.job, user)
+    if reason := no_session(pod):
+        raise Refused(reason)
+    return pod
+
+
+def _require_room(pod: Pod, user: User) -> None:
+    opened = ToolSession.objects.filter(ended_at=None, pod__phase=PodPhase.RUNNING)
+    if opened.filter(owner=user).count() >= MAX_OF_PERSON:
+        raise Refused(
+            _("You have %(n)s open sessions, which is the most. End one on the page of its job, then try again.")
+            % {"n": MAX_OF_PERSON}
+        )
+    if opened.filter(pod=pod).count() >= MAX_OF_POD:
+        raise Refused(
+            _("This pod has %(n)s open sessions, which is the most. End one of them first.") % {"n": MAX_OF_POD}
+        )
+
+
+def _end(session: ToolSession, reason: ToolSessionEnd, *, actor: Actor, now: datetime) -> bool:
+    changed = ToolSession.objects.filter(pk=session.pk, ended_at=None).update(ended_at=now, end_reason=reason)
+    if not changed:
+        return False
+    session.ended_at, session.end_reason = now, reason
+    event = events.SessionEnded(**_facts(session), owner=session.owner.username, reason=reason)
+    _tell(session.pod.job, event, actor=actor, now=now)
+    return True
+
+
+def _facts(session: ToolSession) -> dict[str, str | int]:
+    pod = session.pod
+    return {
+        "task": pod.task,
+        "index": pod.index,
+        "attempt": pod.attempt,
+        "session": session.uid.hex,
+        "tool": session.tool,
+    }
+
+
+def _tell(job: Job, event: events.Event, *, actor: Actor, now: datetime) -> None:
+    record(event, subject=f"job:{job.uid}", tenant=job.tenant_id, topics=[f"owner:{job.owner_id}"], actor=actor, at=now)

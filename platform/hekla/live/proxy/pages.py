@@ -1,0 +1,95 @@
+"""The few pages that the proxy itself shows on the origin of a session. They have no scripts and load nothing."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from html import escape
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from hekla.apps.sentences import translated
+from hekla.live.proxy.headers import Header, one
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+_HEADERS: Sequence[Header] = (
+    (b"content-type", b"text/html; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+)
+_PAGE = """<!doctype html><html lang="{language}"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>{title}</title>
+<style>:root{{color-scheme:light dark}}body{{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;
+padding:0 1.25rem}}h1{{font-size:1.25rem}}</style><h1>{title}</h1><p>{text}</p><p>{links}</p></html>"""
+
+
+async def closed(headers: Sequence[Header], send: Send) -> None:
+    """There is no way in without a ticket: the session is unknown or has ended, or its visitor has no right to it."""
+    with _language_of(headers):
+        title = _("Open this session from the console.")
+        text = _("It has ended, or this browser has not opened it, or you signed out meanwhile.")
+        await _send(send, HTTPStatus.FORBIDDEN, title, text, _link("/jobs/", _("Open the list of jobs")))
+
+
+async def foreign(headers: Sequence[Header], send: Send) -> None:
+    """Another site made the request."""
+    with _language_of(headers):
+        title, text = _("Refused."), _("Another site sent this request.")
+        await _send(send, HTTPStatus.FORBIDDEN, title, text)
+
+
+async def not_understood(headers: Sequence[Header], send: Send) -> None:
+    """The request cannot be passed on."""
+    with _language_of(headers):
+        await _send(send, HTTPStatus.BAD_REQUEST, _("Refused."), _("This request cannot be passed on to the pod."))
+
+
+async def unavailable(headers: Sequence[Header], send: Send) -> None:
+    """The rights cannot be looked up now."""
+    with _language_of(headers):
+        title, text = _("The console cannot check your permission now."), _("Try again in a moment.")
+        await _send(send, HTTPStatus.SERVICE_UNAVAILABLE, title, text, _again())
+
+
+async def no_answer(headers: Sequence[Header], send: Send, port: int, reason: str) -> None:
+    """No server answers in the pod. `reason`: in English."""
+    with _language_of(headers):
+        title = _("Nothing answers on port %(port)d of the pod.") % {"port": port}
+        text = _(
+            "The program may still be starting, or it listens on another port or address. On a local cluster it must "
+            "listen on the address in HEKLA_POD_ADDRESS, or on all addresses."
+        )
+        await _send(send, HTTPStatus.BAD_GATEWAY, title, f"{text} ({translated(reason)})", _again())
+
+
+async def redirect(send: Send, place: str, cookie: str = "") -> None:
+    """Send the browser to a path of this origin."""
+    headers = [*_HEADERS, (b"location", place.encode())]
+    if cookie:
+        headers.append((b"set-cookie", cookie.encode()))
+    await send({"type": "http.response.start", "status": HTTPStatus.SEE_OTHER.value, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _send(send: Send, status: HTTPStatus, title: str, text: str, links: str = "") -> None:
+    language = translation.get_language() or settings.LANGUAGE_CODE
+    page = _PAGE.format(language=language, title=escape(title), text=escape(text), links=links).encode()
+    headers = [*_HEADERS, (b"content-length", str(len(page)).encode())]
+    await send({"type": "http.response.start", "status": status.value, "headers": headers})
+    await send({"type": "http.response.body", "body": page})
+
+
+def _language_of(headers: Sequence[Header]) -> translation.override:
+    accepted = one(headers, b"accept-language")[:20].lower()
+    return translation.override("zh-hans" if accepted.startswith(b"zh") else settings.LANGUAGE_CODE)
+
+
+def _link(path: str, text: str) -> str:
+    return f'<a href="{escape(settings.PUBLIC_URL.rstrip("/") + path)}">{escape(text)}</a>'
+
+
+def _again() -> str:
+    return f'<a href="">{escape(_("Try again"))}</a>'

@@ -1,0 +1,12 @@
+from django.urls import path
+
+from hekla.pages.workbench import views
+
+prefix = ""
+app_name = "workbench"
+urlpatterns = [
+    path("jobs/<uuid:uid>/pods/<int:pod_id>/tools/", views.tools, name="tools"),
+    path("sessions/<uuid:uid>/", views.session, name="session"),
+    path("sessions/<uuid:uid>/enter/", views.enter, name="enter"),
+    path("sessions/<uuid:uid>/end/", views.end, name="end"),
+]

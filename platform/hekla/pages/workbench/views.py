@@ -1,0 +1,132 @@
+"""The tools of a pod: its ports in the browser, each on an origin of its own (`live.proxy`)."""
+
+from contextlib import suppress
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from hekla.apps.forms import attach
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import services as job_services
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Pod
+from hekla.apps.workbench import entry, selectors, services
+from hekla.apps.workbench.models import SessionState, ToolSession
+from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
+from hekla.domain.tools import STARTED_TOOLS, Tool
+from hekla.lib import clock
+from hekla.pages.frame.people import person
+from hekla.pages.workbench.forms import PortForm
+from hekla.workbench import tools as starting
+
+_GO = "go"
+"""In the address of a session: open it as soon as it is ready."""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def tools(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
+    """The tools of a pod and its open sessions. POST opens a port. A refusal shows the typed values."""
+    pod = jobs.pod(pod_id, person(request))
+    if pod.job.uid != uid:
+        raise NotFound(_("Unknown pod."))
+    job_services.require_right(pod.job, person(request))
+    if request.method == "POST" and request.POST.get("tool") in STARTED_TOOLS:
+        return _open_tool(pod, Tool(request.POST["tool"]), request)
+    form = PortForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            port, user = form.cleaned_data["port"], person(request)
+            session, _is_new = services.open_session(pod.pk, Tool.PORT, port, user=user, now=clock.now())
+        except Forbidden:
+            raise
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            return _enter(request, session)
+    return render(request, "workbench/tools.html", _context(pod, request, form))
+
+
+@require_safe
+def session(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """One session: how it is, and how to open it. While its tool starts, the page looks again by itself."""
+    found = _session(request, uid)
+    starting.look(found, now=clock.now())
+    context = {
+        "session": found,
+        "pod": found.pod,
+        "job": found.pod.job,
+        "is_own": found.owner_id == person(request).pk,
+        "goes_on": _GO in request.GET,
+    }
+    response = render(request, "workbench/session.html", context)
+    if found.state is SessionState.STARTING:
+        response.headers["Refresh"] = "1"
+    return response
+
+
+@require_POST
+def enter(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Open one's own session: its origin, with a ticket."""
+    found = _session(request, uid)
+    if found.owner_id != person(request).pk:
+        raise Forbidden(_("Only the person who opened a session can enter it. Open one of your own."))
+    if found.state is not SessionState.READY:
+        return redirect("workbench:session", uid)
+    return _enter(request, found)
+
+
+@require_POST
+def end(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """End a session, also one of another person."""
+    found = _session(request, uid)
+    starting.stop(found)
+    services.end_session(found, user=person(request), now=clock.now())
+    return redirect("workbench:tools", found.pod.job.uid, found.pod_id)
+
+
+def _open_tool(pod: Pod, tool: Tool, request: HttpRequest) -> HttpResponse:
+    """Start a tool in the pod, unless the person has it there already. Its page follows the start."""
+    found, is_new = services.open_session(pod.pk, tool, user=person(request), now=clock.now())
+    if is_new:
+        with suppress(Refused):  # the page of the session says why
+            starting.start(found, now=clock.now())
+    return redirect(f"{reverse('workbench:session', args=[found.uid])}?{_GO}")
+
+
+def _session(request: HttpRequest, uid: UUID) -> ToolSession:
+    found = selectors.get(uid, person(request))
+    job_services.require_right(found.pod.job, person(request))
+    return found
+
+
+def _enter(request: HttpRequest, found: ToolSession) -> HttpResponse:
+    """A page that leads to the session at once. No redirect: forms of the console lead to the console only."""
+    login = request.session.session_key
+    if login is None:
+        raise Refused(_("Sign in again to open this session."))
+    url = entry.entry_url(found, entry.issue_ticket(found, login=login, token=None), request.get_host())
+    context = {"session": found, "pod": found.pod, "job": found.pod.job, "url": url}
+    response = render(request, "workbench/enter.html", context)
+    if request.headers.get("HX-Request"):
+        response.headers["HX-Redirect"] = url
+    else:
+        response.headers["Refresh"] = f"0;url={url}"
+    return response
+
+
+def _context(pod: Pod, request: HttpRequest, form: PortForm) -> dict[str, object]:
+    opened = [one for one in selectors.of_job(pod.job) if one.pod_id == pod.pk]
+    return {
+        "pod": pod,
+        "job": pod.job,
+        "no_session": services.no_session(pod),
+        "ports": sorted(spec_of(pod.job).task(pod.task).ports.items()),
+        "sessions": opened,
+        "tools": STARTED_TOOLS,
+        "me": person(request).pk,
+        "form": form,
+    }

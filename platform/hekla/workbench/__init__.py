@@ -1,0 +1,7 @@
+"""Tools that Hekla starts in running pods, beside their programs: with the same files, environment and cards.
+
+pod_script.py   runs in the pod: starts, looks after and ends one tool
+tools.py        runs that script by the backend's exec, and records what it answers
+
+Above apps and backends, because it joins them; below pages and REST, which both use it.
+"""

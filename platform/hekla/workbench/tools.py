@@ -1,0 +1,154 @@
+"""Starts, looks after and ends tools in pods, by the backend's exec. What the pod answers is hostile, and checked."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.jobs.models import Pod
+from hekla.apps.sentences import translated
+from hekla.apps.workbench import selectors, services
+from hekla.apps.workbench.models import SessionState, ToolSession
+from hekla.backends.base import Backend, BackendError, PodKey
+from hekla.backends.pool import get_backend
+from hekla.domain.errors import Refused
+from hekla.domain.tools import Tool
+from hekla.lib.text import strip_control_codes
+
+log = logging.getLogger(__name__)
+START_LIMIT = timedelta(minutes=3)
+"""How long a tool may take until it answers."""
+_RUN_SECONDS, _PROBE_SECONDS = 30.0, 2.0
+_MAX_OUTPUT = 64 * 1024
+_LAST_PORT, _LAST_PROCESS = 65535, 2**31 - 1
+_SCRIPT = (Path(__file__).parent / "pod_script.py").read_text()
+_COMMAND = (
+    "sh",
+    "-c",
+    'for one in python python3; do command -v "$one" > /dev/null && exec "$one" -c "$0"; done; exit 127',
+    _SCRIPT,
+)
+_NO_PYTHON = 127
+
+
+def start(session: ToolSession, *, now: datetime) -> None:
+    """Start the tool of a new session in its pod. Raises Refused if it cannot, and then the session has ended."""
+    secret = selectors.secret_of(session)
+    request = {"do": "start", "session": session.uid.hex, "tool": session.tool, "secret": secret}
+    try:
+        answer = async_to_sync(_run)(session.pod, request)
+        port, process = _number(answer, "port", _LAST_PORT), _number(answer, "process", _LAST_PROCESS)
+        if answer.get("missing") is True:
+            raise Refused(_missing(session))
+        if not port or not process:
+            raise Refused(_("The tool could not be started in this pod. %s") % _text_of(answer))
+    except BackendError as error:
+        services.note_failure(session, str(error), now=now)
+        raise Refused(translated(str(error))) from error
+    except Refused as refusal:
+        services.note_failure(session, refusal.message, now=now)
+        raise
+    services.note_start(session, port=port, process=process)
+
+
+def look(session: ToolSession, *, now: datetime) -> None:
+    """Find out whether a starting tool answers now, or has ended. Records it."""
+    if session.state is not SessionState.STARTING or not session.port:
+        return
+    try:
+        if async_to_sync(_answers)(session):
+            services.note_ready(session, now=now)
+            return
+        answer = async_to_sync(_run)(session.pod, _request("look", session))
+    except BackendError as error:
+        log.info("cannot look after a tool now: %s", error)
+        return
+    if answer.get("alive") is not True or now > session.created_at + START_LIMIT:
+        stop(session)
+        services.note_failure(session, _text_of(answer), now=now)
+
+
+def stop(session: ToolSession) -> None:
+    """End the tool in its pod, as far as the pod can be reached. Its port is nobody's then."""
+    if session.process and session.state is not SessionState.ENDED:
+        try:
+            async_to_sync(_run)(session.pod, _request("end", session))
+        except BackendError as error:
+            log.info("a tool could not be ended: %s", error)
+
+
+async def _run(pod: Pod, request: Mapping[str, object]) -> Mapping[str, Any]:
+    """Run the script in the pod with this request. Returns what it answers, unchecked. Raises BackendError."""
+    commands = _backend_of(pod).exec
+    if commands is None:
+        raise BackendError("This cluster runs no commands in pods.")
+    output, errors = b"", b""
+    try:
+        async with asyncio.timeout(_RUN_SECONDS), commands.run(_key_of(pod), _COMMAND) as running:
+            await running.send(json.dumps(request).encode() + b"\n")
+            while (piece := await running.receive()) is not None:
+                if piece.is_error:
+                    errors = (errors + piece.data)[-_MAX_OUTPUT:]
+                else:
+                    output = (output + piece.data)[-_MAX_OUTPUT:]
+            exit_code = running.exit_code
+    except TimeoutError as error:
+        raise BackendError("The pod does not answer.") from error
+    if exit_code == _NO_PYTHON:
+        return {"missing": True}
+    with suppress(ValueError):
+        answer = json.loads(output)
+        if isinstance(answer, dict):
+            return answer
+    return {"text": errors.decode(errors="replace")}
+
+
+async def _answers(session: ToolSession) -> bool:
+    """Whether a server answers at the port of the session."""
+    ports = _backend_of(session.pod).port_forwarding
+    if ports is None:
+        return False
+    with suppress(BackendError, TimeoutError):
+        async with asyncio.timeout(_PROBE_SECONDS), ports.connect(_key_of(session.pod), session.port) as stream:
+            await stream.send(b"GET /api HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return bool(await stream.receive())
+    return False
+
+
+def _missing(session: ToolSession) -> str:
+    return _("This pod has no %(tool)s. Add “%(package)s” to the requirements of its environment, or to its image.") % {
+        "tool": Tool(session.tool).label,
+        "package": session.tool,
+    }
+
+
+def _request(action: str, session: ToolSession) -> Mapping[str, object]:
+    return {"do": action, "session": session.uid.hex, "process": session.process}
+
+
+def _text_of(answer: Mapping[str, Any]) -> str:
+    text = answer.get("text")
+    return strip_control_codes(text[-services.MAX_MESSAGE :]) if isinstance(text, str) else ""
+
+
+def _number(answer: Mapping[str, Any], name: str, most: int) -> int:
+    """A positive number in an answer; 0 if there is none."""
+    value = answer.get(name)
+    return value if type(value) is int and 0 < value <= most else 0
+
+
+def _key_of(pod: Pod) -> PodKey:
+    return PodKey(pod.job.uid.hex, pod.task, pod.index, pod.attempt, tenant=pod.job.tenant.slug)
+
+
+def _backend_of(pod: Pod) -> Backend:
+    return get_backend(**clusters.backend_facts(pod.job.cluster), home=settings.HEKLA_HOME)

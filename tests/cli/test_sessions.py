@@ -1,0 +1,25 @@
+"""Sessions with running pods on the command line."""
+
+import re
+
+import pytest
+
+from hekla.apps.jobs.models import Pod
+from hekla.domain.phases import PodPhase
+
+pytestmark = pytest.mark.parametrize("world", ["local"], indirect=True)
+
+
+def test_port_is_opened_listed_and_ended(console, manifest, world):
+    assert console("job", "submit", manifest(command="[sleep, '60']")).exit_code == 0
+    world.backend_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).exists())
+    opened = console("session", "open", "talk", "--port", "8080")
+    assert re.fullmatch(r"http://[a-z2-7]{26}\.localhost(:\d+)?/\.hekla/enter\?ticket=\S+\n", opened.output)
+    listed = console("session", "list", "talk").output
+    assert re.search(r"main-0 +port 8080 +alice +ready", listed)
+    uid = re.search(r"[0-9a-f-]{36}", listed)[0]
+    assert "has ended" in console("session", "end", "talk", uid).output
+    assert "No open sessions." in console("session", "list", "talk").output
+    assert console("session", "open", "talk").exit_code == 2
+    assert "has no TensorBoard" in console("session", "open", "talk", "--tool", "tensorboard").output
+    console("job", "abort", "talk")

@@ -1,0 +1,53 @@
+"""JupyterLab and TensorBoard in a running pod: started, opened, used and ended. The environment takes long to build."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.e2e.conftest import HeklaServer
+from tests.e2e.people import send
+
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
+BUILD_MS, START_MS = 400_000, 120_000
+
+
+def test_jupyterlab_and_tensorboard_run_beside_the_program(hekla: HeklaServer, page: Page) -> None:
+    page.goto("/clusters/environments/new/")
+    page.get_by_label("Name").fill("lab")
+    page.get_by_label("Requirements").fill("jupyterlab\nipykernel\ntensorboard")
+    page.get_by_role("button", name="Add").click()
+    task = {"name": "main", "command": ["sh", "-c", "echo 42 > made.txt; exec sleep 100000"], "environment": "lab"}
+    job = send(page, "POST", "/api/v1/jobs", {"name": "notebook", "tasks": [task]})["job"]
+    assert isinstance(job, dict)
+    page.goto(f"/jobs/{job['uid']}/")
+    page.get_by_role("link", name="Tools").click(timeout=BUILD_MS)
+    tools = page.url
+
+    page.get_by_role("button", name="TensorBoard").click()
+    page.wait_for_url(re.compile(r"http://\w+\.localhost:\d+/"), timeout=START_MS)
+    expect(page.get_by_text("No dashboards are active for the current data set.")).to_be_visible(timeout=START_MS)
+    page.goto(tools)
+    page.get_by_role("row", name="TensorBoard").get_by_role("button", name="End").click()
+    expect(page.get_by_text("No open sessions.")).to_be_visible()
+
+    page.get_by_role("button", name="JupyterLab").click()
+    page.wait_for_url(re.compile(r"http://\w+\.localhost:\d+/lab"), timeout=START_MS)
+    expect(page.get_by_text("made.txt")).to_be_visible(timeout=START_MS)
+    page.locator(".jp-LauncherCard[data-category='Notebook']").first.click()
+    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible(timeout=START_MS)
+    cell = page.locator(".jp-Notebook .cm-content").first
+    cell.click()
+    page.keyboard.type("print(6 * 7, open('made.txt').read())")
+    page.keyboard.press("Shift+Enter")
+    expect(page.locator(".jp-OutputArea-output").first).to_contain_text("42 42", timeout=START_MS)
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Upload Files").click()
+    chooser.value.set_files({"name": "up.txt", "mimeType": "text/plain", "buffer": b"from the browser"})
+    expect(page.locator(".jp-DirListing-item", has_text="up.txt")).to_be_visible(timeout=START_MS)
+    page.get_by_role("button", name="New Launcher", exact=False).first.click()
+    page.locator(".jp-LauncherCard", has_text="Terminal").click()
+    page.locator(".jp-Terminal .xterm").click(timeout=START_MS)
+    page.keyboard.type("cat up.txt > typed.txt\n")
+    expect(page.locator(".jp-DirListing-item", has_text="typed.txt")).to_be_visible(timeout=START_MS)
+    token = page.evaluate("document.cookie")
+    assert "hekla" not in token

@@ -1,0 +1,145 @@
+"""Tools that Hekla starts in pods: a stand-in for JupyterLab in a real pod, through REST, pages and the proxy."""
+
+import http.client
+import json
+import time
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from tests.controller.conftest import World, one_machine, world
+from tests.support.served import served
+
+from hekla.apps.audit.sentences import sentence
+from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.workbench import selectors
+from hekla.apps.workbench import services as workbench
+from hekla.apps.workbench.models import ToolSession
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import PodPhase
+from hekla.lib import clock
+from hekla.live.proxy import admissions
+from hekla.live.proxy.hosts import SessionHosts
+
+__all__ = ["one_machine", "world"]
+pytestmark = pytest.mark.parametrize("world", ["local"], indirect=True)
+
+TOOL = """
+import http.server, os, sys
+options = dict(word[2:].partition("=")[::2] for word in sys.argv[1:])
+if os.path.exists("broken"):
+    sys.exit("the tool is broken")
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        is_right = self.headers.get("Authorization") == "token " + os.environ["JUPYTER_TOKEN"]
+        body = b"in" if is_right else b"out"
+        if self.path == "/arguments":
+            body = open("/proc/self/cmdline", "rb").read()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+http.server.HTTPServer((options["ip"], int(options["port"])), Handler).serve_forever()
+"""
+
+
+def run_pod(world: World, files: dict[str, str]) -> Pod:
+    task = {"name": "main", "command": ["sh", "-c", "exec sleep 1000"]}
+    spec = JobSpec.parse({"name": "lab", "tasks": [task], "files": files})
+    job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+    world.reconcile_until(lambda: Pod.objects.filter(job=job, phase=PodPhase.RUNNING).exists())
+    return Pod.objects.select_related("job").get(job=job)
+
+
+@pytest.fixture
+def browser(world: World) -> Client:
+    client = Client()
+    client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def start(browser: Client, pod: Pod, tool: str) -> Any:
+    address = reverse("api:v1:job_sessions", args=[pod.job.uid])
+    return browser.post(address, {"task": "main", "tool": tool}, content_type="application/json")
+
+
+def until_it_is_not_starting(browser: Client, pod: Pod, uid: str) -> dict[str, Any]:
+    deadline = time.monotonic() + 60
+    while True:
+        found = browser.get(reverse("api:v1:job_session", args=[pod.job.uid, uid])).json()
+        if found["state"] != "starting":
+            return found
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)
+
+
+def test_tool_starts_in_the_pod_demands_its_secret_and_ends_with_the_session(
+    world: World, browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admissions, "VALID_SECONDS", 0.0)
+    pod = run_pod(world, {"jupyterlab/__init__.py": "", "jupyterlab/__main__.py": TOOL})
+    opened = start(browser, pod, "jupyterlab")
+    assert (opened.status_code, opened.json()["owner"]) == (201, "alice"), opened.content
+    session = until_it_is_not_starting(browser, pod, opened.json()["uid"])
+    assert session["state"] == "ready"
+    assert start(browser, pod, "jupyterlab").status_code == 200  # the same
+
+    row = ToolSession.objects.get()
+    with served(SessionHosts(None)) as (port,):
+        host = f"{row.slug}.localhost:{port}"
+        address = reverse("api:v1:job_session_url", args=[pod.job.uid, row.uid])
+        url = browser.post(address, content_type="application/json", headers={"host": f"localhost:{port}"}).json()
+        path = url["url"].removeprefix(f"http://{host}")
+        entered = _get(port, host, path)
+        assert (entered.status, entered.headers["location"]) == (303, "/lab")
+        cookie = entered.headers["set-cookie"].partition(";")[0]
+        assert _get(port, host, "/", cookie).read() == b"in"
+        assert selectors.secret_of(row).encode() not in _get(port, host, "/arguments", cookie).read()
+        connection = http.client.HTTPConnection(pod.address, row.port, timeout=5)
+        connection.request("GET", "/")
+        assert connection.getresponse().read() == b"out"  # of another pod on the machine, say
+
+        ended = browser.delete(reverse("api:v1:job_session", args=[pod.job.uid, row.uid]))
+        assert ended.status_code == 204
+        with pytest.raises(ConnectionRefusedError):
+            http.client.HTTPConnection(pod.address, row.port, timeout=5).connect()
+        assert _get(port, host, "/", cookie).status == 403
+    texts = [sentence(one, "lab").text for one in LoggedEvent.objects.filter(kind__startswith="Session").order_by("pk")]
+    assert texts == [
+        "alice opened jupyterlab in pod main-0 of lab.",
+        "alice ended the session of alice with pod main-0 of lab.",
+    ]
+
+
+def test_tools_that_do_not_start_say_why(world: World, browser: Client) -> None:
+    pod = run_pod(world, {"jupyterlab/__init__.py": "", "jupyterlab/__main__.py": TOOL, "broken": ""})
+    broken = start(browser, pod, "jupyterlab").json()
+    found = until_it_is_not_starting(browser, pod, broken["uid"])
+    assert (found["state"], found["message"].strip()) == ("ended", "the tool is broken")
+    page = browser.get(reverse("workbench:session", args=[broken["uid"]])).content.decode()
+    assert "the tool is broken" in page
+
+    place = reverse("workbench:tools", args=[pod.job.uid, pod.pk])
+    missing = browser.post(place, {"tool": "tensorboard"}, follow=True).content.decode()
+    assert "This pod has no TensorBoard. Add “tensorboard” to the requirements" in missing
+
+    port = {"task": "main", "tool": "port", "port": 8080}
+    address = reverse("api:v1:job_sessions", args=[pod.job.uid])
+    assert browser.post(address, port, content_type="application/json").status_code == 201
+    assert [one["tool"] for one in json.loads(browser.get(address).content)] == ["port"]
+    Pod.objects.filter(pk=pod.pk).update(phase="failed")
+    assert json.loads(browser.get(address).content) == []
+    assert workbench.end_with_pods(now=clock.now()) == 1
+    assert workbench.end_with_pods(now=clock.now()) == 0
+    assert Job.objects.count() == 1
+
+
+def _get(port: int, host: str, path: str, cookie: str = "") -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path, headers={"host": host, "cookie": cookie})
+    return connection.getresponse()
