@@ -58,12 +58,17 @@ def install(python: Path, requirements: Path) -> None:
 
 
 def compile_code(python: Path, folder: Path) -> None:
-    """Compile Hekla's code or its packages to bytecode, on all cores, so that the first start is fast.
+    """Compile Hekla's code or its packages to bytecode, so that the first start is fast.
 
+    Each core compiles a part of the folders; the workers of `compileall` itself get file by file, which takes longer.
     Fails silently in a read-only folder; every start is then slower.
     """
-    argv = [str(python), "-m", "compileall", "-q", "-j", "0", "-x", _SELDOM_LOADED, str(folder)]
-    subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False)
+    argv = [str(python), "-m", "compileall", "-q", "-x", _SELDOM_LOADED]
+    names, cores = sorted(str(path) for path in folder.glob("*")), os.cpu_count() or 1
+    parts = [part for number in range(cores) if (part := names[number::cores])]
+    no = subprocess.DEVNULL
+    for compiling in [subprocess.Popen([*argv, *part], stdin=no, stdout=no, stderr=no) for part in parts]:
+        compiling.wait()
 
 
 def make_database_template(python: Path, checkout: Path) -> None:
