@@ -8,11 +8,8 @@ from importlib.resources import files
 
 from hekla.backends.base import BackendError
 from hekla.backends.streams import PodCommand
-from hekla.domain.translation import gettext_noop
 
-NONE_FOUND = gettext_noop(
-    "The image of the pod has neither an SFTP server nor Python, so SFTP is not possible. Try “scp -O” or rsync."
-)
+NONE_FOUND = "The image of the pod has neither an SFTP server nor Python, so SFTP is not possible. Try “scp -O” or rsync."
 _OPENSSH, _OWN = b"o", b"p"
 _PLACES = (
     *("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server"),
