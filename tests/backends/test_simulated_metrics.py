@@ -17,14 +17,14 @@ def plan(metrics: str, **env: str) -> PodPlan:
 
 
 def last_loss(metrics: str) -> float:
-    *_, (_, values) = metric_lines.metric_lines(plan(metrics).log(2000.0))
+    *_, (_place, _step, values) = metric_lines.metric_lines(plan(metrics).log(2000.0).encode())
     return values["loss"]
 
 
 def test_log_has_the_metrics_up_to_now() -> None:
     pod = plan("loss=2.4..0.4 accuracy=0.1..0.9")
-    half = list(metric_lines.metric_lines(pod.log(pod.runs_at + 50)))
-    whole = list(metric_lines.metric_lines(pod.log(2000.0)))
+    half = [found[1:] for found in metric_lines.metric_lines(pod.log(pod.runs_at + 50).encode())]
+    whole = [found[1:] for found in metric_lines.metric_lines(pod.log(2000.0).encode())]
     assert whole[: len(half)] == half
     assert len(half) == pytest.approx(len(whole) / 2, abs=1)
     assert NOTHING in pod.log(2000.0).splitlines()[0]
@@ -37,7 +37,7 @@ def test_log_has_the_metrics_up_to_now() -> None:
 def test_pod_that_fails_early_prints_no_later_metrics() -> None:
     pod = plan("loss=2.4..0.4")
     stopped = pod.stopped(pod.runs_at + 30, 0.0, "stopped by a person")
-    assert len(list(metric_lines.metric_lines(stopped.log(2000.0)))) < 15
+    assert len(list(metric_lines.metric_lines(stopped.log(2000.0).encode()))) < 15
 
 
 def test_further_from_the_best_parameter_is_worse() -> None:
