@@ -308,10 +308,11 @@ def test_lost_rights_revoked_tokens_and_ended_pods_cut_connections(world: World,
         assert time.monotonic() < limit
         time.sleep(0.05)
     events = LoggedEvent.objects.filter(kind__startswith="Ssh").order_by("pk")
-    told = [sentence(event, "job talk").text for event in events]
-    assert told.count("alice connected to pod main-0 of job talk by SSH.") == 2
+    sentences = [sentence(event, "job talk").text for event in events]
+    assert sentences.count("alice connected to pod main-0 of job talk by SSH.") == 2
     assert (
-        "The SSH connection of bob to pod main-0 of job talk ended, as they lost the permission or the token." in told
+        "The SSH connection of bob to pod main-0 of job talk ended, as they lost the permission or the token."
+        in sentences
     )
     reasons = [event.payload["reason"] for event in events if event.kind == "SshEnded"]
     assert reasons[:2] == ["rights", "rights"]
