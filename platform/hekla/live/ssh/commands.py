@@ -15,6 +15,7 @@ from hekla.live.terminals.terminal import SHELL, TerminalSize, hang_up
 SFTP = "sftp"
 FAILED = 126
 """The exit code of a command that could not run."""
+SFTP_END_SECONDS = 2.0
 _CHUNK_BYTES = 64 * 1024
 _RUN = ("sh", "-c", 'exec "$(command -v bash || echo sh)" -c "$0"')
 _PASSED_ON = re.compile(r"(TERM|COLORTERM|LANG|LC_[A-Z]{1,32})")
@@ -60,10 +61,15 @@ async def _attend(
     typing = asyncio.create_task(_type_all(process, running, in_terminal))
     closed = asyncio.create_task(process.wait_closed())
     try:
-        await asyncio.wait({output, closed}, return_when=asyncio.FIRST_COMPLETED)
+        is_sftp = process.subsystem == SFTP
+        await asyncio.wait({output, closed, *([typing] if is_sftp else [])}, return_when=asyncio.FIRST_COMPLETED)
+        if is_sftp and not output.done():  # not every cluster passes on the end of an input
+            await asyncio.wait({output, closed}, return_when=asyncio.FIRST_COMPLETED, timeout=SFTP_END_SECONDS)
         if output.done():
             output.result()
             process.exit(FAILED if running.exit_code is None else running.exit_code)
+        elif not closed.done():
+            process.exit(0)
     finally:
         if in_terminal and not output.done():
             await hang_up(running)

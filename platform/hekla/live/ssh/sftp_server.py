@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Dict, Tuple  # noqa: UP035  (Python 3.6)
 
-Answer = Tuple[int, bytes]  # noqa: UP006
+Reply = Tuple[int, bytes]  # noqa: UP006
 Attributes = Dict[int, Tuple[int, ...]]  # noqa: UP006
 
 VERSION = 3
@@ -30,7 +30,7 @@ _CODES = {errno.ENOENT: _NO_SUCH_FILE, errno.EACCES: _DENIED, errno.EPERM: _DENI
 _SIX_MONTHS = 182 * 86400
 
 
-class Refusal(Exception):
+class SftpFailure(Exception):
     """A status other than success."""
 
     def __init__(self, code: int, text: str) -> None:
@@ -38,7 +38,7 @@ class Refusal(Exception):
         self.code = code
 
 
-class Fields:
+class SftpFields:
     """The fields of a packet, in their order."""
 
     def __init__(self, data: bytes) -> None:
@@ -47,7 +47,7 @@ class Fields:
     def _take(self, count: int) -> bytes:
         found = self._data[self._at : self._at + count]
         if len(found) < count:
-            raise Refusal(_BAD, "The packet is too short")
+            raise SftpFailure(_BAD, "The packet is too short")
         self._at += count
         return found
 
@@ -98,7 +98,7 @@ def long_name(name: bytes, found: os.stat_result) -> bytes:
     return f"{head} {at} ".encode() + name
 
 
-class Server:
+class SftpServer:
     """Answers requests. A handle is a number of a file, or the rest of a listing."""
 
     def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
@@ -106,7 +106,7 @@ class Server:
         self._files: dict[bytes, int] = {}
         self._listings: dict[bytes, tuple[bytes, Iterator[os.DirEntry[bytes]]]] = {}
         self._count = 0
-        self._verbs: dict[int, Callable[[Fields], Answer]] = {
+        self._verbs: dict[int, Callable[[SftpFields], Reply]] = {
             3: self._open, 4: self._close, 5: self._read, 6: self._write, 7: self._lstat, 8: self._fstat,
             9: self._setstat, 10: self._fsetstat, 11: self._opendir, 12: self._readdir, 13: self._remove,
             14: self._mkdir, 15: self._rmdir, 16: self._realpath, 17: self._stat, 18: self._rename,
@@ -114,7 +114,7 @@ class Server:
         }  # fmt: skip
 
     def serve(self) -> None:
-        """Answer until the input ends."""
+        """Reply until the input ends."""
         while True:
             head = self._source.read(4)
             if len(head) < 4:  # noqa: PLR2004
@@ -125,9 +125,9 @@ class Server:
             packet = self._source.read(size)
             if len(packet) < size:
                 return
-            self._answer(packet[0], Fields(packet[1:]))
+            self._answer(packet[0], SftpFields(packet[1:]))
 
-    def _answer(self, kind: int, fields: Fields) -> None:
+    def _answer(self, kind: int, fields: SftpFields) -> None:
         if kind == _INIT:
             names = (b"posix-rename@openssh.com", b"hardlink@openssh.com", b"fsync@openssh.com")
             self._send(_VERSION, struct.pack(">I", VERSION) + b"".join(text(name) + text(b"1") for name in names))
@@ -135,9 +135,9 @@ class Server:
         request = fields.number()
         try:
             if kind not in self._verbs:
-                raise Refusal(_UNSUPPORTED, "Not supported")
+                raise SftpFailure(_UNSUPPORTED, "Not supported")
             answer, body = self._verbs[kind](fields)
-        except Refusal as refusal:
+        except SftpFailure as refusal:
             answer, body = _STATUS, self._status(refusal.code, str(refusal))
         except OSError as error:
             code = _CODES.get(error.errno or 0, _FAILURE)
@@ -154,25 +154,25 @@ class Server:
     def _status(code: int, message: str) -> bytes:
         return struct.pack(">I", code) + text(message.encode()) + text(b"en")
 
-    def _ok(self) -> Answer:
+    def _ok(self) -> Reply:
         return _STATUS, self._status(_OK, "Success")
 
     def _new_handle(self) -> bytes:
         if len(self._files) + len(self._listings) >= MAX_HANDLES:
-            raise Refusal(_FAILURE, "Too many open files")
+            raise SftpFailure(_FAILURE, "Too many open files")
         self._count += 1
         return str(self._count).encode()
 
-    def _file(self, fields: Fields) -> int:
+    def _file(self, fields: SftpFields) -> int:
         handle = fields.text()
         if handle not in self._files:
-            raise Refusal(_FAILURE, "Unknown handle")
+            raise SftpFailure(_FAILURE, "Unknown handle")
         return self._files[handle]
 
     # Files
 
-    def _open(self, fields: Fields) -> Answer:
-        path, wanted, given = fields.text(), fields.number(), fields.attributes()
+    def _open(self, fields: SftpFields) -> Reply:
+        path, wanted, named = fields.text(), fields.number(), fields.attributes()
         flags = {_READ: os.O_RDONLY, _WRITE: os.O_WRONLY}.get(wanted & (_READ | _WRITE), os.O_RDWR)
         for flag, own in (
             (_APPEND, os.O_APPEND),
@@ -182,25 +182,25 @@ class Server:
         ):
             flags |= own if wanted & flag else 0
         handle = self._new_handle()
-        self._files[handle] = os.open(path or b".", flags, given.get(_MODE, (0o666,))[0] & 0o7777)
+        self._files[handle] = os.open(path or b".", flags, named.get(_MODE, (0o666,))[0] & 0o7777)
         return _HANDLE, text(handle)
 
-    def _close(self, fields: Fields) -> Answer:
+    def _close(self, fields: SftpFields) -> Reply:
         handle = fields.text()
         if self._listings.pop(handle, None) is None:
             if handle not in self._files:
-                raise Refusal(_FAILURE, "Unknown handle")
+                raise SftpFailure(_FAILURE, "Unknown handle")
             os.close(self._files.pop(handle))
         return self._ok()
 
-    def _read(self, fields: Fields) -> Answer:
+    def _read(self, fields: SftpFields) -> Reply:
         number, offset, count = self._file(fields), fields.long(), fields.number()
         data = os.pread(number, min(count, MAX_READ_BYTES), offset)
         if not data:
-            raise Refusal(_EOF, "End of file")
+            raise SftpFailure(_EOF, "End of file")
         return _DATA, text(data)
 
-    def _write(self, fields: Fields) -> Answer:
+    def _write(self, fields: SftpFields) -> Reply:
         number, offset, data = self._file(fields), fields.long(), fields.text()
         while data:
             count = os.pwrite(number, data, offset)
@@ -209,22 +209,22 @@ class Server:
 
     # Attributes
 
-    def _lstat(self, fields: Fields) -> Answer:
+    def _lstat(self, fields: SftpFields) -> Reply:
         return _ATTRIBUTES, attributes(os.lstat(fields.text() or b"."))
 
-    def _stat(self, fields: Fields) -> Answer:
+    def _stat(self, fields: SftpFields) -> Reply:
         return _ATTRIBUTES, attributes(os.stat(fields.text() or b"."))
 
-    def _fstat(self, fields: Fields) -> Answer:
+    def _fstat(self, fields: SftpFields) -> Reply:
         return _ATTRIBUTES, attributes(os.fstat(self._file(fields)))
 
-    def _setstat(self, fields: Fields) -> Answer:
+    def _setstat(self, fields: SftpFields) -> Reply:
         return self._change(fields.text(), fields.attributes())
 
-    def _fsetstat(self, fields: Fields) -> Answer:
+    def _fsetstat(self, fields: SftpFields) -> Reply:
         return self._change(self._file(fields), fields.attributes())
 
-    def _change(self, where: Any, wanted: Attributes) -> Answer:  # noqa: ANN401
+    def _change(self, where: Any, wanted: Attributes) -> Reply:  # noqa: ANN401
         if _SIZE in wanted:
             os.truncate(where, *wanted[_SIZE])
         if _OWNER in wanted:
@@ -237,16 +237,16 @@ class Server:
 
     # Folders
 
-    def _opendir(self, fields: Fields) -> Answer:
+    def _opendir(self, fields: SftpFields) -> Reply:
         path = fields.text() or b"."
         handle = self._new_handle()
         self._listings[handle] = path, os.scandir(path)
         return _HANDLE, text(handle)
 
-    def _readdir(self, fields: Fields) -> Answer:
+    def _readdir(self, fields: SftpFields) -> Reply:
         handle = fields.text()
         if handle not in self._listings:
-            raise Refusal(_FAILURE, "Unknown handle")
+            raise SftpFailure(_FAILURE, "Unknown handle")
         path, rest = self._listings[handle]
         entries: list[bytes] = []
         for entry in rest:
@@ -258,47 +258,47 @@ class Server:
             if len(entries) == _NAMES_AT_ONCE:
                 break
         if not entries:
-            raise Refusal(_EOF, "End of the folder")
+            raise SftpFailure(_EOF, "End of the folder")
         return _NAME, struct.pack(">I", len(entries)) + b"".join(entries)
 
-    def _mkdir(self, fields: Fields) -> Answer:
-        path, given = fields.text(), fields.attributes()
-        os.mkdir(path, given.get(_MODE, (0o777,))[0] & 0o7777)
+    def _mkdir(self, fields: SftpFields) -> Reply:
+        path, named = fields.text(), fields.attributes()
+        os.mkdir(path, named.get(_MODE, (0o777,))[0] & 0o7777)
         return self._ok()
 
-    def _rmdir(self, fields: Fields) -> Answer:
+    def _rmdir(self, fields: SftpFields) -> Reply:
         os.rmdir(fields.text())
         return self._ok()
 
     # Names
 
-    def _remove(self, fields: Fields) -> Answer:
+    def _remove(self, fields: SftpFields) -> Reply:
         os.unlink(fields.text())
         return self._ok()
 
-    def _realpath(self, fields: Fields) -> Answer:
+    def _realpath(self, fields: SftpFields) -> Reply:
         return self._one_name(os.path.realpath(fields.text() or b"."))
 
-    def _readlink(self, fields: Fields) -> Answer:
+    def _readlink(self, fields: SftpFields) -> Reply:
         return self._one_name(os.readlink(fields.text()))
 
     @staticmethod
-    def _one_name(name: bytes) -> Answer:
+    def _one_name(name: bytes) -> Reply:
         return _NAME, struct.pack(">I", 1) + text(name) + text(name) + struct.pack(">I", 0)
 
-    def _rename(self, fields: Fields) -> Answer:
+    def _rename(self, fields: SftpFields) -> Reply:
         old, new = fields.text(), fields.text()
         if os.path.lexists(new):  # version 3 never replaces a file
-            raise Refusal(_FAILURE, "The file exists")
+            raise SftpFailure(_FAILURE, "The file exists")
         os.rename(old, new)
         return self._ok()
 
-    def _symlink(self, fields: Fields) -> Answer:
+    def _symlink(self, fields: SftpFields) -> Reply:
         target, link = fields.text(), fields.text()  # in the order of OpenSSH, not of the draft
         os.symlink(target, link)
         return self._ok()
 
-    def _extended(self, fields: Fields) -> Answer:
+    def _extended(self, fields: SftpFields) -> Reply:
         name = fields.text()
         if name == b"posix-rename@openssh.com":
             os.replace(fields.text(), fields.text())
@@ -307,9 +307,9 @@ class Server:
         elif name == b"fsync@openssh.com":
             os.fsync(self._file(fields))
         else:
-            raise Refusal(_UNSUPPORTED, "Not supported")
+            raise SftpFailure(_UNSUPPORTED, "Not supported")
         return self._ok()
 
 
 if sys.argv[0] == "-c":
-    Server(sys.stdin.buffer, sys.stdout.buffer).serve()
+    SftpServer(sys.stdin.buffer, sys.stdout.buffer).serve()
