@@ -128,9 +128,14 @@ OTHER_MODULES = (
     "tenancy.departments",
 )
 """Modules of apps that write, but are not named `services`."""
-REACHED = {"event_log": {"on_behalf"}, "clusters": {"observe_health"}, "jobs": {"record_terminal_end"}}
+REACHED = {
+    "event_log": {"on_behalf"},
+    "clusters": {"observe_health"},
+    "jobs": {"record_terminal_end", "drop_expired_uploads"},
+}
 """Impersonation names the admin around a whole request; operators may store the result of a check of the connection;
-the end of a terminal is recorded also when its owner has lost the right to it."""
+the end of a terminal is recorded also when its owner has lost the right to it; whoever begins an upload lets the
+platform forget those that expired."""
 
 
 def _modules() -> Iterator[tuple[str, str]]:
