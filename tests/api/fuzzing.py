@@ -189,6 +189,7 @@ CONFIG = SchemathesisConfig.from_dict(
     }
 )
 
+schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
 
 _HANDLER = ClientHandler()
 

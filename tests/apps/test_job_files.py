@@ -102,6 +102,10 @@ def test_rest_previews_files(people: People, as_: As, pod: Pod, tmp_path: Path) 
     where = f"/api/v1/jobs/{pod.job.uid}/pods/main/0/file/preview"
     found = as_(people.bob).get(where, {"path": "a.csv"}).json()
     assert (found["kind"], found["rows"], found["complete"]) == ("table", [["a", "b"], ["=1+1", "2"]], True)
+    cells = [{"cell_type": "code", "source": HTML, "outputs": [{"text": "one"}]}]
+    (work_of(pod, tmp_path) / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    (cell,) = as_(people.bob).get(where, {"path": "a.ipynb"}).json()["cells"]
+    assert (cell["source"], cell["outputs"][0]["text"]) == (HTML, "one")
     assert as_(people.bob).get(where, {"path": "passwd"}).status_code == 404
     assert as_(people.charlie).get(where, {"path": "a.csv"}).status_code == 404
 

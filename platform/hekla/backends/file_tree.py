@@ -71,7 +71,8 @@ def find_files(backend: Backend, key: PodKey, path: str, text: str) -> FoundFile
 
     Raises NoFilesError, NoSuchFileError.
     """
-    walk, found, wanted = FolderWalk(backend, key, path, seconds=_SEARCH_SECONDS), [], text.casefold()
+    walk, wanted = FolderWalk(backend, key, path, seconds=_SEARCH_SECONDS), text.casefold()
+    found: list[tuple[str, PodFile]] = []
     for folder, entry in walk.entries():
         if wanted in entry.name.casefold():
             if len(found) == _MOST_FOUND:

@@ -3,8 +3,9 @@
 import hashlib
 import time
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
@@ -50,7 +51,8 @@ def put(
     upload = found[0] if found else client.begin_upload(where, size, wanted, attempt=attempt)
     with file.open("rb") as content:
         _send(client, f"uploads/{upload['uid']}", upload["received_bytes"], content, size)
-        ours = hashlib.file_digest(_rewound(content), "sha256").hexdigest()
+        content.seek(0)
+        ours = hashlib.file_digest(content, "sha256").hexdigest()
     theirs = client.get(f"uploads/{upload['uid']}")["sha256"]
     if ours != theirs:
         raise Failure(f"{file} has changed during the upload. Upload it again with --force.")
@@ -61,7 +63,7 @@ def _continues(upload: Mapping[str, Any], path: str, size: int) -> bool:
     return bool(upload["path"] == path and upload["size_bytes"] == size)
 
 
-def _send(client: Client, address: str, offset: int, content: BinaryIO, size: int) -> None:
+def _send(client: Client, address: str, offset: int, content: BufferedReader, size: int) -> None:
     """Send the bytes from `offset` on. After a failure of the network it asks where to continue."""
     failures = 0
     while offset < size:
@@ -78,8 +80,3 @@ def _send(client: Client, address: str, offset: int, content: BinaryIO, size: in
                 raise
             time.sleep(_PAUSE_SECONDS)
             offset = client.get(address)["received_bytes"]
-
-
-def _rewound(content: BinaryIO) -> BinaryIO:
-    content.seek(0)
-    return content

@@ -21,7 +21,7 @@ from hekla.apps.jobs.models import Pod
 from hekla.apps.streaming import FileResponse
 from hekla.backends import files
 from hekla.backends.base import Backend, PodKey
-from hekla.backends.file_tree import archive, find_files
+from hekla.backends.file_tree import FoundFiles, archive, find_files
 from hekla.backends.files import FileKind, NoFilesError, NoSuchFileError, PodFile
 from hekla.domain import previews
 from hekla.domain.errors import NotFound, Refused
@@ -82,7 +82,7 @@ class NotebookCellSerializer(serializers.Serializer[Any]):
     """A cell of a notebook. Outputs are texts and bitmap images; others are left out."""
 
     kind = serializers.ChoiceField(["code", "markdown", "raw"])
-    source = serializers.CharField(allow_blank=True)
+    source = serializers.CharField(allow_blank=True)  # type: ignore[assignment]
     outputs = CellOutputSerializer(many=True)
 
 
@@ -143,7 +143,11 @@ class PodFileSearchView(ApiView):
         """Files and folders below a folder whose name contains a text; at most 200, and what is found in 3 seconds."""
         path, text = self.query["path"], self.query["q"]
         pod = find_pod(uid, person(request), task, index, self.query.get("attempt"))
-        found = _read(pod, lambda *where: find_files(*where, text), path, missing_files.no_folder)
+
+        def read(backend: Backend, key: PodKey, below: str) -> FoundFiles:
+            return find_files(backend, key, below, text)
+
+        found = _read(pod, read, path, missing_files.no_folder)
         entries = [_entry(folder, entry) for folder, entry in found.entries]
         return respond(FolderSerializer({"path": path, "entries": entries, "complete": found.is_complete}))
 

@@ -104,7 +104,7 @@ class TusView(ApiView):
     """Answers with the headers of the protocol."""
 
     writes = Scope.JOBS
-    parser_classes = (PieceParser,)
+    parser_classes: tuple[type[BaseParser], ...] = (PieceParser,)  # type: ignore[assignment]
     throttle_classes = (UploadThrottle,)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
@@ -113,7 +113,7 @@ class TusView(ApiView):
         if request.headers.get("Tus-Resumable", VERSION) != VERSION:
             raise UnsupportedTus(_("This server supports version %(version)s of tus.") % {"version": VERSION})
 
-    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:  # type: ignore[override]  # noqa: ANN401
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
         """Add the headers of the protocol."""
         response.headers.setdefault("Tus-Resumable", VERSION)
         response.headers.setdefault("Tus-Version", VERSION)
@@ -193,7 +193,7 @@ class UploadView(TusView):
         upload, user = _find(request, uid), person(request)
         facet, fence = _facet(upload.pod), request.headers.get(_FENCE, "")
         offset = _number(request.headers.get("Upload-Offset", ""), "Upload-Offset")
-        data: bytes = request.data.get("bytes", b"")  # an empty body is not parsed
+        data = _piece(request.data)
         if not fence:
             upload.fence = services.fence_upload(upload, user=user).fence
         elif fence != str(upload.fence):
@@ -217,6 +217,12 @@ class UploadView(TusView):
         if not upload.sha256:
             _discard(upload)
         return Response(status=204)
+
+
+def _piece(data: object) -> bytes:
+    """The bytes of a body. An empty one is not parsed."""
+    found = data.get("bytes", b"") if isinstance(data, dict) else b""
+    return found if isinstance(found, bytes) else b""
 
 
 def _find(request: Request, uid: UUID) -> FileUpload:
