@@ -33,8 +33,8 @@ def _register(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN40
     connection.connection.adapters.register_loader("timestamptz", UtcLoader)
 
 
-_scan = JSONDecoder().scan_once
-_django_reads = JSONField.from_db_value
+_scan: Any = JSONDecoder().scan_once  # type: ignore[attr-defined]
+_django_reads: Any = JSONField.from_db_value
 
 
 def _read_json(field: JSONField, text: Any, expression: object, connection: object) -> Any:  # noqa: ANN401
@@ -52,4 +52,4 @@ def _read_json(field: JSONField, text: Any, expression: object, connection: obje
 def register() -> None:
     """Let all JSON, and the timestamps of all connections that are opened from now on, be read so."""
     connection_created.connect(_register)
-    JSONField.from_db_value = _read_json
+    JSONField.from_db_value = _read_json  # type: ignore[method-assign, assignment]

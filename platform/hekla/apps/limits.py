@@ -12,7 +12,7 @@ def allows(key: str, *, most: int, seconds: int) -> bool:
     """Count one attempt in the current window. Returns False if there were more than `most`."""
     name = f"limit:{key}:{int(clock.now().timestamp()) // seconds}"
     try:
-        return bool(cache.count(name, 2 * seconds) <= most)
+        return bool(cache.count(name, 2 * seconds) <= most)  # type: ignore[attr-defined]
     except RedisError:  # the cache is lost: lock nobody out
         return True
 

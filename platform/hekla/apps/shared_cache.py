@@ -6,15 +6,15 @@ from django.core.cache.backends.redis import RedisCache, RedisCacheClient
 from redis import Redis
 
 
-class _Client(RedisCacheClient):  # type: ignore[misc]
+class _Client(RedisCacheClient):
     """Keeps the client of a pool: a new one for each command takes longer than the command."""
 
     def __init__(self, *servers: Any, **options: Any) -> None:  # noqa: ANN401  (as Django's own)
         super().__init__(*servers, **options)
         self._clients: dict[object, Redis] = {}
 
-    def get_client(self, key: str | None = None, *, write: bool = False) -> Redis:
-        pool = self._get_connection_pool(write)
+    def get_client(self, key: Any = None, *, write: bool = False) -> Redis:  # noqa: ANN401  (as Django's own)
+        pool = self._get_connection_pool(write)  # type: ignore[attr-defined]
         return self._clients.get(pool) or self._clients.setdefault(pool, super().get_client(key, write=write))
 
     def count(self, key: str, timeout: int) -> int:
@@ -25,7 +25,7 @@ class _Client(RedisCacheClient):  # type: ignore[misc]
             return int(commands.execute()[1])
 
 
-class SharedCache(RedisCache):  # type: ignore[misc]
+class SharedCache(RedisCache):
     """The cache backend of `settings.CACHES`."""
 
     def __init__(self, server: Any, params: dict[str, Any]) -> None:  # noqa: ANN401  (as Django's own)
@@ -34,4 +34,5 @@ class SharedCache(RedisCache):  # type: ignore[misc]
 
     def count(self, key: str, timeout: int) -> int:
         """Add 1 to the number of this key. It expires `timeout` seconds after its first count."""
-        return int(self._cache.count(self.make_and_validate_key(key), timeout))
+        client: Any = self._cache
+        return int(client.count(self.make_and_validate_key(key), timeout))

@@ -30,7 +30,7 @@ def notification_rows(found: Iterable[Notification]) -> SafeString:
 
 
 def _row(one: Notification) -> str:
-    words = text(labels.sentence(one))
+    words: str = text(labels.sentence(one))
     if not one.read_at:
         words = f"<strong>{words}</strong>"
     if one.tenant_id:
