@@ -161,6 +161,9 @@ DATA: dict[str, dict[str, Any]] = {
 }
 QUERIES = {
     "api:v1:job_groups": "?by=phase",
+    "api:v1:jobs_compare": "?job={job}",
+    "runs:compare": "?job={job}",
+    "runs:table": "?job={job}",
     "api:v1:search": "?q=lab",
     "api:v1:pod_search": "?q=any",
     "api:v1:pod_file": "?path=out",
@@ -350,7 +353,8 @@ def _openpai_arguments(owner: str, name: str) -> dict[str, list[Any]]:
 _WITHOUT_BATCH = {"batches:list", "batches:sweep", "batches:file", "api:v1:batches"}
 _WITHOUT_SCHEDULE = {"schedules:list", "schedules:create", "schedules:create_yaml", "api:v1:schedules"}
 _WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs", "jobs:list_file", "jobs:act_on_all"}
-_WITHOUT_JOB |= {"api:v1:jobs_bulk", "api:v1:job_groups", "jobs:arrange", "jobs:save_view"}
+_WITHOUT_JOB |= {"api:v1:jobs_bulk", "api:v1:job_groups", "api:v1:jobs_compare"}
+_WITHOUT_JOB |= {"jobs:compare", "jobs:arrange", "jobs:save_view"}
 
 
 def at_the_limits(verdicts: Verdicts) -> list[str]:
@@ -385,7 +389,9 @@ def respond(world: World, name: str, method: str, client: Client, **headers: str
         Job.objects.filter(pk=world.job.pk).update(phase="completed")
     send: Callable[..., HttpResponse] = getattr(client, method)
     data = {} if method == "get" else {"data": DATA.get(name, {})}
-    address = reverse(name, args=world.arguments.get(name, [])) + QUERIES.get(name, "")
+    address = reverse(name, args=world.arguments.get(name, [])) + QUERIES.get(name, "").replace(
+        "{job}", str(world.job.uid)
+    )
     return send(address, **data, **_kind_of(name, method), headers=headers)
 
 

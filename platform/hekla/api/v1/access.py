@@ -73,7 +73,7 @@ ROUTES = {
     "api:v1:jobs": RouteAccess(SIGNED_IN, SENDS),
     "api:v1:jobs_bulk": RouteAccess(post=SIGNED_IN),  # each job answers for itself
     "api:v1:job_groups": RouteAccess(SIGNED_IN),
-    "api:v1:jobs_compare": RouteAccess(SIGNED_IN),  # 404 for a job outside the person's tenants
+    "api:v1:jobs_compare": RouteAccess(TENANT),
     "api:v1:job": RouteAccess(TENANT, delete=ACTS_ON_THE_JOB),
     "api:v1:job_actions": RouteAccess(post=ACTS_ON_THE_JOB),
     "api:v1:job_scale": RouteAccess(TENANT, patch=ACTS_ON_THE_JOB),

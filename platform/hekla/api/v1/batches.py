@@ -22,7 +22,7 @@ from rest_framework.response import Response
 from hekla.api.documents import validated
 from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
 from hekla.api.v1.parameters import EffectiveFilters, NameAndTenant, SubmissionQuery, tenant_of
-from hekla.api.v1.runs import BestSerializer, RankingQuery, RunSerializer, best_of
+from hekla.api.v1.runs import BestSerializer, ComparedRunSerializer, RankingQuery, best_of
 from hekla.api.v1.schema import SWEEP_SPEC
 from hekla.api.views import ApiView, CursorPages, ResourceViewSet, person, respond
 from hekla.apps.accounts.models import User
@@ -99,10 +99,10 @@ class BatchDetailSerializer(BatchSerializer):
         """By the metric of the query, or by the usual one; null if no completed job has printed it."""
         return best_of(self.runs, self.context.get("ranking", {}))
 
-    @extend_schema_field(RunSerializer(many=True))
+    @extend_schema_field(ComparedRunSerializer(many=True))
     def get_jobs(self, _batch: Batch) -> Any:  # noqa: ANN401  (serialized data)
         """In the order of their numbers."""
-        return RunSerializer(self.runs, many=True).data
+        return ComparedRunSerializer(self.runs, many=True).data
 
 
 class PreviewSerializer(serializers.Serializer[Any]):

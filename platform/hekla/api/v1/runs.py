@@ -42,7 +42,7 @@ class MetricSerializer(serializers.Serializer[Any]):
     max_step = serializers.FloatField()
 
 
-class RunSerializer(serializers.Serializer[Any]):
+class ComparedRunSerializer(serializers.Serializer[Any]):
     """A job with its metrics by name. `attempt`: of a batch, whose last attempts count."""
 
     number = serializers.IntegerField()
@@ -83,7 +83,7 @@ class ComparisonSerializer(serializers.Serializer[Any]):
     varying = serializers.ListField(child=serializers.CharField())
     metrics = serializers.ListField(child=serializers.CharField())
     best = BestSerializer(allow_null=True)
-    jobs = RunSerializer(many=True)
+    jobs = ComparedRunSerializer(many=True)
     curves = CurveSerializer(many=True)
 
 

@@ -1,10 +1,10 @@
 """Who may open the pages of this feature. Each job in the address is checked: the page is 404 outside one's tenants."""
 
-from hekla.apps.accounts.access import OPEN, SIGNED_IN, RouteAccess
+from hekla.apps.accounts.access import OPEN, SIGNED_IN, TENANT, RouteAccess
 
 ROUTES = {
-    "runs:compare": RouteAccess(SIGNED_IN, impersonation=OPEN),
-    "runs:table": RouteAccess(SIGNED_IN, impersonation=OPEN),
+    "runs:compare": RouteAccess(TENANT, impersonation=OPEN),
+    "runs:table": RouteAccess(TENANT, impersonation=OPEN),
 }
 
 SOCKETS = {"live comparison": SIGNED_IN}
