@@ -102,7 +102,9 @@ def test_changed_group_counts_at_once(shared, small_cluster: ControlPlane, exter
     shared.reconcile_until(lambda: Job.objects.get().spec.get("network_topology") == {"mode": "soft"})
     (group,) = read_snapshot(shared.cluster, now=clock.now()).state.jobs
     assert (group.min_task_member, group.topology, group.queue) == ({"pod": 1}, NetworkTopology(is_hard=False), "night")
-    changes = [line.sentence for line in history.lines(list(LoggedEvent.objects.filter(kind="JobChanged")))]
+    changes = [
+        line.sentence for line in history.lines(list(LoggedEvent.objects.filter(kind="JobChanged").order_by("pk")))
+    ]
     assert changes == [
         "Changed: queue from default to night.",
         "Changed: replicas of pod from 2 to 1; minimum pods of the job from 2 to 1; resources for admission.",

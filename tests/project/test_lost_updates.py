@@ -14,6 +14,7 @@ UNITS = {"unit_of_work", "one_at_a_time", "counted"}
 """They begin a transaction."""
 LOCKS = {"select_for_update", "one_at_a_time", "counted", "assert_held"}
 LOCKS |= {f"changes.{name}" for name in ("lock", "locked", "edit", "write")}
+LOCKS |= {f"job_rows.{name}" for name in ("locked", "locked_by_uid", "locked_in_order")}
 """They lock what is changed, or what it belongs to."""
 
 
@@ -21,8 +22,8 @@ def _called(node: ast.AST) -> Iterator[tuple[str, ast.Call]]:
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-            is_ours = isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "changes"
-            yield f"changes.{name}" if is_ours else name, call
+            module = getattr(call.func.value, "id", "") if isinstance(call.func, ast.Attribute) else ""
+            yield f"{module}.{name}" if module in {"changes", "job_rows"} else name, call
 
 
 def whole_rows(source: str) -> list[int]:
@@ -51,7 +52,7 @@ def unlocked_writers(sources: list[str]) -> set[str]:
         for name, nodes in bodies.items()
         for node in nodes
         for called, call in _called(node)
-        if called == "save" and any(word.arg == "update_fields" for word in call.keywords)
+        if called == "save_all" or (called == "save" and any(word.arg == "update_fields" for word in call.keywords))
     }
 
     def reached(name: str, visited: set[str]) -> set[str]:
