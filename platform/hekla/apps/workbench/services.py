@@ -91,7 +91,7 @@ def note_failure(session: ToolSession, message: str, *, now: datetime) -> None:
     with unit_of_work():
         if _end(session, ToolSessionEnd.TOOL, actor=PLATFORM, now=now):
             session.message = message[-MAX_MESSAGE:]
-            session.save(update_fields=["message"])
+            ToolSession.objects.filter(pk=session.pk).update(message=session.message)
 
 
 def end_session(session: ToolSession, *, user: User, now: datetime) -> bool:

@@ -48,7 +48,7 @@ def begin_upload(
         _require_room(user, size)
         made = FileUpload(pod=pod, person=user, path=path, size=size, replaces=replaces, expires_at=now + LIFETIME)
         made.mark = create(made)
-        made.save()
+        made.save(force_insert=True)
     return made
 
 
