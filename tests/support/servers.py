@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 import pytest
-from django.apps import apps
 
 from hekla.launcher.embedded import Postgres, Valkey
 from hekla.launcher.embedded.rundir import run_dir
@@ -90,14 +89,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def _set_no_servers() -> None:
-    """For the process that distributes the tests: it reads the settings too, but needs no apps.
-
-    pytest-django would load all of Hekla in it before the first worker starts: three seconds on one core.
-    """
+    """For the process that distributes the tests: it reads the settings too."""
     if names := sorted(_NOWHERE.keys() & os.environ.keys()):
         raise pytest.UsageError(f"Workers would share the server of {' and '.join(names)}: run without -n.")
     os.environ.update(_NOWHERE, HEKLA_SECRET_KEY="test")
-    apps.ready = True
 
 
 @pytest.hookimpl(tryfirst=True)
