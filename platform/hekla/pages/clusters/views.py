@@ -50,8 +50,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
     """List all clusters."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     since, rows, apart = _rows(person(request), request.GET)
-    options = {"exclude": without_values(rows), "facts": {"now": clock.now()}}
-    clusters = listing(request, ClustersTable, rows, CLUSTER_SEARCH, **options)
+    clusters = listing(request, ClustersTable, rows, CLUSTER_SEARCH, **_options(rows))
     return render(request, "clusters/list.html", {"since": since, "clusters": clusters, "apart": apart})
 
 
@@ -65,8 +64,12 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
 def all_parts(user: User, query: QueryDict) -> dict[str, Any]:
     """The live parts of the list of clusters. Raises NotFound for people who may not see it."""
     _since, rows, apart = _rows(user, query)
-    options = {"exclude": without_values(rows), "facts": {"now": clock.now()}}
-    return {"clusters": listing_of(query, ClustersTable, rows, CLUSTER_SEARCH, **options), "apart": apart}
+    return {"clusters": listing_of(query, ClustersTable, rows, CLUSTER_SEARCH, **_options(rows)), "apart": apart}
+
+
+def _options(rows: list[ClusterRow]) -> dict[str, Any]:
+    """How the table is made: without columns that have no values."""
+    return {"exclude": without_values(rows), "facts": {"now": clock.now()}}
 
 
 def _rows(user: User, query: QueryDict) -> tuple[int, list[ClusterRow], int]:
