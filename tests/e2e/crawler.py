@@ -19,6 +19,9 @@ PARTS = ("hx-get", "data-refresh")
 FILES = {
     "audit_file",
     "batches:table",
+    "files:archive",
+    "files:image",
+    "runs:table",
     "jobs:list_file",
     "jobs:manifest",
     "flows:manifest",
@@ -39,9 +42,13 @@ class CrawledPage:
     parts: list[str]
 
 
-def crawl(page: Page) -> Iterator[CrawledPage]:
-    """One page of every linked route, as the person of `page` gets it. The pages are requested, not rendered."""
-    queue, known = deque(START_PAGES), {*(route_of(path) for path, _ in START_PAGES), *FILES}
+def crawl(page: Page, *further: tuple[str, str]) -> Iterator[CrawledPage]:
+    """One page of every linked route, as the person of `page` gets it. The pages are requested, not rendered.
+
+    `further`: pages to which a form or a tab leads, each with the page that has it.
+    """
+    starts = (*START_PAGES, *further)
+    queue, known = deque(starts), {*(route_of(path) for path, _ in starts), *FILES}
     while queue:
         path, linked_from = queue.popleft()
         response = page.request.get(path)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 from tests.e2e.conftest import HeklaServer, clean
 from tests.e2e.crawler import FILES, NON_PAGE_NAMESPACES, CrawledPage, crawl
 from tests.e2e.people import send
@@ -29,6 +29,7 @@ LOOKS: list[dict[str, Any]] = [
 """The second look has only the rules that depend on size, colours and language."""
 MAIN = {"command": ["echo", "{{ n }}"], "name": "main", "resources": {"cpu": "10m"}}
 JOB = {"name": "kept", "tasks": [MAIN | {"command": ["echo", "here"]}]}
+WRITE = MAIN | {"command": ["sh", "-c", "echo here > out.txt; echo ::metric step=1 loss=2"]}
 NODES = {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8"}}]}
 OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ("templates", JOB),
@@ -59,7 +60,20 @@ def pages(hekla: HeklaServer, admin_page: Page) -> list[CrawledPage]:
     admin_page.locator("#id_username").fill("vera")
     with admin_page.expect_navigation():
         admin_page.get_by_role("button", name="Add").click()
-    return list(crawl(admin_page))
+    files, preview, others = _written(admin_page)
+    return list(crawl(admin_page, (preview, files), (f"/compare/?job={others[0]}&job={others[1]}", "/jobs/")))
+
+
+def _written(page: Page) -> tuple[str, str, list[str]]:
+    """The files of a job that wrote one, the preview of its file, and two jobs to compare."""
+    response: Any = send(page, "POST", "/api/v1/jobs", {"name": "writes", "tasks": [WRITE]})
+    uid = response["job"]["uid"]
+    page.goto(f"/jobs/{uid}/?tab=files")
+    link = page.get_by_role("link", name="out.txt", exact=True)
+    expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
+    page.reload()
+    listed = page.request.get("/api/v1/jobs?limit=2").json()["results"]
+    return f"/jobs/{uid}/?tab=files", str(link.get_attribute("href")), [one["uid"] for one in listed]
 
 
 def _show(page: Page, path: str, look: dict[str, Any], size: ViewportSize) -> None:

@@ -60,7 +60,7 @@ def test_failed_job_shows_its_cause_its_last_error_and_its_files(hekla: HeklaSer
     page.get_by_role("link", name="Files", exact=True).click()  # two clicks
     page.get_by_role("link", name="out/").click()
     with page.expect_download() as download:
-        page.get_by_role("link", name="model.txt").click()
+        page.get_by_role("row", name="model.txt").get_by_role("link", name=re.compile("Download")).click()
     assert download.value.path().read_text() == "weights\n"
     for number, tab in enumerate(TABS):
         page.goto(f"/jobs/{uid}/?tab={tab}")

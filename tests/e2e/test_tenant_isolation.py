@@ -4,6 +4,7 @@ Everything of a person has a marker word in its name, from the tenant to log lin
 or a socket message with the marker of the other person.
 """
 
+import base64
 import html
 import json
 import re
@@ -95,6 +96,17 @@ def add_objects(person: Person) -> None:
     page.get_by_role("button", name="Save").click()
     save_view(page, word)
     submit_with_form(person)
+    person.uids["uploads"] = begin_upload(person)
+
+
+def begin_upload(person: Person) -> str:
+    """Begin to write a file into the folder of the person's job, and return the upload's uid."""
+    headers = {"Upload-Length": "3", "Upload-Metadata": f"path {base64.b64encode(person.word.encode()).decode()}"}
+    with httpx2.Client(trust_env=False, headers={"Authorization": f"Bearer {person.token}"} | headers) as client:
+        origin = "/".join(person.page.url.split("/")[:3])
+        response = client.post(f"{origin}/api/v1/jobs/{person.uids['jobs']}/pods/main/0/uploads")
+    assert response.status_code == 201, response.text
+    return str(response.json()["uid"])
 
 
 def submit(page: Page, spec: object) -> str:

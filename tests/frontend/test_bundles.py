@@ -46,6 +46,7 @@ def test_sheets_and_modules_come_once_and_below_what_they_import(tmp_path: Path)
         ("export default 1;\n", ""),
         ('import thing from "./other.js";\n', ""),
         ('const later = import("./other.js");\n', ""),
+        ("const text = `a\n  b`;\n", ""),
         (
             'import { b } from "./other.js";\nexport const a = 1;\n',
             'import { a } from "./app.js";\nexport const b = 1;\n',

@@ -12,10 +12,11 @@ VENDOR = ("htmx.min.js", "idiomorph-ext.min.js")
 """Classic scripts of others that precede our modules, in this order."""
 _SHEET = re.compile(r'^@import "([\w./-]+\.css)";\n', re.MULTILINE)
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
-_LINE_COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
+_LINE_COMMENT = re.compile(r"^ *//.*\n| +// .*$|^ +", re.MULTILINE)
+"""With the indentation. A literal over several lines, which this would change, is refused below."""
 _IMPORT = re.compile(r'^import (?:\{([^}]*)\}|\* as (\w+)) from "\./([\w-]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
-_OTHER = re.compile(r"^(?:import|export)\b.*|\bimport\(", re.MULTILINE)
+_OTHER = re.compile(r"^(?:import|export)\b.*|\bimport\(|^[^`\n]*`[^`\n]*$", re.MULTILINE)
 
 
 def style_sheet(path: Path) -> str:
