@@ -33,6 +33,7 @@ CALLS: dict[str, Callable[[Client], object]] = {
     "what_if": lambda client: client.what_if(job("new"), tenant="lab"),
     "jobs": lambda client: list(client.jobs(mine=True, phase=["pending", "running"], limit=1)),
     "job": lambda client: client.job("train"),
+    "compare": lambda client: client.compare(["train", "stopped"], metric="loss", points=True),
     "wait": lambda client: client.wait("train", until={"pending"}),
     "autoscaling": lambda client: client.autoscaling("train"),
     "start_estimate": lambda client: client.start_estimate("train"),
@@ -96,7 +97,7 @@ class ValidatingTransport(httpx2.BaseTransport):
         paths = self.document["paths"]
         found = [path for path in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request.url.path)]
         assert found, request.url.path
-        return paths[found[0]][request.method.lower()]
+        return paths[min(found, key=lambda path: path.count("{"))][request.method.lower()]
 
     def _check_schema(self, schema: Mapping[str, Any], document: object) -> None:
         whole = {**schema, "components": self.document["components"]}

@@ -19,6 +19,7 @@ LIVE_PAGES = [
     "home", "jobs:list", "jobs:detail", "jobs:pod", "queues:list", "queues:detail", "clusters:nodes", "flows:list",
     "clusters:list", "clusters:detail", "clusters:node",
     "flows:detail", "batches:list", "batches:detail", "schedules:list", "schedules:detail", "demonstrations:detail",
+    "runs:compare",
 ]  # fmt: skip
 PAGE_QUERY = re.compile(r'FROM "?(jobs_job|jobs_pod|queues_queue|clusters_|flows_|batches_|schedules_|demonstrations_)')
 

@@ -1,4 +1,4 @@
-"""Moves the metrics that were read to `job_metrics`, which has those of all jobs."""
+"""Copies the metrics that were read to `job_metrics`, which has those of all jobs."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -59,9 +59,4 @@ def _figures(figures: Mapping[str, Any], points: Mapping[str, Any]) -> dict[str,
 class Migration(migrations.Migration):
     dependencies = [("batches", "0002_metrics_and_end"), ("job_metrics", "0001_initial")]
 
-    operations = [
-        migrations.RunPython(copy, migrations.RunPython.noop),
-        migrations.RemoveIndex(model_name="batchjob", name="batch_job_unread"),
-        migrations.RemoveField(model_name="batchjob", name="is_read"),
-        migrations.DeleteModel(name="MetricLog"),
-    ]
+    operations = [migrations.RunPython(copy, migrations.RunPython.noop)]
