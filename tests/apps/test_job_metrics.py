@@ -2,6 +2,8 @@
 
 import random
 from datetime import timedelta
+from importlib import import_module
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -96,6 +98,25 @@ def test_a_single_job_is_read_from_its_start_to_its_end(job: Job, server: LogSer
     count = len(server.requests)
     reader.read_metrics(now=clock.now() + timedelta(days=1))
     assert len(server.requests) == count, "a log that is read costs nothing"
+
+
+def test_a_log_that_cannot_be_read_does_not_hold_up_others(
+    job: Job, server: LogServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = change_phase(job, PodPhase.RUNNING)
+    change_phase(job, PodPhase.RUNNING, index=1)
+    server.text, read = b"::metric loss=3\n", server.logs
+
+    def logs(key: PodKey, *, offset: int, limit: int) -> LogChunk:
+        if key.index == broken.index:
+            raise ValueError(key)
+        return read(key, offset=offset, limit=limit)
+
+    monkeypatch.setattr(server, "logs", logs)
+    assert reader.read_metrics(now=clock.now()) == 1
+    assert figures(job)["loss"]["last"] == 3
+    monkeypatch.setattr(server, "logs", read)
+    assert reader.read_metrics(now=clock.now() + timedelta(minutes=2)) == 1
 
 
 def test_only_events_since_the_last_call_are_followed(job: Job, django_assert_max_num_queries: Any) -> None:
@@ -208,3 +229,8 @@ def test_points_have_the_times_of_the_cluster_or_estimates(job: Job, server: Log
     server.times, server.text = [], server.text + b"::metric loss=3\n::metric loss=4\n"
     reader.read_metrics(now=start + timedelta(seconds=100))
     assert MetricLog.objects.get(pod=pod).points["loss"]["seconds"][-1] == 90.0
+
+
+def test_upgrade_copies_every_log() -> None:
+    upgrade = import_module("hekla.apps.batches.migrations.0003_metrics_of_all_jobs")
+    assert [*chain.from_iterable(upgrade._chunks(iter(range(1201))))] == [*range(1201)]

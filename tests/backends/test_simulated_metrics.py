@@ -46,7 +46,10 @@ def test_further_from_the_best_parameter_is_worse() -> None:
     assert losses[-1] > 1.5
 
 
-@pytest.mark.parametrize("metrics", ["loss", "loss=1..x", "loss=1..2 rate=0/1", "x=1..2 " * 30, "loss=1..2;"])
+@pytest.mark.parametrize(
+    "metrics",
+    ["loss", "loss=1..x", "loss=1..2 rate=0/1", "x=1..2 " * 30, "loss=1..2;", "loss=1..2".rjust(501)],
+)
 def test_invalid_metrics_are_refused(metrics: str) -> None:
     with pytest.raises(StartRefused, match="HEKLA_SIM_METRICS"):
         plan(metrics)

@@ -42,7 +42,7 @@ def _read_json(field: JSONField, text: Any, expression: object, connection: obje
     if field.decoder is None and isinstance(text, str):
         try:
             value, end = _scan(text, 0)
-        except StopIteration:
+        except (StopIteration, ValueError):  # Django decides what this is
             end = -1
         if end == len(text):
             return value

@@ -2,9 +2,11 @@
 
 Each run reads the next parts of the logs that are due, for a few seconds at most. It needs no lease: what it stores
 depends on the log alone, and a part that two runs read is stored once. A cluster that does not answer is tried once in
-a run: each try may take seconds, in which the logs of other clusters wait.
+a run: each try may take seconds, in which the logs of other clusters wait. A log that cannot be read for another reason
+is tried again a minute later, and the others do not wait for it.
 """
 
+import logging
 import time
 from datetime import datetime
 
@@ -17,6 +19,7 @@ from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
 from hekla.domain.errors import HeklaError
 
+_logger = logging.getLogger(__name__)
 _AT_ONCE = 50
 _MOST_SECONDS = 8.0
 _SKIP = READ_EVERY / 2
@@ -39,10 +42,15 @@ def read_metrics(*, now: datetime) -> int:
             if cluster in silent:
                 skipped.append(log)
                 continue
-            part = _part(log)
+            try:
+                part = _part(log)
+                has_new = services.store(log, part or LogPart(b"", log.offset, is_last=False), now=now)
+            except Exception:
+                _logger.exception("the metrics of pod %s cannot be read", log.pod_id)
+                continue
             if part is None:
                 silent.add(cluster)
-            if services.store(log, part or LogPart(b"", log.offset, is_last=False), now=now):
+            if has_new:
                 changed.add(log.job_id)
                 count += 1
         services.release(skipped, due_at=now + _SKIP)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -289,7 +290,8 @@ def _placement(row: Job) -> tuple[Hashable, ...]:
     spec = spec_of(row)
     tasks = tuple(task.model_copy(update={"command": ()}) for task in spec.tasks)
     document = spec.model_copy(update={"name": "", "description": "", "files": {}, "tasks": tasks}).model_dump_json()
-    return row.tenant_id, row.owner_id, row.queue_id, row.priority, row.never_preempts, row.gang_phase, document
+    digest = sha256(document.encode()).digest()  # results are kept for minutes, and a document may be large
+    return row.tenant_id, row.owner_id, row.queue_id, row.priority, row.never_preempts, row.gang_phase, digest
 
 
 def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:

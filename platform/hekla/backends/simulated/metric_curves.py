@@ -13,7 +13,7 @@ from dataclasses import dataclass
 _NUMBER = r"[-+]?\d{1,9}(?:\.\d{1,9})?(?:e-?\d{1,2})?"
 _CURVE = re.compile(rf"([A-Za-z_]\w{{0,40}})=({_NUMBER})\.\.({_NUMBER})", re.ASCII)
 _PARAMETER = re.compile(rf"[A-Za-z_]\w{{0,40}}=({_NUMBER})/({_NUMBER})", re.ASCII)
-_MOST_WORDS, _STEPS, _STEP = 20, 40, 25
+_LONGEST, _MOST_WORDS, _STEPS, _STEP = 500, 20, 40, 25
 _BEND, _NOISE = 4.0, 0.02
 
 
@@ -33,6 +33,8 @@ class MetricCurve:
 
 def parse_curves(text: str) -> Sequence[MetricCurve]:
     """The curves that this text describes. Raises ValueError."""
+    if len(text) > _LONGEST:
+        raise ValueError(text)
     words = text.split()
     curves = [match for word in words if (match := _CURVE.fullmatch(word))]
     parameters = [match for word in words if (match := _PARAMETER.fullmatch(word))]

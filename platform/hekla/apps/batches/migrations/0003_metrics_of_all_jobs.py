@@ -1,6 +1,7 @@
 """Copies the metrics that were read to `job_metrics`, which has those of all jobs."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from django.apps.registry import Apps
@@ -18,7 +19,7 @@ def copy(apps: Apps, _editor: BaseDatabaseSchemaEditor) -> None:
 
 
 def _chunks(rows: Iterator[Any]) -> Iterator[list[Any]]:
-    while chunk := [row for row, _ in zip(rows, range(_AT_ONCE), strict=False)]:
+    while chunk := list(islice(rows, _AT_ONCE)):
         yield chunk
 
 
