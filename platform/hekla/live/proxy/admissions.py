@@ -177,13 +177,15 @@ class Admissions:
                 await admission.end()
 
     async def _run(self) -> None:
-        while self._admissions:
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
-            try:
-                await self.look()
-            except DatabaseError as error:
-                log.warning("cannot look up which sessions are open: %s", error)
-        self._task = None
+        try:
+            while self._admissions:
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
+                try:
+                    await self.look()
+                except DatabaseError as error:
+                    log.warning("cannot look up which sessions are open: %s", error)
+        finally:
+            self._task = None  # also after a mistake: the next request starts it again
 
 
 def _grant(entry: EntryPass, visitor: Visitor) -> Grant:
