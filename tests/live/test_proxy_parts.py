@@ -10,8 +10,9 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
+from hekla.apps.workbench.entry import EntryPass
 from hekla.backends.local import sockets as local_sockets
-from hekla.live.proxy import sockets
+from hekla.live.proxy import admissions, sockets
 from hekla.live.proxy.exchange import BrowserLeft, Exchange, ProxyTarget
 from hekla.live.proxy.headers import Destination, response_headers
 from hekla.live.proxy.upstream import Connection, ResponseParser, UpstreamError, UpstreamPool
@@ -178,3 +179,27 @@ def test_connection_to_a_server_that_reads_nothing_is_closed(monkeypatch: pytest
         server.close()
 
     asyncio.run(asyncio.wait_for(work(), 10))
+
+
+def test_another_ticket_of_the_same_login_gives_no_more_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = UpstreamPool(FakeStream)  # type: ignore[arg-type, return-value]
+    grant = admissions.Grant(frozenset(), NOWHERE, pool, 1, "/")  # type: ignore[arg-type]
+
+    async def answer(_work: object) -> admissions.Grant:
+        return grant
+
+    monkeypatch.setattr(admissions, "in_thread", answer)
+
+    async def work() -> None:
+        known, entry = admissions.Admissions(), EntryPass("a" * 26, 1, login="x")
+        first, _grant = await known.find(entry.slug, entry.encrypt())
+        second, _grant = await known.find(entry.slug, entry.encrypt())
+        other = EntryPass(entry.slug, 1, login="y")
+        third, _grant = await known.find(entry.slug, other.encrypt())
+        assert (second is first, third is first) == (True, False)
+        known.forget(first)
+        known.forget(third)
+        assert known._admissions == {}
+        known._task.cancel()  # type: ignore[union-attr]
+
+    asyncio.run(work())
