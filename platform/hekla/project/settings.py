@@ -179,7 +179,7 @@ AXES_LOCKOUT_CALLABLE = "hekla.apps.signin.limits.locked_out"
 TRIES_A_MINUTE = CONFIG.tries_a_minute
 
 SESSION_HOURS = CONFIG.session_hours
-SESSION_COOKIE_NAME = "hekla_session"
+SESSION_COOKIE_NAME = "__Host-hekla_session" if CONFIG.is_https else "hekla_session"  # no neighbour's page can set it
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = CONFIG.is_https

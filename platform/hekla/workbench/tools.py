@@ -18,7 +18,7 @@ from hekla.apps.jobs.models import Pod
 from hekla.apps.sentences import translated
 from hekla.apps.workbench import selectors, services
 from hekla.apps.workbench.models import SessionState, ToolSession
-from hekla.backends.base import Backend, BackendError, PodKey
+from hekla.backends.base import Backend, BackendError, Exec, PodKey, PortForwarding
 from hekla.backends.pool import get_backend
 from hekla.domain.errors import Refused
 from hekla.domain.tools import Tool
@@ -45,7 +45,7 @@ def start(session: ToolSession, *, now: datetime) -> None:
     secret = selectors.secret_of(session)
     request = {"do": "start", "session": session.uid.hex, "tool": session.tool, "secret": secret}
     try:
-        answer = async_to_sync(_run)(session.pod, request)
+        answer = _run(session.pod, request)
         port, process = _number(answer, "port", _LAST_PORT), _number(answer, "process", _LAST_PROCESS)
         if answer.get("missing") is True:
             raise Refused(_missing(session))
@@ -57,18 +57,24 @@ def start(session: ToolSession, *, now: datetime) -> None:
     except Refused as refusal:
         services.note_failure(session, refusal.message, now=now)
         raise
-    services.note_start(session, port=port, process=process)
+    if not services.note_start(session, port=port, process=process):  # somebody ended it meanwhile
+        stop(session)
+        raise Refused(_("This session has ended."))
 
 
 def look(session: ToolSession, *, now: datetime) -> None:
     """Find out whether a starting tool answers now, or has ended. Records it."""
-    if session.state is not SessionState.STARTING or not session.port:
+    if session.state is not SessionState.STARTING:
+        return
+    if not session.port:
+        if now > session.created_at + START_LIMIT:  # the process that started it did not survive that
+            services.note_failure(session, "", now=now)
         return
     try:
-        if async_to_sync(_answers)(session):
+        if _answers(session):
             services.note_ready(session, now=now)
             return
-        answer = async_to_sync(_run)(session.pod, _request("look", session))
+        answer = _run(session.pod, _request("look", session))
     except BackendError as error:
         log.info("cannot look after a tool now: %s", error)
         return
@@ -81,19 +87,23 @@ def stop(session: ToolSession) -> None:
     """End the tool in its pod, as far as the pod can be reached. Its port is nobody's then."""
     if session.process and session.state is not SessionState.ENDED:
         try:
-            async_to_sync(_run)(session.pod, _request("end", session))
+            _run(session.pod, _request("end", session))
         except BackendError as error:
             log.info("a tool could not be ended: %s", error)
 
 
-async def _run(pod: Pod, request: Mapping[str, object]) -> Mapping[str, Any]:
+def _run(pod: Pod, request: Mapping[str, object]) -> Mapping[str, Any]:
     """Run the script in the pod with this request. Returns what it answers, unchecked. Raises BackendError."""
-    commands = _backend_of(pod).exec
+    commands = _backend_of(pod).exec  # here, because the database cannot be read within the event loop
     if commands is None:
         raise BackendError("This cluster runs no commands in pods.")
+    return async_to_sync(_run_script)(commands, _key_of(pod), request)
+
+
+async def _run_script(commands: Exec, key: PodKey, request: Mapping[str, object]) -> Mapping[str, Any]:
     output, errors = b"", b""
     try:
-        async with asyncio.timeout(_RUN_SECONDS), commands.run(_key_of(pod), _COMMAND) as running:
+        async with asyncio.timeout(_RUN_SECONDS), commands.run(key, _COMMAND) as running:
             await running.send(json.dumps(request).encode() + b"\n")
             while (piece := await running.receive()) is not None:
                 if piece.is_error:
@@ -105,20 +115,22 @@ async def _run(pod: Pod, request: Mapping[str, object]) -> Mapping[str, Any]:
         raise BackendError("The pod does not answer.") from error
     if exit_code == _NO_PYTHON:
         return {"missing": True}
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         answer = json.loads(output)
         if isinstance(answer, dict):
             return answer
     return {"text": errors.decode(errors="replace")}
 
 
-async def _answers(session: ToolSession) -> bool:
+def _answers(session: ToolSession) -> bool:
     """Whether a server answers at the port of the session."""
     ports = _backend_of(session.pod).port_forwarding
-    if ports is None:
-        return False
+    return ports is not None and async_to_sync(_probe)(ports, _key_of(session.pod), session.port)
+
+
+async def _probe(ports: PortForwarding, key: PodKey, port: int) -> bool:
     with suppress(BackendError, TimeoutError):
-        async with asyncio.timeout(_PROBE_SECONDS), ports.connect(_key_of(session.pod), session.port) as stream:
+        async with asyncio.timeout(_PROBE_SECONDS), ports.connect(key, port) as stream:
             await stream.send(b"GET /api HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             return bool(await stream.receive())
     return False
@@ -137,7 +149,10 @@ def _request(action: str, session: ToolSession) -> Mapping[str, object]:
 
 def _text_of(answer: Mapping[str, Any]) -> str:
     text = answer.get("text")
-    return strip_control_codes(text[-services.MAX_MESSAGE :]) if isinstance(text, str) else ""
+    if not isinstance(text, str):
+        return ""
+    storable = text[-services.MAX_MESSAGE :].encode(errors="replace").decode()  # halves of surrogate pairs are not
+    return strip_control_codes(storable)
 
 
 def _number(answer: Mapping[str, Any], name: str, most: int) -> int:

@@ -53,8 +53,10 @@ class EntryPass:
 def issue_ticket(session: ToolSession, *, login: str | None, token: int | None) -> str:
     """A ticket for the owner of the session. It works once, within half a minute.
 
-    Raises Refused if it cannot be stored now.
+    Raises Refused if it cannot be stored now, or if there is neither a login session nor a token.
     """
+    if login is None and token is None:
+        raise Refused(_("Sign in again to open this session."))
     ticket = secrets.token_urlsafe(24)
     entry = EntryPass(session.slug, session.owner_id, login, token)
     try:

@@ -74,10 +74,13 @@ def no_session(pod: Pod) -> str:
     return ""
 
 
-def note_start(session: ToolSession, *, port: int, process: int) -> None:
-    """Record where the tool of a session listens in its pod, and its process group there."""
-    ToolSession.objects.filter(pk=session.pk, ended_at=None).update(port=port, process=process)
+def note_start(session: ToolSession, *, port: int, process: int) -> bool:
+    """Record where the tool of a session listens in its pod, and its process group there.
+
+    Returns whether the session is still open.
+    """
     session.port, session.process = port, process
+    return bool(ToolSession.objects.filter(pk=session.pk, ended_at=None).update(port=port, process=process))
 
 
 def note_ready(session: ToolSession, *, now: datetime) -> None:

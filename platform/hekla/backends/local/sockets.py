@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from hekla.backends.base import BackendError
 
 _CHUNK_BYTES = 64 * 1024
+_CLOSE_SECONDS = 5.0
 
 
 class SocketStream:
@@ -42,5 +43,9 @@ async def open_socket(host: str, port: int) -> AsyncIterator[SocketStream]:
         yield SocketStream(reader, writer)
     finally:
         writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
+        try:
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    await writer.wait_closed()
+        finally:
+            writer.transport.abort()  # a server that reads nothing would keep the socket and its data forever

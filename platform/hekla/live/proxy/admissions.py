@@ -134,7 +134,8 @@ class Admissions:
             entry = EntryPass.decrypt(cookie)
             if entry is None or entry.slug != slug:
                 raise NotFound("No pass for this session.")
-            admission = SessionAdmission(entry, self)
+            same = (one for one in self._admissions.values() if one.entry == entry)  # with another ticket
+            admission = next(same, None) or SessionAdmission(entry, self)
         try:
             grant = await admission.admit()
         except NotFound:
@@ -177,13 +178,15 @@ class Admissions:
                 await admission.end()
 
     async def _run(self) -> None:
-        while self._admissions:
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
-            try:
-                await self.look()
-            except DatabaseError as error:
-                log.warning("cannot look up which sessions are open: %s", error)
-        self._task = None
+        try:
+            while self._admissions:
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
+                try:
+                    await self.look()
+                except DatabaseError as error:
+                    log.warning("cannot look up which sessions are open: %s", error)
+        finally:
+            self._task = None  # also after a mistake: the next request starts it again
 
 
 def _grant(entry: EntryPass, visitor: Visitor) -> Grant:

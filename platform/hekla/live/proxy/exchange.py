@@ -68,8 +68,9 @@ class Exchange:
         """Send the request, and pass the response on. While that lasts, notice that the browser leaves."""
         data, has_more = first
         await connection.stream.send(self._head + self._framed(data, is_last=not has_more))
+        self._is_sent = not has_more
         exchange = asyncio.current_task()
-        browser = asyncio.create_task(self._browser_side(connection, parser, exchange)) if has_more else None
+        browser = asyncio.create_task(self._browser_side(connection, parser, exchange))
         try:
             while not parser.is_complete:
                 data = await self._next(connection, may_wait=has_more or parser.has_head)
@@ -77,18 +78,14 @@ class Exchange:
                 if not data:
                     parser.end()
                 await self._pass_on(parser, parts)
-                if browser is None and not parser.is_complete:
-                    self._is_sent = True
-                    browser = asyncio.create_task(self._browser_side(connection, parser, exchange))
         except asyncio.CancelledError:
             if self._has_left and exchange is not None:
                 exchange.uncancel()
                 raise BrowserLeft from None
             raise
         finally:
-            if browser is not None:
-                browser.cancel()
-                parser.is_reusable = parser.is_reusable and self._is_sent
+            browser.cancel()
+            parser.is_reusable = parser.is_reusable and self._is_sent
 
     async def _browser_side(
         self, connection: Connection, parser: ResponseParser, exchange: "asyncio.Task[Any] | None"

@@ -15,8 +15,13 @@ _HOP_BY_HOP = frozenset({
     *(b"te", b"trailer", b"transfer-encoding", b"upgrade"),
 })  # fmt: skip
 _OURS = frozenset({b"host", b"origin", b"referer", b"cookie", b"content-length", b"expect", b"forwarded", b"x-real-ip"})
-_NOT_BACK = frozenset({b"alt-svc", b"date", b"public-key-pins"})
-"""Of a response: `Alt-Svc` would send the browser to another server; the date is set by the server of the console."""
+_NOT_BACK = frozenset({
+    *(b"alt-svc", b"clear-site-data", b"date", b"public-key-pins"),
+    *(b"x-accel-redirect", b"x-lighttpd-send-file", b"x-reproxy-url", b"x-sendfile"),
+})  # fmt: skip
+"""Of a response: `Alt-Svc` would send the browser to another server; `Clear-Site-Data` deletes cookies of the domains
+above too; the date is set by the server of the console; the last ones would make a proxy before it send another page.
+"""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}")
 _FIELD = re.compile(rb"[a-z0-9!#$%&'*+.^_`|~-]{1,200}")

@@ -21,6 +21,7 @@ from hekla.live.proxy.upstream import CONNECT_SECONDS, Connection, UpstreamError
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _GONE, _BROKEN = 1001, 1011
+_CLOSE_SECONDS = 2.0
 _silent = logging.getLogger("hekla.live.proxy.websockets")
 _silent.disabled = True
 
@@ -35,7 +36,7 @@ class ToolSocket:
         self._protocol = ClientProtocol(uri, subprotocols=names or None, max_size=MAX_MESSAGE_BYTES, logger=_silent)
         self._path = path
         self._events: list[Event] = []
-        self._parts: list[bytes] = []
+        self._parts = bytearray()
         self._is_text = False
         self._writing = asyncio.Lock()
 
@@ -71,10 +72,11 @@ class ToolSocket:
         await self._flush()
 
     async def close(self, code: int) -> None:
-        """Say good-bye, if that is still possible."""
+        """Say good-bye, if that is still possible: a tool that reads nothing must not hold up the end."""
         with suppress(Exception):
-            self._protocol.send_close(code if code in (1000, 1001) else _GONE)
-            await self._flush()
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                self._protocol.send_close(code if code in (1000, 1001) else _GONE)
+                await self._flush()
 
     async def messages(self, send: Send) -> int:
         """Pass the tool's messages on, until it closes. Returns its code."""
@@ -94,13 +96,12 @@ class ToolSocket:
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
             return None
         if frame.opcode is not Opcode.CONT:
-            self._parts, self._is_text = [], frame.opcode is Opcode.TEXT
-        self._parts.append(bytes(frame.data))
+            self._parts, self._is_text = bytearray(), frame.opcode is Opcode.TEXT
+        self._parts += frame.data  # no list: a message may have any number of empty frames
         if not frame.fin:
             return None
-        data = b"".join(self._parts)
-        self._parts = []
-        return {"text": data.decode(errors="replace")} if self._is_text else {"bytes": data}
+        data, self._parts = self._parts, bytearray()
+        return {"text": data.decode(errors="replace")} if self._is_text else {"bytes": bytes(data)}
 
     async def _read(self) -> None:
         data = await self._stream.receive()
@@ -114,10 +115,10 @@ class ToolSocket:
             raise UpstreamError("The connection to the pod ended")
 
     async def _flush(self) -> None:
-        async with self._writing:
-            for data in self._protocol.data_to_send():
-                if data:
-                    await self._stream.send(data)
+        """Send what is to be sent. Without anything it does not wait: a tool may read only after it was read."""
+        if data := b"".join(self._protocol.data_to_send()):
+            async with self._writing:  # whoever waits first sends first
+                await self._stream.send(data)
 
 
 async def bridge(scope: dict[str, Any], receive: Receive, send: Send, proxied: ProxyTarget) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from http import HTTPStatus
 
 import httptools
 
@@ -16,7 +17,7 @@ MAX_OPEN, MAX_IDLE = 64, 16
 """Connections of one session."""
 IDLE_SECONDS = 30.0
 _MAX_HEAD_BYTES, _MAX_FIELDS = 64 * 1024, 200
-_SWITCHING = 101
+_SWITCHING, _LAST_STATUS = 101, 599
 
 
 class UpstreamError(Exception):
@@ -106,10 +107,8 @@ class ResponseParser:
 
     def feed(self, data: bytes) -> list[bytes]:
         """Parse the next bytes. Returns the parts of the body among them. Raises UpstreamError."""
-        if not self.has_head:
-            self._size += len(data)
-        if self._size > 2 * _MAX_HEAD_BYTES or (self.is_complete and data):
-            raise UpstreamError("Too large a head, or bytes after the response")
+        if self.is_complete and data:
+            raise UpstreamError("Bytes after the response")
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -117,6 +116,9 @@ class ResponseParser:
                 raise UpstreamError("No HTTP response") from error
             self.is_reusable = False
         parts, self._body = self._body, []
+        self._size = 0 if parts else self._size + len(data)
+        if self._size > 2 * _MAX_HEAD_BYTES:  # the parser holds a field until it ends, in the head and behind the body
+            raise UpstreamError("Too large a head")
         return parts
 
     def end(self) -> None:
@@ -147,12 +149,14 @@ class ResponseParser:
     def on_headers_complete(self) -> None:
         """The end of the head."""
         self.status = self._parser.get_status_code()
-        if self.status == _SWITCHING:
-            raise UpstreamError("An upgrade that was not requested")
+        if self.status == _SWITCHING or self.status > _LAST_STATUS:
+            raise UpstreamError("An upgrade that was not requested, or no status of HTTP")
         self._is_interim = self.status < 200  # noqa: PLR2004
         if self._is_interim:
             return
         self.has_head = True
+        if self.status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):  # its length is that of another response
+            self.headers = [field for field in self.headers if field[0] != b"content-length"]
         if self._is_head_request:
             self._complete()
 

@@ -105,10 +105,8 @@ def _session(request: HttpRequest, uid: UUID) -> ToolSession:
 
 def _enter(request: HttpRequest, found: ToolSession) -> HttpResponse:
     """A page that leads to the session at once. No redirect: forms of the console lead to the console only."""
-    login = request.session.session_key
-    if login is None:
-        raise Refused(_("Sign in again to open this session."))
-    url = entry.entry_url(found, entry.issue_ticket(found, login=login, token=None), request.get_host())
+    ticket = entry.issue_ticket(found, login=request.session.session_key, token=None)
+    url = entry.entry_url(found, ticket, request.get_host())
     context = {"session": found, "pod": found.pod, "job": found.pod.job, "url": url}
     response = render(request, "workbench/enter.html", context)
     if request.headers.get("HX-Request"):

@@ -1,0 +1,100 @@
+"""Tools that Hekla starts: what a hostile pod answers, and what happens meanwhile. The backend is a stand-in."""
+
+import json
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.apps.conftest import make_people
+
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.models import Pod
+from hekla.apps.workbench import entry, services
+from hekla.apps.workbench.models import SessionState, ToolSession
+from hekla.backends.streams import Output
+from hekla.domain.errors import Refused
+from hekla.domain.tools import Tool
+from hekla.lib import clock
+from hekla.workbench import tools
+
+STARTED = b'{"port": 8888, "process": 7, "text": ""}'
+
+
+class FakePod:
+    """Answers each command by `answer`. `requests`: what was asked of it."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.answer: Callable[[dict[str, Any]], bytes] = lambda _request: STARTED
+
+    exec = property(lambda self: self)
+    exit_code = 0
+
+    @asynccontextmanager
+    async def run(self, _key: object, _command: object) -> Any:
+        self._is_read = False
+        yield self
+
+    async def send(self, data: bytes) -> None:
+        self.requests.append(json.loads(data))
+
+    async def receive(self) -> Output | None:
+        if self._is_read:
+            return None
+        self._is_read = True
+        return Output(self.answer(self.requests[-1]))
+
+
+@pytest.fixture
+def pod(db: None, monkeypatch: pytest.MonkeyPatch) -> FakePod:
+    found = FakePod()
+    monkeypatch.setattr(tools, "get_backend", lambda **_facts: found)
+    return found
+
+
+@pytest.fixture
+def session(pod: FakePod) -> ToolSession:
+    """Of a pod on a Kubernetes cluster, whose key is in the database."""
+    people = make_people()
+    Cluster.objects.update(kind="kubernetes")
+    common = {"job": people.submit("served"), "task": "main", "index": 0, "version": 1, "slot": 1}
+    row = Pod.objects.create(**common, attempt=1, phase="running", created_at=clock.now())
+    return services.open_session(row.pk, Tool.JUPYTERLAB, user=people.alice, now=clock.now())[0]
+
+
+def test_tool_starts_on_a_kubernetes_cluster(pod: FakePod, session: ToolSession) -> None:
+    tools.start(session, now=clock.now())
+    session.refresh_from_db()
+    assert (session.port, session.process, session.state) == (8888, 7, SessionState.STARTING)
+
+
+def test_tool_of_a_session_that_ended_meanwhile_is_ended(pod: FakePod, session: ToolSession) -> None:
+    ToolSession.objects.update(ended_at=clock.now(), end_reason="closed")
+    with pytest.raises(Refused):
+        tools.start(session, now=clock.now())
+    assert [(one["do"], one.get("process")) for one in pod.requests] == [("start", None), ("end", 7)]
+
+
+@pytest.mark.parametrize(
+    "answer", [b"[" * 60000, b'{"text": "\\ud800\\u0000x"}', b'{"port": 1e9, "process": true}', b"\xff"]
+)
+def test_nonsense_of_a_pod_is_no_start(pod: FakePod, session: ToolSession, answer: bytes) -> None:
+    pod.answer = lambda _request: answer
+    with pytest.raises(Refused):
+        tools.start(session, now=clock.now())
+    session.refresh_from_db()
+    assert session.state is SessionState.ENDED
+
+
+def test_session_whose_start_was_cut_off_ends(pod: FakePod, session: ToolSession) -> None:
+    tools.look(session, now=clock.now())
+    assert session.state is SessionState.STARTING
+    tools.look(session, now=clock.now() + tools.START_LIMIT + timedelta(seconds=1))
+    assert session.state is SessionState.ENDED
+
+
+def test_no_ticket_without_a_login_or_a_token(session: ToolSession) -> None:
+    with pytest.raises(Refused):
+        entry.issue_ticket(session, login=None, token=None)
