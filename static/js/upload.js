@@ -1,6 +1,6 @@
 // <section data-upload="address" data-folder="path">: files that are chosen or dropped here go to that folder in pieces
 // (tus 1.0.0). After a failure of the network it continues by itself. After a reload of the page, unfinished files are
-// listed: the same file, chosen again, continues.
+// listed: the same file, chosen again in this browser, continues.
 
 import { say } from "./messages.js";
 
@@ -19,9 +19,11 @@ async function ask(address, method, headers = {}, body = undefined) {
   return answer;
 }
 
-/** Waits before the next try, longer each time. Throws the error if it is none of the network, or after many tries. */
+/** Waits before the next try, longer each time. Throws the error after many tries, or if it is none of the network.
+ *  A stale upload is one of it: an older request, lost on its way, has written some bytes late. */
 async function pause(row, error, tries) {
-  if (!(error instanceof TypeError) || tries === MOST_TRIES) throw error;
+  const isOfNetwork = error instanceof TypeError || error.code === "stale_upload";
+  if (!isOfNetwork || tries === MOST_TRIES) throw error;
   row.state(say("upload_waiting"));
   await new Promise((resume) => setTimeout(resume, PAUSES_MS[Math.min(tries, PAUSES_MS.length - 1)]));
 }
@@ -40,6 +42,31 @@ async function persist(row, request) {
 async function problemOf(answer) {
   const document = await answer.json().catch(() => ({}));
   return Object.assign(new Error(document.detail ?? say("request_failed")), { code: document.code });
+}
+
+/** Notes which state of the file the upload has, so that a changed file of the same size does not continue it. */
+function note(address, file) {
+  try {
+    localStorage.setItem(`hekla.upload.${address.split("/").pop()}`, String(file.lastModified));
+  } catch {
+    // Storage may be blocked: then an upload continues until the page is left.
+  }
+}
+
+function isSame(address, file) {
+  try {
+    return localStorage.getItem(`hekla.upload.${address.split("/").pop()}`) === String(file.lastModified);
+  } catch {
+    return false;
+  }
+}
+
+function forget(address) {
+  try {
+    localStorage.removeItem(`hekla.upload.${address.split("/").pop()}`);
+  } catch {
+    // As above.
+  }
 }
 
 /** A row of the list: the name of a file, its progress, and its buttons. */
@@ -62,12 +89,14 @@ function addRow(box, name) {
 async function begin(box, row, file, path, replaces) {
   const listed = await persist(row, () => ask(box.dataset.upload, "GET"));
   if (!listed.ok) throw await problemOf(listed);
-  const known = (await listed.json()).uploads.find((one) => one.path === path && one.size_bytes === file.size);
+  const found = (await listed.json()).uploads.filter((one) => one.path === path && one.size_bytes === file.size);
+  const known = found.find((one) => isSame(`/api/v1/uploads/${one.uid}`, file));
   if (known && !replaces) return `/api/v1/uploads/${known.uid}`;
   const facts = Object.entries({ path, ...(replaces ? { replaces } : {}) }).map(([key, text]) => `${key} ${base64(text)}`);
   const headers = { "Upload-Length": String(file.size), "Upload-Metadata": facts.join(",") };
   const begun = await persist(row, () => ask(box.dataset.upload, "POST", headers));
   if (!begun.ok) throw await problemOf(begun);
+  note(begun.headers.get("Location"), file);
   return begun.headers.get("Location");
 }
 
@@ -112,6 +141,7 @@ async function upload(box, file, replaces = "") {
   try {
     address = await begin(box, row, file, path, replaces);
     await send(row, file, address);
+    forget(address);
     row.state(say("upload_done"));
     row.part("cancel").hidden = true;
     return true;

@@ -96,7 +96,7 @@ def test_address_holds_the_order_and_the_live_part_follows(
     assert order(page_of(as_(people.alice), runs, query)) == expected
     words = {"query": address(runs, query).partition("?")[2]}
     assert order(live_views._comparison(people.alice, words)) == expected
-    topics = live_views._topics(people.alice, words)
+    topics = live_views._topics(people.alice, {"query": f"q={'x' * 2000}&{words['query']}"})
     assert topics == {f"job:{job.uid}" for job in runs} | {f"metrics:{job.pk}" for job in runs}
 
 
@@ -116,6 +116,14 @@ def test_charts_are_drawn_on_demand(
     page = page_of(as_(people.alice), runs, f"metric=loss&{query}")
     assert [word for word in has if word not in page] == []
     assert [word for word in lacks if word in page] == []
+
+
+@pytest.mark.parametrize("chart", ["curves", "parallel", "scatter"])
+def test_runs_whose_metrics_explode_are_drawn(people: People, as_: As, chart: str) -> None:
+    jobs = [job_named(people, name, "--lr", str(len(name))) for name in ("a", "bb")]
+    for job, losses in zip(jobs, ([1.0, 1e300], [3.4e38, -1.7e308]), strict=True):
+        print_metrics(job, {"loss": losses})
+    assert f"{'run-' if chart != 'parallel' else ''}{chart}" in page_of(as_(people.alice), jobs, f"chart={chart}")
 
 
 def test_jobs_of_batches_have_their_parameters(people: People, as_: As) -> None:

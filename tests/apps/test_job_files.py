@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
+import pytest
 from asgiref.sync import async_to_sync
 from django.test import Client
 from django.urls import reverse
@@ -18,6 +19,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Pod
 from hekla.apps.streaming import FileResponse
 from hekla.lib import clock
+from hekla.pages.jobs import file_rows, live
 
 __all__ = ["pod"]
 As = Callable[[User], Client]
@@ -63,6 +65,12 @@ def test_rest_lists_and_reads_files(people: People, as_: As, pod: Pod) -> None:
         assert bob.get(f"{where}/files", {"path": path}).status_code == 404
     assert bob.get(f"{where}/file").status_code == 400
     assert charlie.get(f"{where}/files").status_code == charlie.get(f"{where}/file", {"path": "out"}).status_code == 404
+
+
+def test_events_of_the_job_start_no_search(people: People, pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_rows.files, "find_files", lambda *_arguments: pytest.fail("It was searched."))
+    words = {"uid": str(pod.job.uid), "tab": "files", "find": "a"}
+    assert str(pod.job.uid) in live._job(people.bob, words)
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)

@@ -12,7 +12,9 @@ from django.test import Client
 from tests.apps.conftest import People
 from tests.apps.pod_files import pod, work_of
 
+from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.scopes import Scope
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import FileUpload, Pod
 from hekla.apps.jobs.services import uploads
@@ -161,3 +163,21 @@ def test_uploads_are_bounded_and_expire(
     assert len(list(work_of(pod, tmp_path).glob(".hekla*"))) == 2
     monkeypatch.setattr(uploads, "_MOST_OPEN_BYTES", 100)
     assert begin(alice, pod, 99, path="d").status_code == 409
+
+
+def test_late_request_does_not_stop_a_newer_one(people: People, as_: As, pod: Pod) -> None:
+    alice = as_(people.alice)
+    where = begin(alice, pod, 9, path="a")["Location"]
+    newer = patch(alice, where, 0, b"abc")["Upload-Fence"]
+    assert patch(alice, where, 0, b"ab").json()["code"] == "stale_upload"  # it was sent before, and arrives now
+    assert patch(alice, where, 3, b"defghi", **{"Upload-Fence": newer}).status_code == 204
+
+
+def test_token_that_only_reads_cannot_take_over_an_upload(people: People, as_: As, pod: Pod) -> None:
+    where = begin(as_(people.alice), pod, 3, path="a")["Location"]
+    statuses = []
+    for scopes in ([Scope.READ], [Scope.READ, Scope.JOBS]):
+        now, day = clock.now(), timedelta(days=1)
+        secret = accounts.create_token(people.alice, name="t", lifetime=day, scopes=scopes, now=now)
+        statuses.append(Client().head(where, headers={"Authorization": f"Bearer {secret}"}).status_code)
+    assert statuses == [403, 200]

@@ -105,3 +105,23 @@ def test_search_finds_names_in_all_folders(backend: Backend, monkeypatch: pytest
     assert paths(".txt") == (["out/a.txt"], False)
     monkeypatch.setattr(file_tree, "_SEARCH_SECONDS", -1.0)
     assert paths(".txt") == ([], False)
+
+
+def test_many_files_with_the_same_safe_name_cost_little(backend: Backend, work: Path) -> None:
+    for number in range(2**9):
+        sign = f"{number:09b}".translate({ord("0"): "\\", ord("1"): ":"})
+        (work / sign).touch()
+    names = [name for name in unzipped(backend).namelist() if name.startswith("_________")]
+    assert (len(names), len(set(names))) == (2**9, 2**9)
+
+
+def test_search_in_empty_folders_ends_in_time(backend: Backend, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "empty").mkdir()
+    monkeypatch.setattr(file_tree, "_SEARCH_SECONDS", -1.0)
+    assert not find_files(backend, KEY, "empty", "a").is_complete
+
+
+def test_note_of_what_is_missing_is_bounded(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_tree, "_MOST_NOTED", 2)
+    note = unzipped(backend).read("NOT-COMPLETE.txt").decode().splitlines()
+    assert (len(note), note[-1]) == (4, "and 3 others")

@@ -13,7 +13,15 @@ from hekla.backends.files import NoSuchFileError
 from hekla.backends.local import files, uploads
 from hekla.backends.local.pod_folder import PodFolder
 from hekla.backends.local.uploads import LocalUploads
-from hekla.backends.uploads import ANYTHING, DRAFT_PREFIX, DraftFile, DraftLostError, FileConflictError, NoRoomError
+from hekla.backends.uploads import (
+    ANYTHING,
+    DRAFT_PREFIX,
+    MOST_BYTES,
+    DraftFile,
+    DraftLostError,
+    FileConflictError,
+    NoRoomError,
+)
 
 KEY = PodKey("job", "main", 0, 0)
 NAME = f"{DRAFT_PREFIX}1"
@@ -159,3 +167,20 @@ def test_full_disk_is_refused(facet: LocalUploads, work: Path, monkeypatch: pyte
     with pytest.raises(NoRoomError):
         begin(facet, "a")
     assert not list(work.rglob(f"{DRAFT_PREFIX}*"))
+
+
+def test_disk_that_others_filled_meanwhile_is_refused(
+    facet: LocalUploads, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = begin(facet, "a")
+    monkeypatch.setattr(uploads, "_LEAST_FREE_BYTES", 2**62)
+    with pytest.raises(NoRoomError):
+        facet.append(draft, 0, b"abc")
+    assert (work / NAME).stat().st_size == 0
+
+
+def test_file_larger_than_any_disk_is_not_read(facet: LocalUploads, work: Path) -> None:
+    with (work / "sparse").open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    with pytest.raises(FileConflictError):
+        begin(facet, "sparse", replaces="0" * 64)

@@ -4,17 +4,20 @@ import json
 import os
 import zipfile
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.gallery import services as gallery
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.models import FileUpload, Job, Pod
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.selectors import job_choice as notifications_of
 from hekla.apps.presets import services
 from hekla.apps.usage.models import Sample
 from hekla.cli import uploads
+from hekla.client.errors import UnreachableError
 from hekla.client.transport import Transport
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
@@ -145,6 +148,35 @@ def test_file_is_uploaded_and_an_interrupted_upload_continues(console, manifest,
     assert content == (tmp_path / "data.bin").read_bytes()
     assert "name exists" in console("file", "put", "talk", tmp_path / "data.bin", "in/data.bin").output
     assert console("file", "put", "talk", tmp_path / "data.bin", "in/data.bin", "--force").exit_code == 0
+
+
+def test_upload_whose_last_answer_was_lost_is_finished(console, manifest, tmp_path, monkeypatch):
+    console("job", "submit", manifest(command="[sh, -c, echo]"), "--watch")
+    (tmp_path / "data.bin").write_bytes(b"data")
+    monkeypatch.setattr(uploads, "_PAUSE_SECONDS", 0.0)
+    real, calls = Transport.write_piece, []
+
+    def lose_the_first_answer(transport, path, offset, data):
+        calls.append((offset, data))
+        if len(calls) == 1:
+            FileUpload.objects.update(received=4)  # all bytes are there, and the server was stopped before it finished
+            draft = next(Path(settings.HEKLA_HOME).rglob(".hekla-upload-*"))
+            draft.write_bytes(data)
+            raise UnreachableError("lost")
+        real(transport, path, offset, data)
+
+    monkeypatch.setattr(Transport, "write_piece", lose_the_first_answer)
+    done = console("file", "put", "talk", tmp_path / "data.bin")
+    assert "data.bin: 4 B, SHA-256 " in done.output
+    assert calls == [(0, b"data"), (4, b"")]
+
+
+def test_terminal_escapes_in_names_of_files_are_removed(console, manifest):
+    command = r"""[sh, -c, 'touch "$(printf "\033]0;x\007red")"']"""
+    console("job", "submit", manifest(command=command), "--watch")
+    found = console("file", "find", "talk", "red").output
+    assert "red" in found
+    assert "\x07" not in found
 
 
 def test_terminal_escapes_in_logs_are_removed(console, manifest):

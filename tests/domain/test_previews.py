@@ -91,6 +91,16 @@ def test_json_stays_as_it_is_written() -> None:
     ]  # fmt: skip
 
 
+def test_large_json_is_cut() -> None:
+    found = of("a.json", "[" * 99 + ",".join("1" * 9000) + "]" * 99)
+    assert (found.is_cut, len(found.lines), found.lines[-1]) == (True, 5000, " " * 198 + "1,")
+
+
+def test_half_of_a_character_is_visible() -> None:
+    (cell,) = of("a.ipynb", '{"cells": [{"source": "a\\ud800b", "outputs": [{"text": "\\udfff"}]}]}').cells
+    assert (cell.source, cell.outputs[0].text) == ("a⟨U+D800⟩b", "⟨U+DFFF⟩")
+
+
 def test_table_is_bounded_and_its_cells_are_text() -> None:
     found = of("a.csv", f"a;b\n=1+1;{SCRIPT}\n")
     assert found.rows == [["a", "b"], ["=1+1", SCRIPT]]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hekla.domain.spec_parameters import MAX_VALUE, spec_parameters
+from hekla.domain.spec_parameters import MAX_SETTINGS, MAX_VALUE, spec_parameters
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,11 @@ def test_settings_of_several_tasks_have_their_names() -> None:
 
 def test_values_are_cut() -> None:
     assert spec_parameters({"tasks": [{"env": {"A": "x" * 10_000}}]})["A"] == "x" * MAX_VALUE
+
+
+def test_settings_are_bounded() -> None:
+    script = " ".join(f"a{number}=1" for number in range(9_000))
+    tasks = [{"name": f"t{number}", "command": ["sh", "-c", script]} for number in range(64)]
+    assert len(spec_parameters({"queue": "gold", "tasks": tasks})) == MAX_SETTINGS
+    quoted = spec_parameters({"tasks": [{"command": ["sh", "-c", f"'{'x' * 65_000}'"]}]})
+    assert len(quoted["command"]) == MAX_VALUE

@@ -21,6 +21,7 @@ _SEARCH_SECONDS = 3.0
 _MOST_FILES, _MOST_BYTES = 10_000, 50 * 2**30
 """Of an archive."""
 _NOTE = "NOT-COMPLETE.txt"
+_MOST_NOTED = 1_000
 _SEPARATORS = str.maketrans("\\/:", "___")
 
 
@@ -45,6 +46,9 @@ class FolderWalk:
         visited, waiting = 0, [(self._path, 0)]
         while waiting:
             folder, depth = waiting.pop()
+            if self._is_late:  # of empty folders there is no entry
+                self.left_out.append(folder)
+                return
             try:
                 found = list_folder(self._backend, self._key, folder, _MOST_VISITED)
             except NoSuchFileError:
@@ -55,7 +59,7 @@ class FolderWalk:
                 self.left_out.append(folder)
             for entry in found.entries:
                 visited += 1
-                if visited > _MOST_VISITED or (self._deadline is not None and time.monotonic() > self._deadline):
+                if visited > _MOST_VISITED or self._is_late:
                     self.left_out.append(folder)
                     return
                 yield folder, entry
@@ -64,6 +68,10 @@ class FolderWalk:
                 self.left_out += inner
             else:
                 waiting += [(path, depth + 1) for path in reversed(inner)]
+
+    @property
+    def _is_late(self) -> bool:
+        return self._deadline is not None and time.monotonic() > self._deadline
 
 
 def find_files(backend: Backend, key: PodKey, path: str, text: str) -> FoundFiles:
@@ -93,7 +101,7 @@ def archive(backend: Backend, key: PodKey, path: str) -> Iterator[bytes]:
 def _files(backend: Backend, key: PodKey, path: str) -> Iterator[tuple[str, Pieces]]:
     """The files of the archive: a safe name, and a function that returns the content."""
     walk, count, size = FolderWalk(backend, key, path), 0, 0
-    used: set[str] = set()
+    used: dict[str, int] = {}
     for folder, entry in walk.entries():
         if entry.kind is FileKind.FOLDER and entry.is_utf8:
             continue
@@ -112,18 +120,24 @@ def _files(backend: Backend, key: PodKey, path: str) -> Iterator[tuple[str, Piec
         count, size = count + 1, size + length
         yield _safe_name(inner.removeprefix(path).lstrip("/"), used), partial(iter, chunks)
     if walk.left_out:
-        lines = [visible_name(one) for one in walk.left_out]
+        lines = [visible_name(one) for one in walk.left_out[:_MOST_NOTED]]
+        if (more := len(walk.left_out) - _MOST_NOTED) > 0:
+            lines.append(f"and {more} others")
         text = "Not in this archive (links, special files, or beyond its limits):\n" + "\n".join(lines) + "\n"
         yield _safe_name(_NOTE, used), partial(iter, [text.encode()])
 
 
-def _safe_name(path: str, used: set[str]) -> str:
-    """A path that no program takes for another place, without control characters, different from those before."""
+def _safe_name(path: str, used: dict[str, int]) -> str:
+    """A path that no program takes for another place, without control characters, different from those before.
+
+    `used`: those, each with the last number that was added to it.
+    """
     parts = [show_bidi_controls(part).translate(_SEPARATORS) for part in path.split("/")]
     name = "/".join("".join(sign if sign.isprintable() else "_" for sign in part) for part in parts)
-    number, found = 1, name
+    number, found = used.get(name, 1), name
     while found in used:
         number += 1
         found = f"{name}~{number}"
-    used.add(found)
+    used[name] = number
+    used.setdefault(found, 1)
     return found

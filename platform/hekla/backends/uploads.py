@@ -14,6 +14,8 @@ DRAFT_PREFIX = ".hekla-upload-"
 """The beginning of the names of drafts. Names like this exist for nobody."""
 ANYTHING = "*"
 """As `replaces`: whatever file has the name."""
+MOST_BYTES = 16 * 2**30
+"""Of a file, and of one that is replaced by its SHA-256: a pod makes files of any size that take no room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class WritableFiles(Protocol):
         """
 
     def append(self, draft: DraftFile, offset: int, data: bytes) -> None:
-        """Write the bytes to the disk at this offset. Raises NoSuchFileError, DraftLostError."""
+        """Write the bytes to the disk at this offset. Raises NoSuchFileError, DraftLostError, NoRoomError."""
 
     def finish(self, draft: DraftFile, size: int, *, replaces: str) -> str:
         """Give the draft the name of its target, and return its SHA-256.

@@ -13,6 +13,7 @@ from hekla.cli.completion import JOB
 from hekla.cli.servers import ServerOptions
 from hekla.client.documents import JobDetail
 from hekla.client.errors import ClientError
+from hekla.lib.text import strip_control_codes
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _STEP = 1024
@@ -133,7 +134,7 @@ def find(
     if as_json:
         output.as_json(found)
         return
-    rows = [(each["path"] or each["name"], _size(each), output.moment(each["changed_at"])) for each in found["entries"]]
+    rows = [(_place(each), _size(each), output.moment(each["changed_at"])) for each in found["entries"]]
     output.table(("PATH", "SIZE", "CHANGED"), rows, "No file has such a name.")
     if not found["complete"]:
         click.echo("There may be more: the search has ended at its limits.", err=True)
@@ -225,6 +226,11 @@ def pod_path(job: JobDetail, task: str | None, index: int | None) -> str:
 def _name(entry: Mapping[str, Any]) -> str:
     marks = {"folder": "/", "link": " (link, not followed)", "other": " (no file)"}
     return f"{entry['name']}{marks.get(entry['kind'], '')}"
+
+
+def _place(entry: Mapping[str, Any]) -> str:
+    """The path of an entry. Its pod chose the names in it."""
+    return strip_control_codes(entry["path"] or entry["name"])
 
 
 def _size(entry: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from hekla.cli.completion import JOB
 from hekla.cli.files import human_size, of_attempt, of_index, of_task, pod_path
 from hekla.cli.servers import ServerOptions
 from hekla.client.client import Client
-from hekla.client.errors import UnreachableError
+from hekla.client.errors import ConflictError, UnreachableError
 
 PIECE_BYTES = 8 * 2**20
 _TRIES, _PAUSE_SECONDS = 8, 2.0
@@ -50,10 +50,9 @@ def put(
     found = [one for one in client.get(where, attempt=attempt)["uploads"] if _continues(one, wanted["path"], size)]
     upload = found[0] if found else client.begin_upload(where, size, wanted, attempt=attempt)
     with file.open("rb") as content:
-        _send(client, f"uploads/{upload['uid']}", upload["received_bytes"], content, size)
+        theirs = _send(client, f"uploads/{upload['uid']}", upload["received_bytes"], content, size)
         content.seek(0)
         ours = hashlib.file_digest(content, "sha256").hexdigest()
-    theirs = client.get(f"uploads/{upload['uid']}")["sha256"]
     if ours != theirs:
         raise Failure(f"{file} has changed during the upload. Upload it again with --force.")
     click.echo(f"{wanted['path']}: {human_size(size)}, SHA-256 {theirs}")
@@ -63,20 +62,27 @@ def _continues(upload: Mapping[str, Any], path: str, size: int) -> bool:
     return bool(upload["path"] == path and upload["size_bytes"] == size)
 
 
-def _send(client: Client, address: str, offset: int, content: BufferedReader, size: int) -> None:
-    """Send the bytes from `offset` on. After a failure of the network it asks where to continue."""
+def _send(client: Client, address: str, offset: int, content: BufferedReader, size: int) -> str:
+    """Send the bytes from `offset` on, and return the SHA-256 of the finished file.
+
+    After a failure of the network it asks where to continue: an older request may also write some bytes late. If all
+    bytes are there and the file has no name yet, an empty piece lets the server finish it.
+    """
     failures = 0
-    while offset < size:
+    while not (offset == size and (digest := str(client.get(address)["sha256"]))):
         content.seek(offset)
-        data = content.read(PIECE_BYTES)
-        if not data:
+        data = content.read(min(PIECE_BYTES, size - offset))
+        if not data and offset < size:
             raise Failure("The file became shorter during the upload.")
+        if failures >= _TRIES:
+            raise Failure("The server has all bytes and does not finish the file. Run the same command again later.")
         try:
             client.write_piece(address, offset, data)
-            offset, failures = offset + len(data), 0
-        except UnreachableError:
+            offset, failures = offset + len(data), 0 if data else failures + 1
+        except (UnreachableError, ConflictError) as error:
             failures += 1
-            if failures == _TRIES:
+            if failures == _TRIES or (isinstance(error, ConflictError) and error.code != "stale_upload"):
                 raise
             time.sleep(_PAUSE_SECONDS)
             offset = client.get(address)["received_bytes"]
+    return digest

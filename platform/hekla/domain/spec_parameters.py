@@ -9,6 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 MAX_VALUE = 200
+MAX_SETTINGS = 500
+"""Of one job: a script of 64 KiB may have thousands of assignments."""
+_MOST_TASKS, _MOST_SCRIPT = 16, 8192
 _SHELLS = {"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"}
 _OPTION = re.compile(r"-{1,2}([A-Za-z][\w.-]{0,60})(?:=(.*))?", re.DOTALL)
 _ASSIGNMENT = re.compile(r"\+{0,2}([A-Za-z_][\w./-]{0,60})=(.*)", re.DOTALL)
@@ -20,13 +23,16 @@ _OF_TASK = ("image", "environment", "replicas")
 def spec_parameters(document: Mapping[str, Any]) -> dict[str, str]:
     """The settings of this stored specification. With several tasks, those of a task begin with its name and a dot.
 
-    The name, description and policies of a job are left out. Values are cut.
+    The name, description and policies of a job are left out. Values are cut, and what a job has beyond 500 settings, 16
+    tasks or the first 8192 characters of a script is left out.
     """
     found = {name: str(document[name]) for name in _OF_JOB if name in document}
     tasks = document.get("tasks", ())
-    for task in tasks:
+    for task in tasks[:_MOST_TASKS]:
         prefix = f"{task.get('name', '')}." if len(tasks) > 1 else ""
         for name, value in _of_task(task):
+            if len(found) == MAX_SETTINGS:
+                return found
             found.setdefault(prefix + name, value[:MAX_VALUE])
     return found
 
@@ -42,10 +48,11 @@ def _of_task(task: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _words(command: Sequence[str]) -> Sequence[str]:
     """The words of the command, and of the script if it is `sh -c SCRIPT`."""
     if len(command) > 2 and command[0] in _SHELLS and command[1] in {"-c", "-lc", "-ec"}:  # noqa: PLR2004
+        script = command[2][:_MOST_SCRIPT]
         try:
-            return shlex.split(command[2])
+            return shlex.split(script)
         except ValueError:  # an open quote
-            return command[2].split()
+            return script.split()
     return command
 
 

@@ -7,6 +7,7 @@ and a connection to the database.
 
 import base64
 import binascii
+import contextlib
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import IO, Any, TypeVar
@@ -27,20 +28,22 @@ from hekla.api.problems import TooLarge
 from hekla.api.throttles import UploadThrottle
 from hekla.api.v1.following import AttemptQuery, backend_of, find_pod
 from hekla.api.views import ApiView, person
-from hekla.apps.accounts.scopes import Scope
+from hekla.apps.accounts.models import ApiToken
+from hekla.apps.accounts.scopes import MissingScope, Scope
 from hekla.apps.jobs import missing_files, selectors, services
 from hekla.apps.jobs.models import FileUpload, Pod
-from hekla.backends.base import PodKey, UnknownPod
+from hekla.backends.base import BackendError, PodKey, UnknownPod
 from hekla.backends.files import NoSuchFileError
 from hekla.backends.uploads import (
     DRAFT_PREFIX,
+    MOST_BYTES,
     DraftFile,
     DraftLostError,
     FileConflictError,
     NoRoomError,
     WritableFiles,
 )
-from hekla.domain.errors import Invalid, NotFound, Problem, Refused
+from hekla.domain.errors import HeklaError, Invalid, NotFound, Problem, Refused
 from hekla.lib import clock
 
 VERSION = "1.0.0"
@@ -160,8 +163,9 @@ class PodUploadsView(TusView):
         upload = services.begin_upload(pod, create, path=path, size=size, replaces=replaces, user=user, now=now)
         try:
             upload = _finish(upload, request)
-        except Refused:
+        except (Refused, NotFound):
             services.drop_upload(upload, user=user)
+            _discard(upload)
             raise
         answer = Response(UploadSerializer(upload).data, status=201)
         answer.headers["Location"] = reverse("api:v1:upload", args=[upload.uid])
@@ -177,7 +181,9 @@ class UploadView(TusView):
 
     @extend_schema(exclude=True)
     def head(self, request: Request, uid: UUID) -> Response:
-        """Where to continue. From now on, older requests write nothing."""
+        """Where to continue. From now on, older requests write nothing. So a token needs the right to write."""
+        if isinstance(request.auth, ApiToken) and not request.auth.allows(self.writes):
+            raise MissingScope(self.writes)
         upload = services.fence_upload(_find(request, uid), user=person(request))
         answer = _with_state(Response(status=200), _finish(upload, request))
         answer.headers["Upload-Length"], answer.headers["Cache-Control"] = str(upload.size), "no-store"
@@ -195,7 +201,7 @@ class UploadView(TusView):
         offset = _number(request.headers.get("Upload-Offset", ""), "Upload-Offset")
         data = _piece(request.data)
         if not fence:
-            upload.fence = services.fence_upload(upload, user=user).fence
+            upload.fence = services.fence_upload(upload, user=user, offset=offset).fence
         elif fence != str(upload.fence):
             raise services.StaleUpload(_("A newer request continues this upload."))
         draft = _draft(upload)
@@ -253,12 +259,10 @@ def _finish(upload: FileUpload, request: Request) -> FileUpload:
 
 
 def _discard(upload: FileUpload) -> None:
-    facet = backend_of(upload.pod.job).uploads
-    if facet is not None:
-        try:
+    """Delete the draft. It stays until its job is deleted if its cluster does not answer: it may be that of others."""
+    with contextlib.suppress(UnknownPod, BackendError, HeklaError):
+        if (facet := backend_of(upload.pod.job).uploads) is not None:
             facet.discard(_draft(upload))
-        except UnknownPod:  # its job is deleted, and the draft with it
-            return
 
 
 def _draft(upload: FileUpload) -> DraftFile:
@@ -295,8 +299,8 @@ def _with_state(answer: Response, upload: FileUpload) -> Response:
 def _announced(request: Request) -> tuple[int, str, str]:
     """Size, path and `replaces` of a new upload. Raises Invalid, TooLarge."""
     size = _number(request.headers.get("Upload-Length", ""), "Upload-Length")
-    if size > services.MOST_UPLOAD_BYTES:
-        raise TooLarge(_("A file may have %(size)d GiB.") % {"size": services.MOST_UPLOAD_BYTES // 2**30})
+    if size > MOST_BYTES:
+        raise TooLarge(_("A file may have %(size)d GiB.") % {"size": MOST_BYTES // 2**30})
     facts = _metadata(request.headers.get("Upload-Metadata", ""))
     path, replaces = facts.get("path") or facts.get("filename", ""), facts.get("replaces", "")
     if not path or len(path) > _LONGEST_PATH or "\0" in path:

@@ -88,7 +88,8 @@ def _list(pods: QuerySet[Pod], now: datetime) -> None:
     ranked = MetricLog.objects.filter(job__in={job for _pod, job in found}).annotate(place=place)
     surplus = list(ranked.filter(place__gt=MOST_LOGS).values_list("pk", flat=True)) if found else []
     if surplus:  # a job that restarts for ever must not fill the disk
-        MetricLog.objects.filter(pk__in=surplus).update(is_complete=True, summary={}, points={})
+        fresh = MetricLog.objects.filter(pk__in=surplus).exclude(is_complete=True, summary={})
+        fresh.update(is_complete=True, summary={}, points={})
 
 
 def claim(*, now: datetime, limit: int) -> list[MetricLog]:

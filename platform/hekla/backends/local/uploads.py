@@ -14,7 +14,14 @@ from hekla.backends.base import PodKey
 from hekla.backends.files import NoSuchFileError
 from hekla.backends.local import files
 from hekla.backends.local.pod_folder import PodFolder
-from hekla.backends.uploads import ANYTHING, DraftFile, DraftLostError, FileConflictError, NoRoomError
+from hekla.backends.uploads import (
+    ANYTHING,
+    MOST_BYTES,
+    DraftFile,
+    DraftLostError,
+    FileConflictError,
+    NoRoomError,
+)
 
 _DRAFT = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MODE = 0o644
@@ -36,9 +43,7 @@ class LocalUploads:
             raise NoSuchFileError(draft.path)
         with files.opened(folder, parts[:-1], is_created=True) as place:
             _require_expected(place, parts[-1], replaces)
-            disk = os.fstatvfs(place)
-            if disk.f_bavail * disk.f_frsize - size < _LEAST_FREE_BYTES:
-                raise NoRoomError
+            _require_room(place, size)
             handle = os.open(draft.name, _DRAFT | os.O_CREAT | os.O_EXCL, _MODE, dir_fd=place)
             try:
                 files.give(handle, folder)
@@ -47,8 +52,9 @@ class LocalUploads:
                 os.close(handle)
 
     def append(self, draft: DraftFile, offset: int, data: bytes) -> None:
-        """Write the bytes at this offset, to the disk."""
-        with self._draft(draft, _DRAFT) as (_place, handle):
+        """Write the bytes at this offset, to the disk. Other uploads may have filled it since this one began."""
+        with self._draft(draft, _DRAFT) as (place, handle):
+            _require_room(place, len(data))
             rest = memoryview(data)
             while rest:
                 written = os.pwrite(handle, rest, offset)
@@ -61,7 +67,9 @@ class LocalUploads:
         with self._draft(draft, files.FILE) as (place, handle):
             if os.fstat(handle).st_size != size:
                 raise DraftLostError(draft.path)
-            digest = _sha256(handle)
+            if not replaces:
+                _require_expected(place, name, replaces)  # before a large file is read in vain
+            digest = _sha256(handle, size)
             if replaces:
                 _require_expected(place, name, replaces)
                 with _conflicts(draft):
@@ -112,6 +120,13 @@ def _conflicts(draft: DraftFile) -> Iterator[None]:
         raise DraftLostError(draft.path) from error
 
 
+def _require_room(place: int, size: int) -> None:
+    """Raise NoRoomError if the disk of this folder had too little room behind so many bytes."""
+    disk = os.fstatvfs(place)
+    if disk.f_bavail * disk.f_frsize - size < _LEAST_FREE_BYTES:
+        raise NoRoomError
+
+
 def _require_expected(place: int, name: str, replaces: str) -> None:
     """Raise FileConflictError unless the target may be replaced as it is now."""
     try:
@@ -130,15 +145,17 @@ def _require_expected(place: int, name: str, replaces: str) -> None:
         except OSError as error:
             raise FileConflictError(name) from error
         try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode) or _sha256(handle) != replaces:
+            found = os.fstat(handle)
+            is_file = stat.S_ISREG(found.st_mode) and found.st_size <= MOST_BYTES
+            if not is_file or _sha256(handle, found.st_size) != replaces:
                 raise FileConflictError(name)
         finally:
             os.close(handle)
 
 
-def _sha256(handle: int) -> str:
-    """Of what the file holds now, up to its present size: the pod may append to it without end."""
-    digest, offset, size = hashlib.sha256(), 0, os.fstat(handle).st_size
+def _sha256(handle: int, size: int) -> str:
+    """Of the first `size` bytes: the pod may append to the file without end, or make it larger than any disk."""
+    digest, offset = hashlib.sha256(), 0
     while offset < size and (chunk := os.pread(handle, min(_CHUNK_BYTES, size - offset), offset)):
         digest.update(chunk)
         offset += len(chunk)

@@ -28,7 +28,7 @@ def preview(name: str, head: bytes, size: int) -> Preview:
     is_whole, suffix = len(head) >= size, _suffix(name)
     if suffix == "ipynb" and is_whole and (cells := notebooks.cells(head)) is not None:
         return Preview(PreviewKind.NOTEBOOK, cells=cells.cells, is_cut=cells.is_cut)
-    if suffix == "json" and is_whole and (pretty := text.pretty_json(head)) is not None:
+    if suffix == "json" and is_whole and (pretty := text.pretty_json(head, _MOST_LINES)) is not None:
         return _lines(pretty, "utf-8", is_cut=False)
     is_cut = size > TEXT_BYTES
     decoded = text.decode(head[:TEXT_BYTES], is_cut=is_cut)

@@ -20,6 +20,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _COLOURS = 7
 """Plots have so many colours; further lines are dashed."""
 _MINUTE, _HOUR = 60, 3600
+_LAST_EXACT = 2**53
 _IN_MINUTES, _IN_HOURS = 5 * _MINUTE, 5 * _HOUR
 
 
@@ -69,8 +70,8 @@ def line_of(points: Sequence[MetricPoint], name: str, axis: str = "step", unit: 
         pairs = [(point.step, point.value) for point in points]
     return {
         "type": "scatter",
-        "x": [_short(x) for x, _y in pairs],
-        "y": [_short(y) for _x, y in pairs],
+        "x": [short(x) for x, _y in pairs],
+        "y": [short(y) for _x, y in pairs],
         "mode": "lines" if len(pairs) > 1 else "markers",
         "name": name,
     }
@@ -91,6 +92,10 @@ def _axis(axis: str, points: Sequence[MetricPoint]) -> tuple[str, float]:
     return (_("minutes since the start"), _MINUTE) if longest < _IN_HOURS else (_("hours since the start"), _HOUR)
 
 
-def _short(number: float) -> float:
-    """Exact enough to draw: whole numbers as such, others with seven digits. PostgreSQL returns some as int."""
-    return int(number) if float(number).is_integer() else float(f"{number:.7g}")
+def short(number: float) -> float:
+    """Exact enough to draw: whole numbers as such, others with seven digits.
+
+    PostgreSQL returns some as int, also those beyond the 64 bits that a figure can have.
+    """
+    is_whole = abs(number) < _LAST_EXACT and float(number).is_integer()
+    return int(number) if is_whole else float(f"{number:.7g}")

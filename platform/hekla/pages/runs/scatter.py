@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 
 from hekla.apps.job_metrics.ranking import Ranking, Run
 from hekla.pages.frame import plots
-from hekla.pages.runs.curves import axis_title
+from hekla.pages.runs.curves import axis_title, short
 from hekla.pages.runs.parallel import number_of, spans_magnitudes
 from hekla.pages.runs.plain_text import plain
 
@@ -39,7 +39,7 @@ def scatter(runs: Sequence[Run], order: Ranking, name: str) -> Scatter | None:
         "type": "scatter",
         "mode": "markers",
         "x": numbers if is_numeric else list(map(plain, words)),
-        "y": [run.value(order.metric, order.value) for run in drawn],
+        "y": [short(run.metrics[order.metric][order.value]) for run in drawn],
         "text": [plain(run.job.name) for run in drawn],
         "hovertemplate": "%{text}<br>%{x}: %{y:.4g}<extra></extra>",
         "marker": {"size": 9},

@@ -41,7 +41,6 @@ from hekla.apps.jobs.services.terminals import (
     require_terminal,
 )
 from hekla.apps.jobs.services.uploads import (
-    MOST_UPLOAD_BYTES,
     StaleUpload,
     append_to_upload,
     begin_upload,
@@ -54,7 +53,6 @@ from hekla.apps.jobs.services.uploads import (
 __all__ = [
     "BULK_ACTIONS",
     "MOST_AT_ONCE",
-    "MOST_UPLOAD_BYTES",
     "BulkOutcome",
     "Route",
     "ScalingStep",

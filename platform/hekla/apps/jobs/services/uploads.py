@@ -24,8 +24,6 @@ from hekla.domain.errors import Refused
 
 LIFETIME = timedelta(hours=24)
 """After the last piece."""
-MOST_UPLOAD_BYTES = 16 * 2**30
-"""Of a file."""
 _MOST_OPEN, _MOST_OPEN_BYTES = 50, 64 * 2**30
 """Of the unfinished uploads of one person."""
 _MOST_EXPIRED = 20
@@ -52,11 +50,13 @@ def begin_upload(
     return made
 
 
-def fence_upload(upload: FileUpload, *, user: User) -> FileUpload:
-    """Let the caller be the one that writes the upload from now on. Raises Forbidden."""
+def fence_upload(upload: FileUpload, *, user: User, offset: int | None = None) -> FileUpload:
+    """Let the caller be the one that writes the upload from now on, at `offset`. Raises Forbidden, StaleUpload."""
     require_right(upload.pod.job, user)
     with unit_of_work():
         upload = changes.locked(upload)
+        if offset is not None:
+            _require_offset(upload, offset)  # a lost request that comes late stops no other one
         upload.fence += 1
         upload.save(update_fields=["fence"])
     return upload
@@ -71,8 +71,7 @@ def append_to_upload(
         current = changes.locked(upload)
         if current.fence != upload.fence:
             raise StaleUpload(_("A newer request continues this upload."))
-        if current.received != offset or current.sha256:
-            raise StaleUpload(_("The upload has %(bytes)d bytes. Continue there.") % {"bytes": current.received})
+        _require_offset(current, offset)
         if offset + len(data) > current.size:
             raise Refused(_("The upload would be larger than its announced size."))
         write()
@@ -111,6 +110,11 @@ def drop_expired_uploads(*, now: datetime) -> list[FileUpload]:
         found = list(expired.select_for_update(of=("self",), skip_locked=True)[:_MOST_EXPIRED])
         FileUpload.objects.filter(pk__in=[one.pk for one in found]).delete()
     return [one for one in found if not one.sha256]
+
+
+def _require_offset(upload: FileUpload, offset: int) -> None:
+    if upload.received != offset or upload.sha256:
+        raise StaleUpload(_("The upload has %(bytes)d bytes. Continue there.") % {"bytes": upload.received})
 
 
 def _require_room(user: User, size: int) -> None:
