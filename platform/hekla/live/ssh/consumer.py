@@ -84,6 +84,8 @@ class SshConsumer(GuardedConsumer):
         try:
             found = await in_thread(partial(_prepare, host, token, self.visitor))
             self.roles, self.user, self.pod_id = found.roles, found.user, found.pod.pk
+            if self.is_closed:  # the guard has ended it meanwhile
+                return
             with translation.override(settings.LANGUAGE_CODE):
                 connections().enter(self)
         except (HeklaError, BackendError) as error:
@@ -136,7 +138,7 @@ class SshConsumer(GuardedConsumer):
         """End the connection for this reason."""
         if self._serving is not None and self._reason is None:
             self._reason = reason
-            self._serving.cancel()
+            asyncio.get_running_loop().call_soon(self._serving.cancel)  # not before it runs: it has to clean up
 
     async def ended(self) -> None:
         """Wait until it has ended, and that is recorded."""
@@ -204,6 +206,8 @@ class SshConsumer(GuardedConsumer):
         await self._close(next((code for kind, code in _CODES.items() if isinstance(error, kind)), UNREADY))
 
     async def _send(self, data: bytes) -> None:
+        if self.is_closed:
+            raise ConnectionResetError
         await self.send(bytes_data=data)
 
 
