@@ -146,22 +146,23 @@ class SshConsumer(GuardedConsumer):
             await asyncio.wait([self._serving])
 
     async def _serve(self, found: _Opening) -> None:
-        connection, was_opened = uuid4(), False
+        connection = uuid4()
         self._server = PodServer(found.access)
+        record = partial(services.record_ssh, found.pod.pk, connection, user=found.user, now=clock.now())
+        opening = asyncio.create_task(in_thread(record))
         try:
-            opening = partial(services.record_ssh, found.pod.pk, connection, user=found.user, now=clock.now())
-            await in_thread(opening)
-            was_opened = True
+            await asyncio.shield(opening)  # its thread goes on anyway, and the end is recorded after it
             await self._carry(self._server, found.access.name)
         except (HeklaError, DatabaseError) as error:
             await self._refuse(error)
         except asyncio.CancelledError:
-            was_opened = True  # a thread that records it goes on
+            pass
         finally:
             self._reason = self._reason or TerminalEnd.CLOSED
-            connections().leave(self)
-            if was_opened:
+            await asyncio.wait([opening])
+            if opening.exception() is None:
                 await self._record_end(found, connection, self._server, self._reason)
+            connections().leave(self)
             await self._leave(self._reason)
 
     async def _carry(self, server: PodServer, pod: str) -> None:
