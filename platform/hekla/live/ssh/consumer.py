@@ -160,7 +160,7 @@ class SshConsumer(GuardedConsumer):
         finally:
             self._reason = self._reason or TerminalEnd.CLOSED
             await asyncio.wait([opening])
-            if opening.exception() is None:
+            if not opening.cancelled() and opening.exception() is None:
                 await self._record_end(found, connection, self._server, self._reason)
             connections().leave(self)
             await self._leave(self._reason)
