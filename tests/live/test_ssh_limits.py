@@ -2,9 +2,11 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import asyncssh
 import pytest
@@ -12,7 +14,9 @@ from asyncssh.channel import SSHClientChannel
 
 from hekla.backends.base import PodKey
 from hekla.backends.streams import Output
-from hekla.live.ssh import forwards, server
+from hekla.domain.events import TerminalEnd
+from hekla.live.guard import Visitor
+from hekla.live.ssh import consumer, forwards, server
 from hekla.live.ssh.server import PodAccess, PodServer
 from hekla.live.ssh.transport import SshTransport
 
@@ -261,3 +265,40 @@ def test_a_long_answer_is_whole_after_the_end_of_the_request(monkeypatch: pytest
         assert await reader.read() == b"part" * 6
 
     with_client(FakePod(stream=Slow(6, 0.1)), work)
+
+
+async def test_the_end_is_recorded_after_the_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the connection ends while its begin is recorded, or before it does anything."""
+    recorded: list[str] = []
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def record_ssh(*_args: object, **_facts: object) -> None:
+        begun.set()
+        assert may_go_on.wait(PATIENCE_SECONDS)
+        recorded.append("begin")
+
+    async def nothing(*_args: object) -> None:
+        """Nobody is there to read it."""
+
+    monkeypatch.setattr(consumer.services, "record_ssh", record_ssh)
+    monkeypatch.setattr(consumer.services, "record_ssh_end", lambda *_args, **_facts: recorded.append("end"))
+    monkeypatch.setattr(consumer, "actor_of", lambda user: user)
+    for method in ("send_json", "close"):
+        monkeypatch.setattr(consumer.SshConsumer, method, nothing)
+    access = PodAccess(PodKey("job", "main", 0, 1), "main-0", FakePod(), None)
+    found = SimpleNamespace(pod=SimpleNamespace(pk=1), user="alice", access=access)
+
+    one = consumer.SshConsumer()
+    one.visitor = Visitor(1, None)
+    consumer.connections().enter(one)
+    one._serving = asyncio.create_task(one._serve(found))
+    one.stop(TerminalEnd.RIGHTS)  # at once
+    await until(begun.is_set)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert recorded == []
+    may_go_on.set()
+    await one.ended()
+    assert recorded == ["begin", "end"]
+    assert one not in consumer.connections()._open
+    assert one.is_closed
