@@ -115,7 +115,7 @@ def with_client(pod: FakePod, work: Callable[[Ends], Awaitable[None]], **options
 
 async def _connected(pod: FakePod, work: Callable[[Ends], Awaitable[None]], options: dict[str, object]) -> None:
     served = PodServer(PodAccess(PodKey("job", "main", 0, 1), "main-0", pod, pod))
-    begun = asyncio.Event()
+    started = asyncio.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
 
@@ -137,7 +137,7 @@ async def _connected(pod: FakePod, work: Callable[[Ends], Awaitable[None]], opti
                 served.stop()
 
             feeding = asyncio.create_task(feed())
-            begun.set()
+            started.set()
             try:
                 await transport.run()
             finally:
@@ -270,10 +270,10 @@ def test_a_long_answer_is_whole_after_the_end_of_the_request(monkeypatch: pytest
 async def test_the_end_is_recorded_after_the_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if the connection ends while its begin is recorded, or before it does anything."""
     recorded: list[str] = []
-    begun, may_go_on = threading.Event(), threading.Event()
+    started, may_go_on = threading.Event(), threading.Event()
 
     def record_ssh(*_args: object, **_facts: object) -> None:
-        begun.set()
+        started.set()
         assert may_go_on.wait(PATIENCE_SECONDS)
         recorded.append("begin")
 
@@ -293,7 +293,7 @@ async def test_the_end_is_recorded_after_the_begin(monkeypatch: pytest.MonkeyPat
     consumer.connections().enter(one)
     one._serving = asyncio.create_task(one._serve(found))
     one.stop(TerminalEnd.RIGHTS)  # at once
-    await until(begun.is_set)
+    await until(started.is_set)
     for _ in range(10):
         await asyncio.sleep(0)
     assert recorded == []
