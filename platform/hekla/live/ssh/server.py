@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import asyncssh
+from asyncssh.channel import SSHChannel
 from asyncssh.stream import SSHTCPStreamSession
 
 from hekla.backends.base import Exec, PodKey, PortForwarding
@@ -54,7 +55,7 @@ class _FewValues(dict[bytes, bytes]):
             super().__setitem__(name, value)
 
 
-def _require_packets(channel: asyncssh.SSHServerChannel[bytes] | asyncssh.SSHTCPChannel[bytes]) -> None:
+def _require_packets(channel: SSHChannel[bytes]) -> None:
     """Raises ProtocolError, which ends the connection, if the client accepts only tiny packets."""
     if channel._send_pktsize < MIN_PACKET_BYTES:
         raise asyncssh.ProtocolError(f"Packets of {MIN_PACKET_BYTES} bytes must be possible")
@@ -70,7 +71,7 @@ class PodSession(asyncssh.SSHServerProcess[bytes]):
         """Let `commands` refuse it with a sentence."""
         return True
 
-    def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
+    def connection_made(self, chan: SSHChannel[bytes]) -> None:
         """The channel is open. Raises ProtocolError."""
         super().connection_made(chan)
         _require_packets(chan)
@@ -97,7 +98,7 @@ class PodSession(asyncssh.SSHServerProcess[bytes]):
 class PortSession(SSHTCPStreamSession[bytes]):
     """A connection to a port of the pod."""
 
-    def connection_made(self, chan: asyncssh.SSHTCPChannel[bytes]) -> None:
+    def connection_made(self, chan: SSHChannel[bytes]) -> None:
         """The channel is open. Raises ProtocolError."""
         super().connection_made(chan)
         _require_packets(chan)
