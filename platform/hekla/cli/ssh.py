@@ -37,7 +37,7 @@ def ssh(
     program = shutil.which("ssh")
     if program is None:
         raise Failure("This machine has no `ssh`. Install OpenSSH.")
-    words = ["-F", str(ssh_files.write_config(choice))]
+    words = ["-F", str(ssh_files.write_config(choice, is_included=False))]
     for forward in forwards:
         words += ["-L", forward]
     words += ["-t"] if terminal else []
@@ -53,7 +53,7 @@ def ssh(
 @click.pass_obj
 def ssh_config(choice: ServerOptions, install: bool) -> None:
     """Write settings for `ssh`, so that `ssh JOB.hekla`, scp, rsync and editors reach pods."""
-    line, own, is_there = ssh_files.include(ssh_files.write_config(choice))
+    line, own, is_there = ssh_files.include(ssh_files.write_config(choice, is_included=True))
     if is_there:
         click.echo(f"{own} includes the settings already. Connect with: ssh JOB.hekla")
     elif install:

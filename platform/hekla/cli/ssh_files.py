@@ -1,5 +1,6 @@
 """The files for `ssh` in the configuration folder of the command: its settings, and the host key of the console."""
 
+import hashlib
 import os
 import shlex
 import sys
@@ -13,22 +14,28 @@ SUFFIX = ".hekla"
 _ALIAS = "hekla"
 
 
-def write_config(choice: ServerOptions) -> Path:
-    """Write the settings for hosts with the suffix. Returns the path. Raises NotConfiguredError without a token."""
-    words = [sys.executable, "-m", "hekla.cli", "--server", choice.server().url]
+def write_config(choice: ServerOptions, *, is_included: bool) -> Path:
+    """Write the settings for hosts with the suffix. Returns the path. Raises NotConfiguredError without a token.
+
+    `is_included`: the file that people include in their own settings. Another one leads to this server only, and leaves
+    that file as it is.
+    """
+    url = choice.server().url
+    words = [sys.executable, "-m", "hekla.cli", "--server", url]
     if choice.home is not None:
         words += ["--home", str(choice.home.absolute())]
     command = " ".join(_quoted(word) for word in words)
-    path = _folder() / "ssh_config"
+    path = _folder() / ("ssh_config" if is_included else f"ssh_config.{_mark(command)}")
     _write(
         path,
         f"""\
 # Written by `hekla ssh-config`. A change here is lost with the next call.
-Host *{SUFFIX}
-  ProxyCommand {command} ssh-proxy %h
+# The name of a host becomes part of a command line. Old versions of ssh take any name, also from a hostile link.
+Host *{SUFFIX} "!*'*"
+  ProxyCommand {command} ssh-proxy '%h'
   User hekla
   HostKeyAlias {_ALIAS}
-  UserKnownHostsFile "{_known_hosts()}"
+  UserKnownHostsFile "{_known_hosts(url)}"
   GlobalKnownHostsFile /dev/null
   StrictHostKeyChecking yes
   UpdateHostKeys no
@@ -44,10 +51,10 @@ Host *{SUFFIX}
     return path
 
 
-def write_known_host(key: str) -> None:
-    """Note the public host key of the console."""
+def write_known_host(url: str, key: str) -> None:
+    """Note the public host key of this console."""
     line = f"{_ALIAS} {key}\n"
-    path = _known_hosts()
+    path = _known_hosts(url)
     if not path.exists() or path.read_text(encoding="utf-8") != line:
         _write(path, line)
 
@@ -67,8 +74,13 @@ def install(line: str, own: Path) -> None:
     _write(target, f"{line}\n\n".encode() + text if text else f"{line}\n")
 
 
-def _known_hosts() -> Path:
-    return _folder() / "ssh_known_hosts"
+def _known_hosts(url: str) -> Path:
+    """For each console its own: connections to several may begin at the same time."""
+    return _folder() / f"ssh_known_hosts.{_mark(url)}"
+
+
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _folder() -> Path:

@@ -39,7 +39,7 @@ def ssh_proxy(choice: ServerOptions, host: str) -> None:
     server = choice.server()
     with _connected(server, host) as connection:
         try:
-            _greet(connection)
+            _greet(connection, server.url)
             Thread(target=_send_input, args=(connection,), daemon=True).start()
             for message in connection:
                 _show(message)
@@ -79,7 +79,7 @@ def _certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def _greet(connection: ClientConnection) -> None:
+def _greet(connection: ClientConnection, url: str) -> None:
     """Note the host key of the console, before `ssh` reads it. Raises Failure if the console refuses."""
     greeting = connection.recv(timeout=_OPEN_SECONDS)
     if not isinstance(greeting, str):
@@ -87,7 +87,7 @@ def _greet(connection: ClientConnection) -> None:
     facts = json.loads(greeting)
     if facts["type"] != "ready":
         raise Failure(str(facts["text"]))
-    ssh_files.write_known_host(str(facts["host_key"]))
+    ssh_files.write_known_host(url, str(facts["host_key"]))
 
 
 def _show(message: str | bytes) -> None:

@@ -27,8 +27,9 @@ Process = asyncssh.SSHServerProcess[bytes]
 
 def refuse(process: Process, text: str) -> None:
     """End the channel with this message as its only error output."""
-    process.stderr.write(f"hekla: {text}\r\n".encode())
-    process.exit(FAILED)
+    with suppress(OSError, asyncssh.Error):  # the client has closed the channel
+        process.stderr.write(f"hekla: {text}\r\n".encode())
+        process.exit(FAILED)
 
 
 async def run(process: Process, commands: Exec, key: PodKey, note_use: Callable[[], Awaitable[None]]) -> None:
@@ -41,6 +42,9 @@ async def run(process: Process, commands: Exec, key: PodKey, note_use: Callable[
         return
     is_sftp, in_terminal = process.subsystem == SFTP, process.term_type is not None
     words = sftp.COMMAND if is_sftp else _words(process)
+    if any("\0" in word for word in words):
+        refuse(process, "A command has no NUL characters.")
+        return
     try:
         async with commands.run(key, words, in_terminal=in_terminal) as running:
             if is_sftp:
@@ -49,8 +53,7 @@ async def run(process: Process, commands: Exec, key: PodKey, note_use: Callable[
                 await _resize(running, *process.term_size[:2])
             await _attend(process, running, in_terminal, note_use)
     except BackendError as error:
-        with suppress(OSError, asyncssh.Error):
-            refuse(process, str(error))
+        refuse(process, str(error))
 
 
 async def _attend(

@@ -84,6 +84,8 @@ class SshConsumer(GuardedConsumer):
         try:
             found = await in_thread(partial(_prepare, host, token, self.visitor))
             self.roles, self.user, self.pod_id = found.roles, found.user, found.pod.pk
+            if self.is_closed:  # the guard has ended it meanwhile
+                return
             with translation.override(settings.LANGUAGE_CODE):
                 connections().enter(self)
         except (HeklaError, BackendError) as error:
@@ -136,7 +138,7 @@ class SshConsumer(GuardedConsumer):
         """End the connection for this reason."""
         if self._serving is not None and self._reason is None:
             self._reason = reason
-            self._serving.cancel()
+            asyncio.get_running_loop().call_soon(self._serving.cancel)  # not before it runs: it has to clean up
 
     async def ended(self) -> None:
         """Wait until it has ended, and that is recorded."""
@@ -144,22 +146,23 @@ class SshConsumer(GuardedConsumer):
             await asyncio.wait([self._serving])
 
     async def _serve(self, found: _Opening) -> None:
-        connection, was_opened = uuid4(), False
+        connection = uuid4()
         self._server = PodServer(found.access)
+        record = partial(services.record_ssh, found.pod.pk, connection, user=found.user, now=clock.now())
+        opening = asyncio.create_task(in_thread(record))
         try:
-            opening = partial(services.record_ssh, found.pod.pk, connection, user=found.user, now=clock.now())
-            await in_thread(opening)
-            was_opened = True
+            await asyncio.shield(opening)  # its thread goes on anyway, and the end is recorded after it
             await self._carry(self._server, found.access.name)
         except (HeklaError, DatabaseError) as error:
             await self._refuse(error)
         except asyncio.CancelledError:
-            was_opened = True  # a thread that records it goes on
+            pass
         finally:
             self._reason = self._reason or TerminalEnd.CLOSED
-            connections().leave(self)
-            if was_opened:
+            await asyncio.wait([opening])
+            if not opening.cancelled() and opening.exception() is None:
                 await self._record_end(found, connection, self._server, self._reason)
+            connections().leave(self)
             await self._leave(self._reason)
 
     async def _carry(self, server: PodServer, pod: str) -> None:
@@ -204,6 +207,8 @@ class SshConsumer(GuardedConsumer):
         await self._close(next((code for kind, code in _CODES.items() if isinstance(error, kind)), UNREADY))
 
     async def _send(self, data: bytes) -> None:
+        if self.is_closed:
+            raise ConnectionResetError
         await self.send(bytes_data=data)
 
 

@@ -1,6 +1,7 @@
 """A connection to a port of a pod, carried by an SSH channel."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 
@@ -10,7 +11,7 @@ from hekla.backends.base import BackendError, Exec, PodKey, PortForwarding
 from hekla.backends.streams import PodCommand, Stream
 
 LINGER_SECONDS = 10.0
-"""How long the server in the pod may go on to send after the client has ended its part."""
+"""How long the server in the pod may send nothing after the client has ended its part."""
 _CHUNK_BYTES = 32 * 1024
 _CONNECTED = b"c"
 _PROGRAM = """\
@@ -81,6 +82,7 @@ class Forward:
         self._opened: asyncio.Future[None] = loop.create_future()
         self._ends: asyncio.Future[tuple[asyncssh.SSHReader[bytes], asyncssh.SSHWriter[bytes]]] = loop.create_future()
         self._over = asyncio.Event()
+        self._sent_at = 0.0
 
     async def run(self) -> None:
         """Connect, and carry bytes until either side ends."""
@@ -115,8 +117,9 @@ class Forward:
         to_pod = asyncio.create_task(_to_pod(stream, reader))
         try:
             await asyncio.wait({from_pod, to_pod}, return_when=asyncio.FIRST_COMPLETED)
-            if not from_pod.done():
-                await asyncio.wait({from_pod}, timeout=LINGER_SECONDS)
+            self._sent_at = time.monotonic()
+            while (left := self._sent_at + LINGER_SECONDS - time.monotonic()) > 0 and not from_pod.done():
+                await asyncio.wait({from_pod}, timeout=left)
         finally:
             for task in (from_pod, to_pod):
                 task.cancel()
@@ -128,6 +131,7 @@ class Forward:
             await self._note_use()
             writer.write(data)
             await writer.drain()
+            self._sent_at = time.monotonic()
 
 
 async def _to_pod(stream: Stream, reader: asyncssh.SSHReader[bytes]) -> None:

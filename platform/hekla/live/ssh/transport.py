@@ -16,8 +16,12 @@ asyncssh.set_log_level(logging.WARNING)  # else the log has the commands of peop
 LOGIN_SECONDS = 20.0
 MAX_BACKLOG = 1024 * 1024
 """More bytes for a slow client wait in the pod, not here."""
+MAX_HELD_BACK, MAX_REPLIES = 32, 10_000
+"""Packets that wait while a client does not end a key exchange: of output, and with replies to its requests."""
 _CHUNK_BYTES = 64 * 1024
 _FLUSH_SECONDS = 2.0
+_KEY_EXCHANGES = "-rsa*,diffie-hellman-*"
+"""Not those with large numbers: a new RSA key for each exchange would hold up the whole process."""
 _CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", "aes256-ctr")
 _SIGN_OF_LIFE_SECONDS, _MISSED_SIGNS = 15, 2
 
@@ -55,16 +59,26 @@ class SshTransport:
 
     async def feed(self, data: bytes) -> None:
         """Take bytes of the client. It waits while too many bytes wait for the client."""
-        await self.room()
-        if not self._is_over:
+        while not self._is_over and self._server.backlog() > MAX_BACKLOG:
+            await self._more_room()
+        if self._server.held_back() > MAX_REPLIES:
+            self._server.stop()
+        elif not self._is_over:
             with suppress(OSError):
                 await asyncio.get_running_loop().sock_sendall(self._ours, data)
 
     async def room(self) -> None:
-        """Wait until not too many bytes wait for the client. (asyncssh heeds only the window that a client names.)"""
-        while not self._is_over and self._server.backlog() > MAX_BACKLOG:
-            self._has_room.clear()
-            await self._has_room.wait()
+        """Wait until output may be sent. (asyncssh heeds only the window that a client names.)
+
+        `feed` does not wait for the end of a key exchange: it brings that.
+        """
+        server = self._server
+        while not self._is_over and (server.backlog() > MAX_BACKLOG or server.held_back() > MAX_HELD_BACK):
+            await self._more_room()
+
+    async def _more_room(self) -> None:
+        self._has_room.clear()
+        await self._has_room.wait()
 
     async def _serve(self, relay: asyncio.Task[None]) -> None:
         try:
@@ -72,6 +86,7 @@ class SshTransport:
                 self._theirs,
                 server_factory=lambda: self._server,
                 server_host_keys=[host_key.private_key()],
+                kex_algs=_KEY_EXCHANGES,
                 encryption_algs=_CIPHERS,
                 compression_algs=None,
                 agent_forwarding=False,
@@ -87,14 +102,16 @@ class SshTransport:
             await connection.wait_closed()
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(relay), _FLUSH_SECONDS)
-        except (asyncssh.Error, OSError) as error:
+        except (asyncssh.Error, OSError, ValueError, LookupError) as error:  # asyncssh passes on what bad bytes raise
             log.info("an SSH connection failed: %s", error)
 
     async def _relay(self) -> None:
         """Send what SSH writes, until its end."""
         loop = asyncio.get_running_loop()
-        with suppress(OSError):
-            while data := await loop.sock_recv(self._ours, _CHUNK_BYTES):
-                await self._send(data)
-                self._has_room.set()
-        self._server.stop()
+        try:
+            with suppress(OSError):
+                while data := await loop.sock_recv(self._ours, _CHUNK_BYTES):
+                    await self._send(data)
+                    self._has_room.set()
+        finally:
+            self._server.stop()
