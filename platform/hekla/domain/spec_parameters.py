@@ -16,6 +16,8 @@ _SHELLS = {"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"}
 _OPTION = re.compile(r"-{1,2}([A-Za-z][\w.-]{0,60})(?:=(.*))?", re.DOTALL)
 _ASSIGNMENT = re.compile(r"\+{0,2}([A-Za-z_][\w./-]{0,60})=(.*)", re.DOTALL)
 _NUMBER = re.compile(r"-[\d.]")
+_OF_SIMULATION = "HEKLA_SIM_"
+"""Variables that describe what a simulated pod does are no settings of a program."""
 _OF_JOB = ("queue", "priority")
 _OF_TASK = ("image", "environment", "replicas")
 
@@ -40,7 +42,8 @@ def spec_parameters(document: Mapping[str, Any]) -> dict[str, str]:
 def _of_task(task: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     words = _words([*task.get("command", ()), *task.get("args", ())])
     yield from _options(words)
-    yield from ((name, str(value)) for name, value in task.get("env", {}).items())
+    variables = task.get("env", {}).items()
+    yield from ((name, str(value)) for name, value in variables if not name.startswith(_OF_SIMULATION))
     yield from ((name, str(task[name])) for name in _OF_TASK if task.get(name, "") != "")
     yield from ((name, str(value)) for name, value in task.get("resources", {}).items())
 
