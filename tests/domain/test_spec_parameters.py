@@ -22,7 +22,10 @@ def test_options_are_settings(command: list[str], expected: dict[str, str]) -> N
 
 
 def test_settings_of_several_tasks_have_their_names() -> None:
-    tasks = [{"name": name, "env": {"LR": "1", "HEKLA_SIM_SECONDS": "9"}, "resources": {"cpu": "2"}, "replicas": 3} for name in ("ps", "worker")]
+    tasks = [
+        {"name": name, "env": {"LR": "1", "HEKLA_SIM_SECONDS": "9"}, "resources": {"cpu": "2"}, "replicas": 3}
+        for name in ("ps", "worker")
+    ]
     found = spec_parameters({"queue": "gold", "priority": 3, "tasks": tasks, "files": {"a": "b"}})
     assert found == {
         "queue": "gold", "priority": "3", "ps.command": "", "ps.LR": "1", "ps.replicas": "3", "ps.cpu": "2",
