@@ -47,3 +47,4 @@ def test_port_is_opened_on_its_own_origin_and_ended(hekla: HeklaServer, page: Pa
     other.goto(session)
     expect(other.get_by_text("Open this session from the console.")).to_be_visible()
     other.close()
+    send(page, "POST", f"/api/v1/jobs/{job['uid']}/actions", {"action": "AbortJob"})

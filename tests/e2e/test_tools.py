@@ -51,3 +51,4 @@ def test_jupyterlab_and_tensorboard_run_beside_the_program(hekla: HeklaServer, p
     expect(page.locator(".jp-DirListing-item", has_text="typed.txt")).to_be_visible(timeout=START_MS)
     token = page.evaluate("document.cookie")
     assert "hekla" not in token
+    send(page, "POST", f"/api/v1/jobs/{job['uid']}/actions", {"action": "AbortJob"})
