@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -24,17 +25,24 @@ from hekla.apps.login_sessions import selectors as login_sessions
 from hekla.lib import clock
 from hekla.live.consumers import LogConsumer, PageConsumer
 from hekla.live.ssh.connections import connections
-from hekla.live.ssh.consumer import SshConsumer
 from hekla.live.terminals.consumer import TerminalConsumer
 from hekla.live.terminals.registry import terminals
 
 log = logging.getLogger(__name__)
 Asgi = Callable[..., Awaitable[None]]
+
+
+async def ssh(scope: Any, *messages: Any) -> None:  # noqa: ANN401  (receive, send)
+    """An SSH connection. Its library takes a third of a second to import, so the first connection does that."""
+    consumer = await asyncio.to_thread(import_module, "hekla.live.ssh.consumer")
+    await consumer.SshConsumer.as_asgi()(scope, *messages)
+
+
 urlpatterns = [  # Channels passes ASGI applications to `path`, which is typed for views
     path("ws/live/", PageConsumer.as_asgi()),  # type: ignore[arg-type]
     path("ws/logs/<int:pod_id>/", LogConsumer.as_asgi()),  # type: ignore[arg-type]
     path("ws/terminals/<int:pod_id>/", TerminalConsumer.as_asgi()),  # type: ignore[arg-type]
-    path("ws/ssh/<str:host>/", SshConsumer.as_asgi()),  # type: ignore[arg-type]
+    path("ws/ssh/<str:host>/", ssh),  # type: ignore[arg-type]
 ]
 _OF_TOKENS = "/ws/ssh/"
 
