@@ -1,14 +1,14 @@
 """The files that pods wrote."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from hekla.cli import output
-from hekla.cli.client import Failure, client_of
+from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.completion import JOB
 from hekla.cli.servers import ServerOptions
 from hekla.client.documents import JobDetail
@@ -103,9 +103,8 @@ def download(
     """Download the file PATH that a pod of JOB (a name or uid) wrote, to the current folder."""
     client, wanted = client_of(choice), path.strip("/")
     name = target or wanted.rpartition("/")[2] or "file"
-    query = {"path": wanted} | ({} if attempt is None else {"attempt": attempt})
     where = f"{pod_path(client.job(job), task, index)}/file"
-    _download(lambda: client.read_bytes(where, **query), name, is_forced=force)
+    _download(client, where, wanted, attempt, name, is_forced=force)
 
 
 @click.command()
@@ -163,20 +162,20 @@ def archive(
     client, wanted = client_of(choice), path.strip("/")
     found = client.job(job)
     name = target or f"{wanted.rpartition('/')[2] or found['name']}.zip"
-    query = {"path": wanted} | ({} if attempt is None else {"attempt": attempt})
-    _download(lambda: client.read_bytes(f"{pod_path(found, task, index)}/archive", **query), name, is_forced=force)
+    _download(client, f"{pod_path(found, task, index)}/archive", wanted, attempt, name, is_forced=force)
 
 
-def _download(read: Callable[[], Iterator[bytes]], name: str, *, is_forced: bool) -> None:
-    """Save a file, or print it if the name is -. Raises Failure if it exists."""
+def _download(client: Client, where: str, path: str, attempt: int | None, name: str, *, is_forced: bool) -> None:
+    """Save what this address has for the path, or print it if the name is -. Raises Failure if the file exists."""
     file = Path(name)
-    if name == "-":
-        for chunk in read():
-            click.echo(chunk, nl=False)
-    elif file.exists() and not is_forced:
+    if name != "-" and file.exists() and not is_forced:
         raise Failure(f"{file} exists. Choose another with --output, or replace it with --force.")
+    chunks = client.read_bytes(where, path=path, **({} if attempt is None else {"attempt": attempt}))
+    if name == "-":
+        for chunk in chunks:
+            click.echo(chunk, nl=False)
     else:
-        click.echo(f"{file}: {human_size(_save(read(), file))}")
+        click.echo(f"{file}: {human_size(_save(chunks, file))}")
 
 
 def _save(chunks: Iterable[bytes], file: Path) -> int:
