@@ -180,7 +180,8 @@ def _session_end(event: LoggedEvent) -> str:
 def _session_begin(event: LoggedEvent) -> str:
     if event.payload.get("tool") == Tool.PORT:
         return _("{actor} opened port {port} of pod {pod} of {object}.")
-    return _("{actor} opened {tool} in pod {pod} of {object}.")
+    tool = Tool(event.payload["tool"]).label
+    return _("{actor} opened {tool} in pod {pod} of {object}.").replace("{tool}", tool)
 
 
 def _invited(event: LoggedEvent) -> str:
