@@ -180,14 +180,16 @@ def fresh_usage(nodes: Collection[Node], *, now: datetime, with_cards: bool = Tr
         rows = found.values_list("pk", "at", "cpu", "memory", "cards")
         return {pk: NodeMeasurement(at, cpu, memory, None, cards) for pk, at, cpu, memory, cards in rows}
     times = dict(found.values_list("pk", "at"))
-    anew = [pk for pk, at in times.items() if pk not in _measured or _measured[pk].at != at]
-    if anew:
-        if len(_measured) > _MOST_MEASURED:
-            _measured.clear()
+    known = {pk: one for pk, at in times.items() if (one := _measured.get(pk)) is not None and one.at == at}
+    if anew := [pk for pk in times if pk not in known]:
         changed = found if len(anew) > _FEW_NODES else found.filter(pk__in=anew)
         rows = changed.annotate(busy=_BUSY).values_list("pk", "at", "cpu", "memory", "busy")
-        _measured.update((pk, NodeMeasurement(at, cpu, memory, busy)) for pk, at, cpu, memory, busy in rows)
-    return {pk: _measured[pk] for pk in times if pk in _measured}
+        read = {pk: NodeMeasurement(at, cpu, memory, busy) for pk, at, cpu, memory, busy in rows}
+        if len(_measured) > _MOST_MEASURED:
+            _measured.clear()
+        _measured.update(read)
+        known |= read
+    return known
 
 
 _measured: dict[int, NodeMeasurement] = {}
