@@ -103,7 +103,7 @@ MIDDLEWARE = [
     "hekla.pages.frame.time_zone.TimeZoneMiddleware",
     "hekla.pages.frame.rights_once.RightsReadOnce",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "hekla.pages.frame.content_policy.ContentPolicyMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "hekla.pages.frame.errors.RefusalMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -178,6 +178,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_CALLABLE = "hekla.apps.signin.limits.locked_out"
 TRIES_A_MINUTE = CONFIG.tries_a_minute
 
+SESSION_ENGINE = "hekla.apps.login_sessions.store"
 SESSION_HOURS = CONFIG.session_hours
 SESSION_COOKIE_NAME = "__Host-hekla_session" if CONFIG.is_https else "hekla_session"  # no neighbour's page can set it
 SESSION_COOKIE_HTTPONLY = True

@@ -80,7 +80,7 @@ class JobRights:
 def detail(job: Job, params: Mapping[str, str], may: JobRights, *, tab: str = "") -> dict[str, Any]:
     """What one tab of the job's page shows. `tab`: as in `tabs.chosen` if empty, which also says what `params` are."""
     tab = tab or tabs.chosen(params)
-    pods = list(selectors.pods(job))
+    pods = selectors.pods_of([job.pk])
     last = {(pod.task, pod.index): pod for pod in pods}.values()
     current = [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
     actions, withheld = _possible(job, offered(job)) if may.act and job.deleted_at is None else ([], "")
@@ -110,7 +110,7 @@ def detail(job: Job, params: Mapping[str, str], may: JobRights, *, tab: str = ""
 def _overview(job: Job, pods: Sequence[Pod], current: Sequence[Pod], _params: Mapping[str, str]) -> dict[str, Any]:
     course = selectors.course(job)
     lost, gained = _receipts(job, pods)
-    newest = list(selectors.history(job).reverse()[:_RECENT_EVENTS])
+    newest = selectors.newest_events(job, _RECENT_EVENTS)
     oldest = newest[-1].pk if newest else 0
     return {
         "strips": strips(job, current),
@@ -158,8 +158,11 @@ def _pods_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: Ma
 def _events_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
     """`events` in `params`: a number, for the page of events before that one; else the newest."""
     before = _number(params.get("events", ""))
-    events = selectors.history(job).filter(**({"pk__lt": before} if before else {}))
-    newest = list(events.reverse()[:_MOST_EVENTS])
+    newest = (
+        list(selectors.history(job).filter(pk__lt=before).reverse()[:_MOST_EVENTS])
+        if before
+        else selectors.newest_events(job, _MOST_EVENTS)
+    )
     oldest = newest[-1].pk if len(newest) == _MOST_EVENTS else 0
     _lost, gained = _receipts(job, pods)
     gained = [one for one in gained if one.number > oldest and (not before or one.number < before)]
