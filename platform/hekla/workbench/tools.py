@@ -63,7 +63,10 @@ def start(session: ToolSession, *, now: datetime) -> None:
 
 
 def look(session: ToolSession, *, now: datetime) -> None:
-    """Find out whether a starting tool answers now, or has ended. Records it."""
+    """Find out whether a starting tool answers now, or has ended. Records it.
+
+    While it starts, `message` of this object is what the tool has written so far; that is not stored.
+    """
     if session.state is not SessionState.STARTING:
         return
     if not session.port:
@@ -81,6 +84,8 @@ def look(session: ToolSession, *, now: datetime) -> None:
     if answer.get("alive") is not True or now > session.created_at + START_LIMIT:
         stop(session)
         services.note_failure(session, _text_of(answer), now=now)
+    else:
+        session.message = _text_of(answer)
 
 
 def stop(session: ToolSession) -> None:
