@@ -14,6 +14,7 @@ from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.simulation import federation, forecasting
+from hekla.workbench import tools
 
 moving = Wakeup("hekla.federated_queues.move")
 _MOVE_SECONDS = 5.0
@@ -73,3 +74,9 @@ def follow_metrics() -> None:
     job_metrics.read_metrics(now=clock.now())
     ending.end_batches(now=clock.now())
     following.at(metrics.next_due(), now=clock.now())
+
+
+@shared_task(name="hekla.workbench.look_after_starts")
+def look_after_starts() -> None:
+    """End tools in pods that did not answer in time (Celery beat)."""
+    tools.look_after_starts(now=clock.now())

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -21,13 +22,13 @@ from hekla.apps.workbench.models import SessionState, ToolSession
 from hekla.backends.base import Backend, BackendError, Exec, PodKey, PortForwarding
 from hekla.backends.pool import get_backend
 from hekla.domain.errors import Refused
-from hekla.domain.tools import Tool
+from hekla.domain.tools import STARTED_TOOLS, Tool
 from hekla.lib.text import strip_control_codes
 
 log = logging.getLogger(__name__)
 START_LIMIT = timedelta(minutes=3)
 """How long a tool may take until it answers."""
-_RUN_SECONDS, _PROBE_SECONDS = 30.0, 2.0
+_RUN_SECONDS, _PROBE_SECONDS, _TOGETHER_SECONDS = 30.0, 2.0, 20.0
 _MAX_OUTPUT = 64 * 1024
 _LAST_PORT, _LAST_PROCESS = 65535, 2**31 - 1
 _SCRIPT = (Path(__file__).parent / "pod_script.py").read_text()
@@ -63,14 +64,16 @@ def start(session: ToolSession, *, now: datetime) -> None:
 
 
 def look(session: ToolSession, *, now: datetime) -> None:
-    """Find out whether a starting tool answers now, or has ended. Records it.
+    """Find out whether a starting tool answers now, and whether a tool has ended by itself. Records it.
 
     While it starts, `message` of this object is what the tool has written so far; that is not stored.
     """
-    if session.state is not SessionState.STARTING:
+    if session.tool not in STARTED_TOOLS or session.state is SessionState.ENDED:
         return
+    is_late = session.state is SessionState.STARTING and now > session.created_at + START_LIMIT
     if not session.port:
-        if now > session.created_at + START_LIMIT:  # the process that started it did not survive that
+        if is_late:  # the process that started it did not survive that
+            stop(session)
             services.note_failure(session, "", now=now)
         return
     try:
@@ -81,16 +84,26 @@ def look(session: ToolSession, *, now: datetime) -> None:
     except BackendError as error:
         log.info("cannot look after a tool now: %s", error)
         return
-    if answer.get("alive") is not True or now > session.created_at + START_LIMIT:
+    is_starting, is_alive = session.state is SessionState.STARTING, answer.get("alive")
+    if is_alive is False or is_late or (is_starting and is_alive is not True):
         stop(session)
         services.note_failure(session, _text_of(answer), now=now)
-    else:
+    elif is_starting:
         session.message = _text_of(answer)
+
+
+def look_after_starts(*, now: datetime) -> None:
+    """End tools that did not answer in time, also if nobody looks at them. Pods that hang are tried again later."""
+    deadline = time.monotonic() + _TOGETHER_SECONDS
+    for session in selectors.starting_since(now - START_LIMIT):
+        look(session, now=now)
+        if time.monotonic() > deadline:
+            return
 
 
 def stop(session: ToolSession) -> None:
     """End the tool in its pod, as far as the pod can be reached. Its port is nobody's then."""
-    if session.process and session.state is not SessionState.ENDED:
+    if session.tool in STARTED_TOOLS and session.state is not SessionState.ENDED:
         try:
             _run(session.pod, _request("end", session))
         except BackendError as error:
