@@ -20,10 +20,8 @@ import psutil
 import pytest
 from tests.e2e.conftest import HeklaServer, free_port
 from tests.e2e.test_backup import rest
-from tests.live.test_tools import TOOL
+from tests.live.test_tools import TOOL, processes_of
 from tests.support.examples import EVERY, examples
-
-from hekla.workbench.pod_script import MARK
 
 pytestmark = pytest.mark.slow
 SEED, JOBS = 20, 2
@@ -178,19 +176,7 @@ def _audit(server: HeklaServer, opened: Sequence[Opened], ended: Sequence[Opened
         assert time.monotonic() < deadline, server.operator(do="sessions")
         time.sleep(0.5)
     assert all(phase == "running" for _uid, is_open, phase in server.operator(do="sessions") if is_open)
-    of_ended = {one.uid.replace("-", "") for one in ended}
-    assert not {uid for uid in _marks() if uid in of_ended}
+    assert not {one.uid for one in ended if processes_of(one.uid.replace("-", ""))}
     assert not [one for one in ended if one.listens()]
     assert {one.status(server) for one in opened} <= {200}
     assert server.operator(do="audit") == "sound"
-
-
-def _marks() -> Iterator[str]:
-    """The sessions whose tools have processes on this machine."""
-    for process in psutil.process_iter():
-        try:
-            found = process.environ().get(MARK)
-        except psutil.Error:
-            continue
-        if found:
-            yield found

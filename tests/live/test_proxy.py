@@ -5,6 +5,7 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from hekla.backends.local.sockets import open_socket
 from hekla.domain.tools import Tool
 from hekla.lib import clock
 from hekla.live import guard
-from hekla.live.proxy import admissions
+from hekla.live.proxy import admissions, hosts
 from hekla.live.proxy.hosts import SessionHosts
 
 REACHED: list[str] = []
@@ -331,6 +332,23 @@ def test_session_of_a_token_ends_with_the_token(place: ProxySetup) -> None:
         with pytest.raises(ConnectionClosed):
             opened.recv(5)
     assert place.get("/headers").status == 403
+
+
+def test_too_many_requests_at_once_get_a_page_that_says_so(place: ProxySetup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "MAX_OPEN", 1)
+    place.enter(place.ticket())
+    events = place.get("/events")
+    assert events.read(13) == b"data: first\n\n"
+    streaming = place.last
+    refused = place.get("/")
+    assert (refused.status, refused.headers["retry-after"]) == (429, "5")
+    assert b"too many open requests" in refused.read()
+    with pytest.raises(InvalidStatus):
+        place.socket()
+    streaming.close()
+    deadline = time.monotonic() + 10
+    while place.get("/").status != 200:
+        assert time.monotonic() < deadline
 
 
 def test_servers_that_do_not_answer_or_answer_nonsense(place: ProxySetup) -> None:
