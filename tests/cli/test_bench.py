@@ -43,10 +43,10 @@ def test_proxy_of_sessions_is_measured() -> None:
     result = hekla("bench", "proxy", *sizes, "--keystrokes", "3", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert set(found["ways"]) == {"direct", "proxy"}
-    for of_way in found["ways"].values():
-        assert all(row["p50"] > 0 for row in of_way["connections"].values())
-        assert min(of_way[name]["mib_per_second"] for name in ("upload", "download")) > 0
+    assert set(found["endpoints"]) == {"direct", "proxy"}
+    for figures_of in found["endpoints"].values():
+        assert all(row["p50"] > 0 for row in figures_of["connections"].values())
+        assert min(figures_of[name]["mib_per_second"] for name in ("upload", "download")) > 0
     assert (found["websockets"]["count"], found["keystrokes"]["count"]) == (51, 3)
     missing = hekla("bench", "proxy", "--nginx", "no-such-nginx")
     assert (missing.exit_code, "There is no program no-such-nginx" in missing.output) == (1, True)

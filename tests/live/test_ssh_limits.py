@@ -18,9 +18,9 @@ from hekla.backends.streams import Output
 from hekla.domain.events import TerminalEnd
 from hekla.live.guard import Visitor
 from hekla.live.ssh import consumer, forwards, server
+from hekla.live.ssh.output_order import output_order
 from hekla.live.ssh.server import PodAccess, PodServer
 from hekla.live.ssh.transport import SshTransport
-from hekla.live.ssh.turns import turns
 
 PATIENCE_SECONDS = 10.0
 PIECE = b"x" * 32_000
@@ -317,7 +317,7 @@ async def test_one_piece_of_output_is_sent_in_each_round_of_the_event_loop() -> 
 
     async def print_without_end() -> None:
         for _piece in range(20):
-            await turns().next()
+            await output_order().next()
             sent.append(rounds)
 
     ticking = asyncio.create_task(tick())

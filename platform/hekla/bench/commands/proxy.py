@@ -7,7 +7,7 @@ import click
 
 from hekla.cli import output
 
-_WAYS = {"direct": "none", "proxy": "Hekla", "nginx": "nginx"}
+_NAMES = {"direct": "none", "proxy": "Hekla", "nginx": "nginx"}
 
 
 @click.command("proxy")
@@ -21,7 +21,7 @@ _WAYS = {"direct": "none", "proxy": "Hekla", "nginx": "nginx"}
 @click.option(
     "--mebibytes", type=click.IntRange(1, 65_536), default=1024, show_default=True, help="Size of each transfer."
 )
-@click.option("--repeat", type=click.IntRange(1, 100), default=3, show_default=True, help="Transfers each way.")
+@click.option("--repeat", type=click.IntRange(1, 100), default=3, show_default=True, help="Transfers each name.")
 @click.option("--keystrokes", type=click.IntRange(1, 10_000), default=200, show_default=True, help="In a terminal.")
 @click.option("--nginx", help="Measure this nginx as a plain proxy too: its name, or its path.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -40,29 +40,29 @@ def proxy(nginx: str | None, as_json: bool, **sizes: int) -> None:
 
 
 def _tell(sizes: dict[str, int], found: dict[str, Any]) -> None:
-    direct = found["ways"]["direct"]["connections"]
+    plain = found["endpoints"]["direct"]
     click.echo(f"{sizes['requests']:,} small requests; milliseconds, also more than without a proxy")
     rows = [
-        (_WAYS[way], connections, row["p50"], row["p99"], *_added(row, direct[connections]), _cpu(row))
-        for way, of_way in found["ways"].items()
-        for connections, row in of_way["connections"].items()
+        (_NAMES[name], connections, row["p50"], row["p99"], *_added(row, plain["connections"][connections]), _cpu(row))
+        for name, of_one in found["endpoints"].items()
+        for connections, row in of_one["connections"].items()
     ]
     output.table(("PROXY", "CONNECTIONS", "P50", "P99", "MORE, P50", "MORE, P99", "REQUESTS A CPU SECOND"), rows, "")
     click.echo(f"\n{sizes['mebibytes']:,} MiB; MiB a second, and the memory that the proxy needed more")
-    rows = [
-        (_WAYS[way], name, row["mib_per_second"], f"{_share(row, found['ways']['direct'][name]):.2f}", _memory(row))
-        for way, of_way in found["ways"].items()
-        for name, row in of_way.items()
-        if name != "connections"
+    transfers = [
+        (_NAMES[name], transfer, row["mib_per_second"], f"{_share(row, plain[transfer]):.2f}", _memory(row))
+        for name, of_one in found["endpoints"].items()
+        for transfer, row in of_one.items()
+        if transfer != "connections"
     ]
-    output.table(("PROXY", "TRANSFER", "SPEED", "OF NONE", "MEMORY"), rows, "")
+    output.table(("PROXY", "TRANSFER", "SPEED", "OF NONE", "MEMORY"), transfers, "")
     click.echo("\nMilliseconds until the echo")
     sockets, keys = found["websockets"], found["keystrokes"]
-    rows = [
+    echoes = [
         (f"{one['count']:,} {name}", one["p50"], one["p95"], one["p99"])
         for name, one in (("websockets", sockets), ("keystrokes in a terminal", keys))
     ]
-    output.table(("ECHO", "P50", "P95", "P99"), rows, "")
+    output.table(("ECHO", "P50", "P95", "P99"), echoes, "")
     click.echo(
         f"A websocket needs {sockets['kilobytes_each']} kB, a message {sockets['cpu_ms_per_message']} ms of CPU."
     )

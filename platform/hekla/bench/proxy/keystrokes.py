@@ -8,7 +8,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
-from hekla.bench.proxy.place import Place
+from hekla.bench.proxy.place import ProxyBench
 from hekla.cli.client import Failure
 
 _QUIET_SECONDS = 1.0
@@ -19,7 +19,7 @@ _KEY, _NEW_LINE = "a", "\x15"
 """A letter that the shell echoes; Ctrl+U, which deletes the line, before it gets longer than the terminal."""
 
 
-def delays(place: Place, count: int) -> list[float]:
+def delays(place: ProxyBench, count: int) -> list[float]:
     """The seconds of `count` keystrokes. Raises Failure."""
     address, origin = f"ws://{place.host}/ws/terminals/{place.pod_id}/", Origin(f"http://{place.host}")
     try:

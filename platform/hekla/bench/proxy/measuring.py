@@ -1,4 +1,4 @@
-"""Measures the ways to a program in a pod: directly, by the proxy of sessions, and by nginx."""
+"""Measures a program in a pod: directly, by the proxy of sessions, and by nginx."""
 
 import os
 import shutil
@@ -14,8 +14,8 @@ import psutil
 
 from hekla.bench.proxy import keystrokes, requests, transfers
 from hekla.bench.proxy.nginx import nginx
-from hekla.bench.proxy.place import SOCKETS_OF_A_SESSION, Place, place
-from hekla.bench.proxy.requests import Way, percentiles
+from hekla.bench.proxy.place import SOCKETS_OF_A_SESSION, ProxyBench, place
+from hekla.bench.proxy.requests import Endpoint, percentiles
 from hekla.bench.proxy.websockets import OpenSockets
 from hekla.cli.client import Failure
 
@@ -43,26 +43,27 @@ def measure(sizes: Sizes, program: str | None, *, say: Callable[[str], None]) ->
         raise Failure(f"There is no program {program} on this machine.")
     load, ports = os.getloadavg()[0], max(1, -(-sizes.websockets // SOCKETS_OF_A_SESSION))
     with place(ports) as found:
-        ways = {"direct": _way(found.direct[0], sizes, None), "proxy": _way(found.proxied[0], sizes, found.web_pid)}
+        rows = {"direct": _figures_of(found.direct[0], sizes, None)}
+        rows["proxy"] = _figures_of(found.proxied[0], sizes, found.web_pid)
         say("the proxy is measured")
         if program is not None:
-            with nginx(program, found.direct[0]) as (way, pid):
-                ways["nginx"] = _way(way, sizes, pid)
+            with nginx(program, found.direct[0]) as (endpoint, pid):
+                rows["nginx"] = _figures_of(endpoint, sizes, pid)
             say("nginx is measured")
         sockets = _websockets(found, sizes)
         say("the websockets are measured")
         keys = _figures(keystrokes.delays(found, sizes.keystrokes), 50, 95, 99)
     facts = {"cores": os.cpu_count(), "load_average": load}
-    return {**facts, "ways": ways, "websockets": sockets, "keystrokes": {"count": sizes.keystrokes, **keys}}
+    return {**facts, "endpoints": rows, "websockets": sockets, "keystrokes": {"count": sizes.keystrokes, **keys}}
 
 
-def _way(way: Way, sizes: Sizes, pid: int | None) -> dict[str, Any]:
-    """The figures of one way. `pid`: the process in between, if there is one."""
-    requests.seconds_of(way, CONNECTIONS[-1], _WARM)
+def _figures_of(endpoint: Endpoint, sizes: Sizes, pid: int | None) -> dict[str, Any]:
+    """The figures of one endpoint. `pid`: the process in between, if there is one."""
+    requests.seconds_of(endpoint, CONNECTIONS[-1], _WARM)
     found: dict[str, Any] = {"connections": {}}
     for connections in CONNECTIONS:
         before = _cpu(pid) if pid else 0.0
-        waits = requests.seconds_of(way, connections, sizes.requests)
+        waits = requests.seconds_of(endpoint, connections, sizes.requests)
         row: dict[str, Any] = _figures(waits, 50, 99)
         if pid:
             row["cpu_ms"] = round((_cpu(pid) - before) * 1000 / len(waits), 3)
@@ -70,12 +71,12 @@ def _way(way: Way, sizes: Sizes, pid: int | None) -> dict[str, Any]:
     size = sizes.mebibytes * _MIB
     for name, transfer in (("upload", transfers.upload_seconds), ("download", transfers.download_seconds)):
         with _growth(pid) as grown:
-            speed = statistics.median(sizes.mebibytes / transfer(way, size) for _time in range(sizes.repeat))
+            speed = statistics.median(sizes.mebibytes / transfer(endpoint, size) for _time in range(sizes.repeat))
         found[name] = {"mib_per_second": round(speed, 1), **grown}
     return found
 
 
-def _websockets(found: Place, sizes: Sizes) -> dict[str, Any]:
+def _websockets(found: ProxyBench, sizes: Sizes) -> dict[str, Any]:
     """The delays, and what a websocket costs the web process."""
     pid = found.web_pid
     with _opened(found, min(sizes.websockets, _WARM)) as some:
@@ -95,7 +96,7 @@ def _websockets(found: Place, sizes: Sizes) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(found: Place, number: int) -> Iterator[OpenSockets]:
+def _opened(found: ProxyBench, number: int) -> Iterator[OpenSockets]:
     sockets = OpenSockets(found.proxied, number)
     try:
         yield sockets

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hekla.bench.proxy.requests import Way
+from hekla.bench.proxy.requests import Endpoint
 from hekla.cli.client import Failure
 
 _START_SECONDS = 10.0
@@ -34,8 +34,8 @@ http {{
 
 
 @contextmanager
-def nginx(program: str, to: Way) -> Iterator[tuple[Way, int]]:
-    """Start it on a free port, and end it afterwards. Yields the way through it, and its process. Raises Failure."""
+def nginx(program: str, to: Endpoint) -> Iterator[tuple[Endpoint, int]]:
+    """Start it on a free port, and end it afterwards. Yields where it listens, and its process. Raises Failure."""
     folder = Path(tempfile.mkdtemp(prefix="hekla-bench-nginx-"))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -47,7 +47,7 @@ def nginx(program: str, to: Way) -> Iterator[tuple[Way, int]]:
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, env=dict(os.environ))
     try:
         _wait(process, port, folder / "errors")
-        yield Way("127.0.0.1", port, f"127.0.0.1:{port}"), process.pid
+        yield Endpoint("127.0.0.1", port, f"127.0.0.1:{port}"), process.pid
     finally:
         process.terminate()
         process.wait(_START_SECONDS)

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 from hekla.bench.commands import whole
 from hekla.bench.commands.whole import RunningConsole
-from hekla.bench.proxy.requests import Way
+from hekla.bench.proxy.requests import Endpoint
 from hekla.cli.client import Client, Failure
 from hekla.client import ServerCredentials
 
@@ -29,12 +29,12 @@ _WEB = "hekla: web"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """`direct`, `proxied`: the ways to each port of the pod. `cookie`: of an admin. `pod_id`: the row of the pod."""
+class ProxyBench:
+    """`direct`, `proxied`: where each port of the pod is reached. `cookie`: of an admin. `pod_id`: the row of the pod."""
 
     console: RunningConsole
-    direct: Sequence[Way]
-    proxied: Sequence[Way]
+    direct: Sequence[Endpoint]
+    proxied: Sequence[Endpoint]
     cookie: str
     pod_id: int
 
@@ -53,7 +53,7 @@ class Place:
 
 
 @contextmanager
-def place(ports: int) -> Iterator[Place]:
+def place(ports: int) -> Iterator[ProxyBench]:
     """Start a console with a pod that listens on so many ports, and end both afterwards. Raises Failure."""
     with whole.new_folder() as folder, whole.console(folder) as console:
         url = urlsplit(console.link)
@@ -63,9 +63,9 @@ def place(ports: int) -> Iterator[Place]:
             try:
                 pod, numbers = _listening(client, job)
                 opener = _signed_in(console.link)
-                direct = [Way(pod["address"], number, f"{pod['address']}:{number}") for number in numbers]
+                direct = [Endpoint(pod["address"], number, f"{pod['address']}:{number}") for number in numbers]
                 proxied = [_enter(client, job, number, int(url.port or 80)) for number in numbers]
-                yield Place(console, direct, proxied, *_of_terminal(opener, url.netloc, job))
+                yield ProxyBench(console, direct, proxied, *_of_terminal(opener, url.netloc, job))
             finally:
                 client.abort(job)
                 client.wait(job, timeout=_START_SECONDS)
@@ -94,8 +94,8 @@ def _listening(client: Client, job: str) -> tuple[dict[str, Any], list[int]]:
     raise Failure("The pod did not start.")
 
 
-def _enter(client: Client, job: str, number: int, port: int) -> Way:
-    """The way to a port of the pod by a new session, with its cookie. Raises Failure."""
+def _enter(client: Client, job: str, number: int, port: int) -> Endpoint:
+    """Where a port of the pod is reached by a new session, with its cookie. Raises Failure."""
     request = {"task": "main", "index": 0, "tool": "port", "port": number}
     session = client.post(f"jobs/{job}/sessions", request)
     url = urlsplit(client.post(f"jobs/{job}/sessions/{session['uid']}/url", {})["url"])
@@ -105,7 +105,7 @@ def _enter(client: Client, job: str, number: int, port: int) -> Way:
     connection.close()
     if not cookie:
         raise Failure("A session could not be entered.")
-    return Way("127.0.0.1", port, url.netloc, cookie.partition(";")[0])
+    return Endpoint("127.0.0.1", port, url.netloc, cookie.partition(";")[0])
 
 
 def _signed_in(link: str) -> tuple[urllib.request.OpenerDirector, CookieJar]:

@@ -11,8 +11,8 @@ from hekla.cli.client import Failure
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One of the ways to the program in the pod: where to connect, and what a request names."""
+class Endpoint:
+    """Where the program in the pod is reached: what to connect to, and the host and the cookie of a request."""
 
     host: str
     port: int
@@ -26,9 +26,9 @@ class Way:
         return ("\r\n".join([*lines, *fields]) + "\r\n\r\n").encode()
 
 
-def seconds_of(way: Way, connections: int, count: int) -> list[float]:
+def seconds_of(endpoint: Endpoint, connections: int, count: int) -> list[float]:
     """The seconds of each of `count` requests in all. Raises Failure."""
-    return asyncio.run(_all(way, connections, count))
+    return asyncio.run(_all(endpoint, connections, count))
 
 
 def percentiles(seconds: Sequence[float], *which: int) -> list[float]:
@@ -36,16 +36,16 @@ def percentiles(seconds: Sequence[float], *which: int) -> list[float]:
     return [round(float(value) * 1000, 2) for value in np.percentile(seconds, which)]
 
 
-async def _all(way: Way, connections: int, count: int) -> list[float]:
+async def _all(endpoint: Endpoint, connections: int, count: int) -> list[float]:
     shares = [count // connections + (number < count % connections) for number in range(connections)]
-    found = await asyncio.gather(*(_on_one(way, share) for share in shares if share))
+    found = await asyncio.gather(*(_on_one(endpoint, share) for share in shares if share))
     return [one for of_one in found for one in of_one]
 
 
-async def _on_one(way: Way, count: int) -> list[float]:
+async def _on_one(endpoint: Endpoint, count: int) -> list[float]:
     """The seconds of requests on one connection, whose first request does not count."""
-    reader, writer = await asyncio.open_connection(way.host, way.port)
-    request, found = way.head("GET", "/small"), list[float]()
+    reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+    request, found = endpoint.head("GET", "/small"), list[float]()
     for _ in range(count + 1):
         began = time.perf_counter()
         writer.write(request)

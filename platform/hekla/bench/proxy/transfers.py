@@ -4,19 +4,19 @@ import socket
 import time
 from contextlib import closing
 
-from hekla.bench.proxy.requests import Way
+from hekla.bench.proxy.requests import Endpoint
 from hekla.cli.client import Failure
 
 _BLOCK_BYTES = 1024 * 1024
 _PATIENCE_SECONDS = 60.0
 
 
-def upload_seconds(way: Way, size: int) -> float:
+def upload_seconds(endpoint: Endpoint, size: int) -> float:
     """The seconds of one upload of `size` bytes, until its answer. Raises Failure."""
     block = memoryview(bytes(_BLOCK_BYTES))
-    with _connected(way) as client:
+    with _connected(endpoint) as client:
         began = time.perf_counter()
-        client.sendall(way.head("POST", "/upload", f"Content-Length: {size}"))
+        client.sendall(endpoint.head("POST", "/upload", f"Content-Length: {size}"))
         for left in range(size, 0, -_BLOCK_BYTES):
             client.sendall(block[: min(left, _BLOCK_BYTES)])
         head, body = _head(client)
@@ -27,12 +27,12 @@ def upload_seconds(way: Way, size: int) -> float:
         return time.perf_counter() - began
 
 
-def download_seconds(way: Way, size: int) -> float:
+def download_seconds(endpoint: Endpoint, size: int) -> float:
     """The seconds of one download of `size` bytes. Raises Failure."""
     buffer = bytearray(_BLOCK_BYTES)
-    with _connected(way) as client:
+    with _connected(endpoint) as client:
         began = time.perf_counter()
-        client.sendall(way.head("GET", f"/bytes/{size}"))
+        client.sendall(endpoint.head("GET", f"/bytes/{size}"))
         _head_of_it, body = _head(client)
         left = size - len(body)
         while left:
@@ -43,8 +43,8 @@ def download_seconds(way: Way, size: int) -> float:
         return time.perf_counter() - began
 
 
-def _connected(way: Way) -> "closing[socket.socket]":
-    return closing(socket.create_connection((way.host, way.port), timeout=_PATIENCE_SECONDS))
+def _connected(endpoint: Endpoint) -> "closing[socket.socket]":
+    return closing(socket.create_connection((endpoint.host, endpoint.port), timeout=_PATIENCE_SECONDS))
 
 
 def _head(client: socket.socket) -> tuple[bytes, bytes]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import cast
 
-from hekla.bench.proxy.requests import Way
+from hekla.bench.proxy.requests import Endpoint
 from hekla.cli.client import Failure
 
 _AT_ONCE = 20
@@ -58,9 +58,10 @@ class EchoedSocket(asyncio.Protocol):
 class OpenSockets:
     """Those of one measurement, on a loop of their own. `run` opens them, `echo` measures them, `close` ends them."""
 
-    def __init__(self, ways: Sequence[Way], number: int) -> None:
+    def __init__(self, endpoints: Sequence[Endpoint], number: int) -> None:
         self._loop = asyncio.new_event_loop()
-        self._sockets = self._loop.run_until_complete(_open_all([ways[at % len(ways)] for at in range(number)]))
+        places = [endpoints[at % len(endpoints)] for at in range(number)]
+        self._sockets = self._loop.run_until_complete(_open_all(places))
 
     def echo(self, seconds: int) -> list[float]:
         """Send a message a second on each. Returns all delays, in seconds. Raises Failure if one is lost."""
@@ -74,21 +75,23 @@ class OpenSockets:
         self._loop.close()
 
 
-async def _open_all(ways: Sequence[Way]) -> list[EchoedSocket]:
-    places = asyncio.Semaphore(_AT_ONCE)
+async def _open_all(endpoints: Sequence[Endpoint]) -> list[EchoedSocket]:
+    slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def opened(way: Way) -> EchoedSocket:
+    async def opened(endpoint: Endpoint) -> EchoedSocket:
         key = base64.b64encode(os.urandom(16)).decode()
         fields = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {key}")
-        request = way.head("GET", "/echo", *fields)
-        async with places:
-            made = asyncio.get_running_loop().create_connection(lambda: EchoedSocket(request), way.host, way.port)
-            _transport, found = await made
+        request = endpoint.head("GET", "/echo", *fields)
+        async with slots:
+            loop = asyncio.get_running_loop()
+            _transport, found = await loop.create_connection(
+                lambda: EchoedSocket(request), endpoint.host, endpoint.port
+            )
             if not await asyncio.wait_for(found.is_open, _OPEN_SECONDS):
                 raise Failure("A websocket was refused.")
             return found
 
-    return await asyncio.gather(*map(opened, ways))
+    return await asyncio.gather(*map(opened, endpoints))
 
 
 async def _echo_all(sockets: Sequence[EchoedSocket], seconds: int) -> list[float]:

@@ -9,16 +9,16 @@ import asyncio
 from hekla.live.threads import per_loop
 
 
-class OutputTurns:
+class OutputOrder:
     """Those of one event loop."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()  # whoever waits first is first
+        self._lock = asyncio.Lock()  # whoever waits first is first
 
     async def next(self) -> None:
         """Wait for the turn to send one piece: in each round of the event loop, one piece of one channel."""
-        async with self._turn:
+        async with self._lock:
             await asyncio.sleep(0)
 
 
-turns = per_loop(OutputTurns)
+output_order = per_loop(OutputOrder)
