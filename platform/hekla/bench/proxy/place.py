@@ -30,7 +30,7 @@ _WEB = "hekla: web"
 
 @dataclass(frozen=True, slots=True)
 class ProxyBench:
-    """`direct`, `proxied`: where each port of the pod is reached. `cookie`: of an admin. `pod_id`: the row of the pod."""
+    """`direct`, `proxied`: where each port of the pod is reached. `cookie`: of an admin. `pod_id`: of its row."""
 
     console: RunningConsole
     direct: Sequence[Endpoint]
