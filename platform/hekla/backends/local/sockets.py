@@ -8,8 +8,8 @@ from typing import cast
 
 from hekla.backends.base import BackendError
 
-_READ_AHEAD_BYTES = _WRITE_AHEAD_BYTES = 256 * 1024
-"""How much waits here for a slow reader, and for a slow server, before the other end has to wait too."""
+_READ_AHEAD_BYTES = 64 * 1024
+"""If more than this waits here, the server waits too. One piece may be larger: the event loop reads 250 kB at once."""
 _PIECE_COST = 64
 """What the bytes of a piece count more: a server may send them one by one, and each is an object."""
 _CLOSE_SECONDS = 5.0
@@ -73,7 +73,6 @@ class SocketStream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is open."""
         self.transport = cast(asyncio.Transport, transport)
-        self.transport.set_write_buffer_limits(high=_WRITE_AHEAD_BYTES)
 
     def data_received(self, data: bytes) -> None:
         """Bytes have arrived."""
