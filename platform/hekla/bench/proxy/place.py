@@ -17,7 +17,6 @@ from hekla.bench.commands import whole
 from hekla.bench.commands.whole import RunningConsole
 from hekla.bench.proxy.requests import Endpoint
 from hekla.cli.client import Client, Failure
-from hekla.client import ServerCredentials
 
 SOCKETS_OF_A_SESSION = 50
 """The proxy allows a session 64 connections to its pod."""
@@ -57,7 +56,7 @@ def place(ports: int) -> Iterator[ProxyBench]:
     with whole.new_folder() as folder, whole.console(folder) as console:
         url = urlsplit(console.link)
         token = (folder / "cli-token").read_text().strip()
-        with Client(ServerCredentials(f"{url.scheme}://{url.netloc}", token)) as client:
+        with Client(f"{url.scheme}://{url.netloc}", token) as client:
             job = _submit(client, ports)
             try:
                 pod, numbers = _listening(client, job)
@@ -86,8 +85,8 @@ def _listening(client: Client, job: str) -> tuple[dict[str, Any], list[int]]:
         if found["is_final"]:
             raise Failure(f"The pod did not start: {found['message'] or found['reason']}")
         if found["pods"] and found["pods"][0]["phase"] == "running":
-            line = b"".join(client.read_bytes(f"jobs/{job}/pods/main/0/log")).partition(b"\n")[0]
-            if line.endswith(b"]"):
+            line = next(client.logs(job), "")
+            if line.endswith("]"):
                 return found["pods"][0], json.loads(line)
         time.sleep(0.2)
     raise Failure("The pod did not start.")
