@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ REACHED_SECONDS = ENDED_SECONDS = 30.0
 """How long a session may take until it is reached again, and until it has ended with its pod."""
 ROW_SECONDS = 75.0
 """How long its row may be open after that."""
+LISTENING = "0A"
 
 
 @dataclass
@@ -55,11 +57,10 @@ class Opened:
             connection.close()
 
     def listens(self) -> bool:
-        try:
-            socket.create_connection((self.address, self.port), timeout=5).close()
-        except OSError:
-            return False
-        return True
+        """Whether a server listens there. One on all addresses of the machine belongs to others."""
+        number = int.from_bytes(socket.inet_aton(self.address), sys.byteorder)
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+        return any(row[1] == f"{number:08X}:{self.port:04X}" and row[3] == LISTENING for row in rows)
 
 
 @dataclass
@@ -124,7 +125,9 @@ def _lab(server: HeklaServer, client: httpx2.Client, name: str) -> Lab:
     files = {"jupyterlab/__init__.py": "", "jupyterlab/__main__.py": TOOL}
     command = ["sh", "-c", f"exec python -m http.server {port} --bind $HEKLA_POD_ADDRESS"]
     task = {"name": "main", "command": command, "resources": {"cpu": "100m"}, "grace_seconds": 1}
-    job = client.post("/jobs", json={"name": name, "tasks": [task], "files": files}).json()["job"]["uid"]
+    policies = [{"events": ["PodFailed", "PodEvicted"], "action": "AbortJob"}]  # else another pod would listen there
+    document = {"name": name, "tasks": [task], "files": files, "policies": policies}
+    job = client.post("/jobs", json=document).json()["job"]["uid"]
     address = _until_running(client, job)
     lab = Lab(job)
     for target in ({"tool": "port", "port": port}, {"tool": "jupyterlab"}):
