@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from hekla.bench.commands import whole
-from hekla.bench.commands.whole import RunningConsole
+from hekla.bench import whole
 from hekla.bench.proxy.requests import Endpoint
+from hekla.bench.whole import RunningConsole
 from hekla.cli.client import Client, Failure
 
 SOCKETS_OF_A_SESSION = 50
