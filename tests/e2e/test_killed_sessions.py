@@ -24,7 +24,7 @@ from tests.e2e.test_backup import rest
 from tests.live.test_tools import TOOL, processes_of
 from tests.support.examples import EVERY, examples
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 SEED, JOBS = 20, 2
 ROLES, IN_PODS = ("web", "control", "default"), ("shim", "pod")
 ROUNDS = examples(200) if EVERY == 1 else len(ROLES) + len(IN_PODS)

@@ -70,7 +70,8 @@ def look(session: ToolSession, *, now: datetime) -> None:
     """
     if session.tool not in STARTED_TOOLS or session.state is SessionState.ENDED:
         return
-    is_late = session.state is SessionState.STARTING and now > session.created_at + START_LIMIT
+    is_starting = session.state is SessionState.STARTING
+    is_late = is_starting and now > session.created_at + START_LIMIT
     if not session.port:
         if is_late:  # the process that started it did not survive that
             stop(session)
@@ -80,11 +81,12 @@ def look(session: ToolSession, *, now: datetime) -> None:
         if _answers(session):
             services.note_ready(session, now=now)
             return
-        answer = _run(session.pod, _request("look", session))
+        limit = _RUN_SECONDS if is_starting else _PROBE_SECONDS  # a page waits for it
+        answer = _run(session.pod, _request("look", session), limit)
     except BackendError as error:
         log.info("cannot look after a tool now: %s", error)
         return
-    is_starting, is_alive = session.state is SessionState.STARTING, answer.get("alive")
+    is_alive = answer.get("alive")
     if is_alive is False or is_late or (is_starting and is_alive is not True):
         stop(session)
         services.note_failure(session, _text_of(answer), now=now)
@@ -110,18 +112,18 @@ def stop(session: ToolSession) -> None:
             log.info("a tool could not be ended: %s", error)
 
 
-def _run(pod: Pod, request: Mapping[str, object]) -> Mapping[str, Any]:
+def _run(pod: Pod, request: Mapping[str, object], seconds: float = _RUN_SECONDS) -> Mapping[str, Any]:
     """Run the script in the pod with this request. Returns what it answers, unchecked. Raises BackendError."""
     commands = _backend_of(pod).exec  # here, because the database cannot be read within the event loop
     if commands is None:
         raise BackendError("This cluster runs no commands in pods.")
-    return async_to_sync(_run_script)(commands, _key_of(pod), request)
+    return async_to_sync(_run_script)(commands, _key_of(pod), request, seconds)
 
 
-async def _run_script(commands: Exec, key: PodKey, request: Mapping[str, object]) -> Mapping[str, Any]:
+async def _run_script(commands: Exec, key: PodKey, request: Mapping[str, object], seconds: float) -> Mapping[str, Any]:
     output, errors = b"", b""
     try:
-        async with asyncio.timeout(_RUN_SECONDS), commands.run(key, _COMMAND) as running:
+        async with asyncio.timeout(seconds), commands.run(key, _COMMAND) as running:
             await running.send(json.dumps(request).encode() + b"\n")
             while (piece := await running.receive()) is not None:
                 if piece.is_error:
