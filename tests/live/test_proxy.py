@@ -402,3 +402,13 @@ def test_pages_open_list_and_end_sessions(place: ProxySetup) -> None:
     assert ada.post(reverse("workbench:end", args=[place.session.uid])).headers["Location"] == tools
     assert "This session has ended" in place.browser.get(session).content.decode()
     assert "No open sessions" in place.browser.get(tools).content.decode()
+
+
+def test_pages_name_the_way_without_a_domain(place: ProxySetup, settings: Any) -> None:
+    settings.PUBLIC_URL = "http://10.0.0.7:8000"
+    tools = reverse("workbench:tools", args=[place.pod.job.uid, place.pod.pk])
+    page = place.browser.get(tools).content.decode()
+    assert "hekla ssh served -N -L 8080:localhost:8080" in page
+    opened = place.browser.post(tools, {"port": "9000"})
+    assert "HEKLA_WORKBENCH_DOMAIN" in opened.content.decode()
+    assert ToolSession.objects.count() == 1
