@@ -17,6 +17,7 @@ from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.simulation import federation, forecasting
+from hekla.workbench import tools
 
 log = logging.getLogger(__name__)
 moving = Wakeup("hekla.federated_queues.move")
@@ -87,3 +88,9 @@ def safety_run() -> None:
             current_app.tasks[name]()
         except Exception:
             log.exception("%s failed", name)
+
+
+@shared_task(name="hekla.workbench.look_after_starts")
+def look_after_starts() -> None:
+    """End tools in pods that did not answer in time (Celery beat)."""
+    tools.look_after_starts(now=clock.now())

@@ -268,6 +268,7 @@ CELERY_BEAT_SCHEDULE = {
     "end impersonations": {"task": "hekla.impersonation.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
     "end sessions of pods": {"task": "hekla.workbench.follow_pods", "schedule": 30.0, "options": {"expires": 60}},
     "tidy schedules": {"task": "hekla.schedules.tidy", "schedule": 60.0, "options": {"expires": 60}},
+    "end late tools": {"task": "hekla.workbench.look_after_starts", "schedule": 60.0, "options": {"expires": 60}},
 }
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

@@ -61,6 +61,7 @@ def session(request: HttpRequest, uid: UUID) -> HttpResponse:
         "job": found.pod.job,
         "is_own": found.owner_id == person(request).pk,
         "goes_on": _GO in request.GET,
+        "limit_minutes": starting.START_LIMIT.seconds // 60,
     }
     response = render(request, "workbench/session.html", context)
     if found.state is SessionState.STARTING:
