@@ -141,13 +141,10 @@ def _release(event: LoggedEvent) -> str:
         ReleaseReason.ROOM: _(
             "{actor} deletes the files of the failed pod {pod} of {object}: its tenant has no room for them."
         ),
-        ReleaseReason.CLUSTER: _(
-            "{actor} cannot keep the files of the failed pod {pod} of {object} in this kind of cluster."
-        ),
+        ReleaseReason.CLUSTER: _("{actor} cannot keep the files of the failed pod {pod} of {object} in this cluster."),
     }
-    return found.get(
-        event.payload.get("reason", ""), _("{actor} deleted the files of the failed pod {pod} of {object}.")
-    )
+    deleted = _("{actor} deleted the files of the failed pod {pod} of {object}.")
+    return found.get(event.payload.get("reason", ""), deleted)
 
 
 def _terminal_end(event: LoggedEvent) -> str:

@@ -1,7 +1,7 @@
 """Failed pods whose files and environment stay for a while: when they begin to, and when they no longer do.
 
-`freeze` is part of the unit of work that ends the job. The controller does the rest (`hekla.controller.frozen_pods`): it
-reads the rows, so it continues after any interruption. Files are deleted only after that was recorded.
+`freeze` is part of the unit of work that ends the job. The controller does the rest (`hekla.controller.frozen_pods`):
+it reads the rows, so it continues after any interruption. Files are deleted only after that was recorded.
 """
 
 from collections.abc import Iterable, Sequence
