@@ -129,7 +129,7 @@ EXAMPLES = {
     "PodStopRequested": {**_POD, "reason": "AbortJob"},
     "PodEvictionBlocked": {**_POD, "message": "Cannot evict pod"},
     "FileUploaded": {**_POD, "path": "data/words.txt", "size": 12, "sha256": "ab12"},
-    "PodFrozen": {**_POD, "until": "2026-01-02T03:04:05Z"},
+    "PodFrozen": {**_POD, "until": "2026-01-02T03:04:05Z", "size": 4096},
     "FrozenPodExtended": {**_POD, "until": "2026-01-02T03:04:05Z"},
     "FrozenPodOpened": {**_POD, "debug_job": "6f1c", "name": "debug-a-1"},
     "FrozenPodReleased": {**_POD, "reason": "time"},

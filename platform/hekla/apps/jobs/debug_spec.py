@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.facts import valid_spec
 from hekla.apps.jobs.models import Job, Pod
@@ -9,6 +10,7 @@ from hekla.domain.jobspec import SESSION, JobSpec
 
 LAST_SECONDS = 8 * 3600
 """How long it runs at most."""
+_HOST = "kubernetes.io/hostname"
 FAILED_COMMAND, HISTORY = "HEKLA_FAILED_COMMAND", "/tmp/.hekla-history"  # noqa: S108  (in the pod)
 _WAIT = (
     'umask 077; printf "%s\\n" "$HEKLA_FAILED_COMMAND" > "$HISTFILE"; '
@@ -54,4 +56,6 @@ def debug_spec(job: Job, pod: Pod, name: str) -> JobSpec:
 
 def _node_of(pod: Pod, cluster: Cluster) -> dict[str, str]:
     """The label of the node that has the files, if there are several nodes."""
-    return {"kubernetes.io/hostname": pod.node} if cluster.kind == Cluster.Kind.KUBERNETES and pod.node else {}
+    node = clusters.nodes_of(cluster, [pod.node]).first() if cluster.kind == Cluster.Kind.KUBERNETES else None
+    name = node.labels.get(_HOST) if node else None
+    return {_HOST: name} if name else {}

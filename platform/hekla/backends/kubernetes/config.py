@@ -179,8 +179,8 @@ class KubernetesConfig(config.ClusterConfig):
       NodeLocal DNSCache. Only the port of name servers is opened.
     - `prometheus`: measures the usage of nodes and pods; None: the cluster's own metrics API measures
       nodes, if there is one, and nothing measures pods.
-    - `work_claim_size`, `work_claim_class`: of the volume claim that is the working folder of a pod whose job keeps failed
-      pods, and its StorageClass; empty: the cluster's default.
+    - `work_claim_size`, `work_claim_class`: size and StorageClass of the volume claim that is the working folder of a
+      pod whose job keeps failed pods. No class: the default of the cluster.
     - `capabilities`: Linux capabilities that pods have, for programs such as an SSH server that runs as root.
     """
 

@@ -1,7 +1,7 @@
 """Working folders that outlive their pods: each is a volume claim, which stays until it is released.
 
-A claim is created before its pod, and deleted with the pod unless that failed by itself. The next attempt of the replica
-deletes the claim of the attempt before, and the removal of the job those that are left.
+A claim is created before its pod, and deleted with the pod unless that failed by itself. The next attempt of the
+replica deletes the claim of the attempt before, and the removal of the job those that are left.
 """
 
 from hekla.backends.base import BackendError, PodKey

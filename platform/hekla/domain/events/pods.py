@@ -120,9 +120,10 @@ class ReleaseReason(StrEnum):
 
 
 class PodFrozen(_PodEvent):
-    """The files and the environment of the failed pod stay `until` then."""
+    """The files and the environment of the failed pod stay `until` then. `size`: of the files in bytes."""
 
     until: datetime
+    size: int = 0
 
 
 class FrozenPodExtended(_PodEvent):

@@ -22,9 +22,13 @@ def context(job: Job, *, may_act: bool) -> dict[str, Any]:
     """`frozen`: the pods of the job that stay; `failed_pod`: the one in whose files it continues, if it does."""
     found = selectors.frozen_pods(job) if job.is_final and job.spec.get("keep_failed_seconds") else []
     return {
-        "frozen": [_row(one, may_act=may_act and job.deleted_at is None) for one in found if one.released_at is None],
+        "frozen": [_row(one, may_act=may_act and job.deleted_at is None) for one in found if _stays(one)],
         "failed_pod": selectors.source_of(job) if job.kind == SESSION else None,
     }
+
+
+def _stays(frozen: FrozenPod) -> bool:
+    return frozen.released_at is None and frozen.size is not None
 
 
 def _row(frozen: FrozenPod, *, may_act: bool) -> dict[str, Any]:

@@ -41,6 +41,8 @@ def open_frozen(pod_id: int, *, user: User, now: datetime) -> tuple[Job, bool]:
             return frozen.debug_job, False
         if job.deleted_at is not None or frozen.until <= now:
             raise NotFound(_("The files of this pod are not kept, or no longer."))
+        if frozen.size is None:
+            raise Refused(_("The files of this pod are being measured. Try again in a moment."))
         name = selectors.free_name(job.tenant, f"{_PREFIX}{job.name}"[: MAX_JOB_NAME - 8].rstrip("-"))
         made = submit(spec=debug_spec(job, frozen.pod, name), tenant=job.tenant, user=user, now=now)
         frozen.debug_job = made

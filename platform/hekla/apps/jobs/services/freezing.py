@@ -7,6 +7,7 @@ it reads the rows, so it continues after any interruption. Files are deleted onl
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import Sum
 from django.utils.translation import gettext as _
 
@@ -24,8 +25,6 @@ from hekla.domain.phases import JobPhase, PodPhase
 
 MOST_OF_JOB = 16
 """Failed pods of one job that stay. Those that ended first tell the most."""
-MOST_BYTES = 200 * 2**30
-"""What the failed pods of a tenant may occupy, together."""
 _BATCH = 50
 _STOPPED = "Stopped"
 _BY_SIGNAL = frozenset({130, 137, 143})
@@ -40,26 +39,29 @@ def freeze(job: Job, pods: Sequence[Pod], *, now: datetime) -> None:
     failed.sort(key=lambda pod: (pod.finished_at or now, pod.pk))
     until = now + timedelta(seconds=seconds)
     for pod in failed[:MOST_OF_JOB]:
-        if FrozenPod.objects.get_or_create(pod=pod, defaults={"until": until})[1]:
-            tell(job, events.PodFrozen.model_validate({**place(pod), "until": until}), actor=CONTROLLER, now=now)
+        FrozenPod.objects.get_or_create(pod=pod, defaults={"until": until})
 
 
 def note_size(cluster_id: int, epoch: int, frozen_id: int, size: int, *, now: datetime) -> None:
-    """Record what the files of a frozen pod occupy. Those that exceed the room of their tenant do not stay.
+    """Record what the files of a frozen pod occupy: from now on it can be opened. Those that exceed the room of their
+    tenant do not stay.
 
     Raises LeaseLost.
     """
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         frozen = lock(frozen_id)
-        if frozen is None or frozen.released_at is not None:
+        if frozen is None or frozen.released_at is not None or frozen.size is not None:
             return
         tenant = frozen.pod.job.tenant
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)  # one at a time
         frozen.size = size
         frozen.save(update_fields=["size"])
-        if used_by(tenant) > MOST_BYTES:
+        if not settings.KEEP_FAILED_BYTES or used_by(tenant) > settings.KEEP_FAILED_BYTES:
             release(frozen, ReleaseReason.ROOM, actor=CONTROLLER, now=now)
+            return
+        facts = {**place(frozen.pod), "until": frozen.until, "size": size}
+        tell(frozen.pod.job, events.PodFrozen.model_validate(facts), actor=CONTROLLER, now=now)
 
 
 def release_due(cluster_id: int, epoch: int, *, is_supported: bool, now: datetime) -> None:
