@@ -1,7 +1,6 @@
 """Failed pods that stay: a person opens one where it failed, mends it, and runs it again; then its time is over."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -36,10 +35,10 @@ CHECK = 'grep -q good input && echo "trained\nfor $WHO"'
 
 
 @pytest.fixture
-def client(world: World) -> Iterator[Client]:
+def client(world: World) -> Client:
     made = Client()
     made.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
-    yield made
+    return made
 
 
 def submitted(world: World, script: str = CHECK, **more: Any) -> Job:
