@@ -38,7 +38,9 @@ def debug_spec(job: Job, pod: Pod, name: str) -> JobSpec:
         "queue": job.queue.name,
         "priority": spec.priority,
         "priority_class": spec.priority_class,
-        "volumes": [volume.model_dump(mode="json") for volume in spec.volumes if volume.name in mounted],
+        "volumes": [
+            volume.model_dump(mode="json", exclude_defaults=True) for volume in spec.volumes if volume.name in mounted
+        ],
         "tasks": [
             {
                 **task.model_dump(mode="json", exclude_defaults=True, exclude=_NOT_OF_ONE_POD),

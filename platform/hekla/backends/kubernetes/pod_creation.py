@@ -80,6 +80,8 @@ class PodCreation:
         manifest = self._manifests.pod(order, priority_class=priority_class)
         for claim in () if self._volume_binding.enabled else volumes.existing_claims(order):
             await self._require_claim(order.key, claim)
+        if order.frozen:
+            await self._require_claim(order.key, volumes.work_claim(order))
         if (missing := await self._claims.missing(order)) and not await self._read_pod(order.key):
             raise StartRefused(missing)
         try:

@@ -55,15 +55,21 @@ def claims(cluster: str, order: PodOrder, config: KubernetesConfig) -> Iterator[
         yield {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
 
 
+def work_claim(order: PodOrder) -> str:
+    """The claim of the working folder; empty if it ends with the pod."""
+    key = order.frozen or (order.key if order.freezes else None)
+    return names.work_claim_of(key) if key else ""
+
+
 def work_volume(order: PodOrder) -> Json:
     """The source of the working folder: a claim if it outlives the pod, or did outlive another one."""
-    claim = _work_claim(order)
+    claim = work_claim(order)
     return {"persistentVolumeClaim": {"claimName": claim}} if claim else {"emptyDir": {}}
 
 
 def claim_names(order: PodOrder) -> Iterator[str]:
     """Names of all claims that the pod mounts."""
-    if claim := _work_claim(order):
+    if claim := work_claim(order):
         yield claim
     for volume in order.volumes:
         if volume.empty_dir is None:
@@ -92,12 +98,6 @@ def check_claim(name: str, config: KubernetesConfig) -> None:
             f"The claim “{name}” is not for jobs of this cluster. Those that are stand in the cluster's configuration, "
             "under “claims”."
         )
-
-
-def _work_claim(order: PodOrder) -> str:
-    """The claim of the working folder; empty if it ends with the pod."""
-    key = order.frozen or (order.key if order.freezes else None)
-    return names.work_claim_of(key) if key else ""
 
 
 def _owner(order: PodOrder) -> str:

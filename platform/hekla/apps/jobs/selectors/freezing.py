@@ -1,6 +1,5 @@
 """Failed pods whose files and environment stay for a while."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -46,12 +45,12 @@ def in_use() -> QuerySet[FrozenPod]:
     return FrozenPod.objects.filter(Q(debug_job__finished_at=None) | Exists(running), debug_job__isnull=False)
 
 
-def due(cluster_id: int, *, now: datetime | None) -> Sequence[int]:
+def due(cluster_id: int, *, now: datetime | None, limit: int) -> list[int]:
     """The keys of those of a cluster whose time is over, and that nothing uses. Without a time, of all."""
     found = FrozenPod.objects.filter(pod__job__cluster=cluster_id, released_at=None, cleaned_at=None)
     if now is not None:
         found = found.filter(until__lte=now)
-    return found.exclude(pk__in=in_use().values("pk")).order_by("until").values_list("pk", flat=True)
+    return list(found.exclude(pk__in=in_use().values("pk")).order_by("until").values_list("pk", flat=True)[:limit])
 
 
 def unmeasured(cluster_id: int, *, limit: int) -> list[FrozenPod]:

@@ -35,7 +35,8 @@ def freeze(job: Job, pods: Sequence[Pod], *, now: datetime) -> None:
     seconds = spec_of(job).keep_failed_seconds
     if not seconds or not job.is_final or job.phase == JobPhase.ABORTED or job.is_external:
         return
-    failed = [pod for pod in {(pod.task, pod.index): pod for pod in pods}.values() if _failed_itself(pod)]
+    last = {(pod.task, pod.index): pod for pod in sorted(pods, key=lambda pod: pod.attempt)}
+    failed = [pod for pod in last.values() if _failed_itself(pod)]
     failed.sort(key=lambda pod: (pod.finished_at or now, pod.pk))
     until = now + timedelta(seconds=seconds)
     for pod in failed[:MOST_OF_JOB]:
@@ -69,7 +70,7 @@ def release_due(cluster_id: int, epoch: int, *, is_supported: bool, now: datetim
 
     Raises LeaseLost.
     """
-    for pk in freezing.due(cluster_id, now=None if not is_supported else now)[:_BATCH]:
+    for pk in freezing.due(cluster_id, now=now if is_supported else None, limit=_BATCH):
         with unit_of_work():
             leases.assert_held(cluster_id, epoch)
             frozen = lock(pk)
