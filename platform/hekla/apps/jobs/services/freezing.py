@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Sum
 from django.utils.translation import gettext as _
 
 from hekla.apps.clusters import leases
 from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
+from hekla.apps.jobs import spending
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import FrozenPod, Job, Pod
 from hekla.apps.jobs.selectors import freezing
@@ -58,7 +58,7 @@ def note_size(cluster_id: int, epoch: int, frozen_id: int, size: int, *, now: da
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)  # one at a time
         frozen.size = size
         frozen.save(update_fields=["size"])
-        if not settings.KEEP_FAILED_BYTES or used_by(tenant) > settings.KEEP_FAILED_BYTES:
+        if not settings.KEEP_FAILED_BYTES or spending.frozen_bytes(tenant) > settings.KEEP_FAILED_BYTES:
             release(frozen, ReleaseReason.ROOM, actor=CONTROLLER, now=now)
             return
         facts = {**place(frozen.pod), "until": frozen.until, "size": size}
@@ -109,12 +109,6 @@ def release(frozen: FrozenPod, reason: ReleaseReason, *, actor: Actor, now: date
     frozen.save(update_fields=["released_at"])
     event = events.FrozenPodReleased.model_validate({**place(frozen.pod), "reason": reason})
     tell(frozen.pod.job, event, actor=actor, now=now)
-
-
-def used_by(tenant: Tenant) -> int:
-    """The bytes that the frozen pods of a tenant occupy, as far as they are measured."""
-    found = FrozenPod.objects.filter(pod__job__tenant=tenant, cleaned_at=None, released_at=None)
-    return int(found.aggregate(total=Sum("size"))["total"] or 0)
 
 
 def place(pod: Pod) -> dict[str, str | int]:
