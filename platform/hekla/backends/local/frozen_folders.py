@@ -47,7 +47,7 @@ class LocalFrozenFolders:
             folder = self._folder_of(key)
         except UnknownPod:
             return
-        if folder.holder() is not None:
+        if folder.holder() is not None and not _has_ended(folder):
             raise BackendError("The pod has not ended yet")
         for path in (folder.work, folder.volumes, folder.tmp):
             removal.delete(Path(path))
@@ -62,12 +62,12 @@ def source_of(order: PodOrder, folder_of: FolderOf, *, in_containers: bool) -> P
         return None
     try:
         folder = folder_of(order.frozen)
-        ended, status = folder.order(), folder.status()
+        ended = folder.order()
     except (UnknownPod, ValueError) as error:
         raise StartRefused(f"The files of {order.frozen.name} are not there: {error}") from error
     if order.frozen.tenant != order.key.tenant:
         raise StartRefused(f"The files of {order.frozen.name} belong to another tenant")
-    if status is None or status["phase"] not in FINAL or folder.holder() is not None:
+    if not _has_ended(folder):
         raise BackendError(f"The pod {order.frozen.name} has not ended yet")
     if ended is None or os.path.islink(folder.work) or not os.path.isdir(folder.work):
         raise StartRefused(f"The files of {order.frozen.name} are deleted")
@@ -89,6 +89,12 @@ def with_its_files(folder_of: FolderOf) -> FolderOf:
         return folder
 
     return find
+
+
+def _has_ended(folder: PodFolder) -> bool:
+    """Whether the end of the pod is recorded. None of its processes is left then."""
+    status = folder.status()
+    return status is not None and status["phase"] in FINAL
 
 
 class _Meter:
