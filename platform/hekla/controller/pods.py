@@ -40,7 +40,8 @@ from hekla.domain.shell_text import command_line
 from hekla.domain.volumes import is_mounted
 from hekla.scheduling.job_faults import JobFaults
 
-Common = tuple[dict[tuple[str, int], str], Mapping[str, str], Pod | None]
+Hosts = dict[tuple[str, int], str]
+Common = tuple[Hosts, Mapping[str, str], Pod | None]
 """The addresses of a job's replicas, and its secrets; those of the failed pod's job, if it continues where one failed;
 that pod."""
 log = logging.getLogger(__name__)
@@ -131,26 +132,20 @@ def _order(pod: Pod, common: Callable[[], Common]) -> PodOrder:
 
 
 def order_of(
-    job: Job,
-    pod: Pod,
-    hosts: dict[tuple[str, int], str],
-    values: Mapping[str, str] | None = None,
-    failed: Pod | None = None,
+    job: Job, pod: Pod, hosts: Hosts, values: Mapping[str, str] | None = None, failed: Pod | None = None
 ) -> PodOrder:
     """The order to start this pod. Raises NotFound for a deleted environment.
 
     `hosts`: the addresses of the job's replicas, if its pods know them. `values`: the job's secrets, which the order
-    contains in plain text. `failed`: the failed pod in whose files it continues; `hosts` and `values` are those of that
-    pod's job then.
+    contains in plain text. `failed`: the pod in whose files it continues; both are those of that pod's job then.
     """
     spec, origin = spec_of(job), failed or pod
     task, theirs = spec.task(pod.task), spec_of(origin.job)
     command, script = fill_command(theirs.task(origin.task).command, values or {})
-    job_settings = settings_for(
-        theirs, origin.task, origin.index, hosts, secret_of(origin.job), owner=origin.job.owner.username
-    )
     if failed:
         command, script = task.command, {**script, FAILED_COMMAND: command_line(command)}
+    owner, secret = origin.job.owner.username, secret_of(origin.job)
+    job_settings = settings_for(theirs, origin.task, origin.index, hosts, secret, owner=owner)
     requirements = clusters.environment_requirements(task.environment)
     return PodOrder(
         key=key_of(pod),

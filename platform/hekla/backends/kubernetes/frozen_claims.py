@@ -33,7 +33,7 @@ class KubernetesFrozenFolders:
             return 0
         capacity = (claim.get("status") or {}).get("capacity") or claim["spec"]["resources"]["requests"]
         try:
-            return int(parse_quantity("storage", str(capacity.get("storage", "0"))))
+            return int(parse_quantity("memory", str(capacity.get("storage", "0"))))
         except ValueError as error:
             raise BackendError("The size of the claim cannot be read") from error
 
