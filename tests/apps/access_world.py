@@ -247,7 +247,7 @@ def make_world() -> World:
     )
     upload, _frozen = (
         FileUpload.objects.create(pod=pod, person=people.alice, path="a", size=3, expires_at=now),
-        FrozenPod.objects.create(pod=pod, until=now + timedelta(minutes=1), size=1),
+        FrozenPod.objects.create(pod=pod, until=now + timedelta(minutes=30), size=1),
     )
     tool_session = ToolSession.objects.create(
         slug="a" * 26, pod=pod, owner=people.alice, tool="port", port=8080, created_at=now, ready_at=now
