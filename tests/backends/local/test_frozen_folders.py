@@ -11,6 +11,7 @@ from tests.backends.local.test_process_exec import run, running
 from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused
 from hekla.backends.files import NoSuchFileError
 from hekla.backends.local import frozen_folders
+from hekla.backends.local.pod_folder import PodFolder
 from hekla.domain.volumes import VolumeMount, VolumeSpec
 
 HOSTILE = """
@@ -114,3 +115,18 @@ def test_running_pod_is_not_released(local: ClusterFixture) -> None:
     with pytest.raises(BackendError, match="has not ended yet"):
         local.backend.frozen.release(key)
     assert (folder(local, key) / "work").exists()
+
+
+def test_container_continues_in_the_files_of_an_ended_one(containers: ClusterFixture) -> None:
+    """Also if that one has put a link to a folder of the machine in the place of a folder that is mounted."""
+    link = "echo bad > input; rm -r keys; ln -s /etc keys; exit 1"
+    key = failed(containers, link, files={"keys/id": "key"}, mounts={"/keys": "keys"})
+    order = continuing(containers, key, "cat input; ls /keys", files={"keys/id": "key"}, mounts={"/keys": "keys"})
+    debug = containers.started(dataclasses.replace(order, files={"keys/id": "key"}))
+    assert containers.ended(debug).exit_code != 0
+    assert containers.log(debug).startswith("bad\n")
+    assert "passwd" not in containers.log(debug)
+    assert [one.name for one in containers.backend.files.list_folder(debug, "").entries] == ["input", "keys"]
+    processes = dataclasses.replace(order, key=dataclasses.replace(order.key, job="process"))
+    with pytest.raises(StartRefused, match="between containers and processes"):
+        frozen_folders.source_of(processes, lambda _key: PodFolder(str(folder(containers, key))), in_containers=False)
