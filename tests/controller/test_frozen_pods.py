@@ -120,6 +120,7 @@ def test_failed_job_is_opened_where_it_failed_mended_and_run_again(world: World,
     text = async_to_sync(mend)()
     assert "trained" in text
     assert "for Alice" in text
+    assert b"grep" not in backend_of(world.cluster).logs(key, offset=0, limit=1000).data  # it may hold secrets
     abort(world, debug)
     assert kinds(job) == ["PodFrozen", "FrozenPodOpened"]
     later = opened(world, frozen)  # the files are as they were left

@@ -14,10 +14,13 @@ _HOST = "kubernetes.io/hostname"
 FAILED_COMMAND, HISTORY = "HEKLA_FAILED_COMMAND", "/tmp/.hekla-history"  # noqa: S108  (in the pod)
 _WAIT = (
     'umask 077; printf "%s\\n" "$HEKLA_FAILED_COMMAND" > "$HISTFILE"; '
-    'echo "Open a terminal. The command that failed is the last one in its history:"; cat "$HISTFILE"; '
+    'echo "Open a terminal: the command that failed is the last one in its history."; '
     'trap "exit 0" TERM INT; while :; do sleep 3600 & wait "$!"; done'
 )
-"""Writes the failed command into the history of the shells that are opened in the pod, then waits for its end."""
+"""Writes the failed command into the history of the shells that are opened in the pod, then waits for its end.
+
+The command may contain secrets, and more people read the log.
+"""
 _NOT_OF_ONE_POD = {
     *("name", "replicas", "min_available", "command", "args", "policies", "success_policy", "max_retry", "depends_on"),
     *("partition_size", "min_partitions", "partition_topology", "autoscaling", "env", "node_selector"),
