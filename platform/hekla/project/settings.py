@@ -26,6 +26,7 @@ CHECK_ENGINE = CONFIG.check_engine
 ALLOWED_HOSTS = CONFIG.hosts
 TRUSTED_PROXIES = CONFIG.proxies
 EXTENDERS = CONFIG.extender_addresses
+KEEP_FAILED_BYTES = CONFIG.keep_failed_gib * 2**30
 RESTART_BACKOFF = timedelta(seconds=CONFIG.restart_backoff)
 ROOT_URLCONF = "hekla.project.urls"
 ASGI_APPLICATION = "hekla.project.asgi.application"

@@ -28,6 +28,7 @@ SUPPORTED_FIELDS = (
     "priority_class",
     "active_deadline_seconds",
     "ttl_seconds_after_finished",
+    "keep_failed_seconds",
     "files",
 )
 SUPPORTED_TASK_FIELDS = (

@@ -33,6 +33,8 @@ ROUTES = {
     "api:v1:job_sessions": RouteAccess(ACTS_ON_THE_JOB, ACTS_ON_THE_JOB),
     "api:v1:job_session": RouteAccess(ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
     "api:v1:job_session_url": RouteAccess(post=who(rest="refused", stranger="absent", tenant_admin="ok")),
+    "api:v1:job_frozen_pods": RouteAccess(TENANT, ACTS_ON_THE_JOB),
+    "api:v1:job_frozen_pod": RouteAccess(patch=ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
     "api:v1:job_priority": RouteAccess(TENANT, patch=ACTS_ON_THE_JOB),
     "api:v1:job_start": RouteAccess(TENANT),
     "api:v1:job_waits": RouteAccess(TENANT),

@@ -32,7 +32,7 @@ from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.pages.frame import html
-from hekla.pages.jobs import event_groups, file_rows, headline, merged_logs, origins, port_links, tabs
+from hekla.pages.jobs import event_groups, file_rows, frozen_views, headline, merged_logs, origins, port_links, tabs
 
 _OFFERED = (LifecycleAction.ABORT_JOB, LifecycleAction.RESUME_JOB, LifecycleAction.RESTART_JOB)
 _MOST_EVENTS = 200
@@ -101,6 +101,7 @@ def detail(job: Job, params: Mapping[str, str], may: JobRights, *, tab: str = ""
         "has_terminals": may.act and job.deleted_at is None and not job.is_external and not job.cluster.is_simulated,
         "running_pod": next((pod for pod in current if pod.phase == PodPhase.RUNNING), None),
         **origins.context(job),
+        **frozen_views.context(job, may_act=may.act),
         "attempts": pods,
         "live_query": urlencode({"tab": tab}),
         **_OF_TAB[tab](job, pods, current, params),

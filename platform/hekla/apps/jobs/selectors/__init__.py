@@ -26,6 +26,7 @@ from hekla.apps.jobs.selectors.events import (
     pod_history,
     waiting_since,
 )
+from hekla.apps.jobs.selectors.freezing import frozen_pod, frozen_pods, source_of, to_release, unmeasured
 from hekla.apps.jobs.selectors.hosts import pod_by_host, running_among
 from hekla.apps.jobs.selectors.lists import (
     MOST_COUNTED,
@@ -112,6 +113,8 @@ __all__ = [
     "evictions_of",
     "expiring",
     "free_name",
+    "frozen_pod",
+    "frozen_pods",
     "get",
     "gone_among",
     "has_living_pods",
@@ -149,10 +152,13 @@ __all__ = [
     "run_times",
     "running_among",
     "seeing",
+    "source_of",
     "to_clean",
+    "to_release",
     "unfinished",
     "unfinished_pods",
     "unfinished_uploads",
+    "unmeasured",
     "upload",
     "view",
     "views_of",
