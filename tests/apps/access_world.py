@@ -280,7 +280,7 @@ def make_world() -> World:
         "queues:set_state": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
         "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk],
         "live:search_log": [pod.pk], "api:v1:upload": [upload.uid], "live:download_file": [pod.pk],
-        "files:preview": [pod.pk], "files:image": [pod.pk], "files:archive": [pod.pk],
+        "files:preview": [pod.pk], "files:image": [pod.pk], "files:archive": [pod.pk], "files:edit": [pod.pk],
         "jobs:terminal": [job.uid, pod.pk], "workbench:tools": [job.uid, pod.pk],
         **{f"api:v1:job_{name}": [job.uid, tool_session.uid] for name in ("session", "session_url")},
         **{f"workbench:{name}": [tool_session.uid] for name in ("session", "enter", "end")},

@@ -114,6 +114,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         "Files that jobs wrote.",
         {
             "archive": ("files:archive", "Download a folder as a zip archive."),
+            "edit": ("file_editing:edit", "Edit a text file of a pod in your editor."),
             "find": ("files:find", "Find files by a part of their name."),
             "put": ("uploads:put", "Upload a file into the folder of a pod."),
             "show": ("files:show", "Show the beginning of a file."),

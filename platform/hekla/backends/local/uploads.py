@@ -24,7 +24,7 @@ from hekla.backends.uploads import (
 )
 
 _DRAFT = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_MODE = 0o644
+_MODE, _PERMISSIONS = 0o644, 0o777
 _CHUNK_BYTES = 1024 * 1024
 _LEAST_FREE_BYTES = 2**30
 """Of the disk, for what the pods themselves write."""
@@ -63,6 +63,14 @@ class LocalUploads:
 
     def finish(self, draft: DraftFile, size: int, *, replaces: str) -> str:
         """Name the draft like its target. What has the name afterwards is what was hashed."""
+        try:
+            return self._name_draft(draft, size, replaces)
+        except (DraftLostError, FileConflictError):
+            if (digest := self._named(draft, size)) is None:
+                raise
+            return digest
+
+    def _name_draft(self, draft: DraftFile, size: int, replaces: str) -> str:
         name = draft.path.rpartition("/")[2]
         with self._draft(draft, files.FILE) as (place, handle):
             if os.fstat(handle).st_size != size:
@@ -72,6 +80,7 @@ class LocalUploads:
             digest = _sha256(handle, size)
             if replaces:
                 _require_expected(place, name, replaces)
+                _copy_mode(place, name, handle)
                 with _conflicts(draft):
                     os.rename(draft.name, name, src_dir_fd=place, dst_dir_fd=place)
             else:
@@ -82,6 +91,25 @@ class LocalUploads:
                 raise DraftLostError(draft.path)
             os.fsync(place)
         return digest
+
+    def _named(self, draft: DraftFile, size: int) -> str | None:
+        """The SHA-256 of the target if it is the draft: an earlier call, or one at the same time, has named it."""
+        parts = files.parts_of(draft.path)
+        with (
+            contextlib.suppress(NoSuchFileError, OSError),
+            files.opened(self._folder_of(draft.key), parts[:-1]) as place,
+        ):
+            handle = os.open(parts[-1], files.FILE, dir_fd=place)
+            try:
+                facts = os.fstat(handle)
+                if not stat.S_ISREG(facts.st_mode) or facts.st_size != size or _mark(facts) != draft.mark:
+                    return None
+                with contextlib.suppress(OSError):  # the call before died between two steps
+                    os.unlink(draft.name, dir_fd=place)
+                return _sha256(handle, size)
+            finally:
+                os.close(handle)
+        return None
 
     def discard(self, draft: DraftFile) -> None:
         """Delete the draft, if it is there."""
@@ -151,6 +179,14 @@ def _require_expected(place: int, name: str, replaces: str) -> None:
                 raise FileConflictError(name)
         finally:
             os.close(handle)
+
+
+def _copy_mode(place: int, name: str, handle: int) -> None:
+    """Give the new file the permissions of the one that it replaces: a script stays executable."""
+    with contextlib.suppress(FileNotFoundError):
+        facts = os.stat(name, dir_fd=place, follow_symlinks=False)
+        if stat.S_ISREG(facts.st_mode):
+            os.fchmod(handle, stat.S_IMODE(facts.st_mode) & _PERMISSIONS)
 
 
 def _sha256(handle: int, size: int) -> str:
