@@ -153,6 +153,8 @@ DATA: dict[str, dict[str, Any]] = {
     "api:v1:gallery_begin": {"name": "filled"},
     "tenancy:quotas": {"whose": "each", "jobs": "9"},
     "api:v1:quotas": {"of": "tenant", "jobs": 9, "gpu_hours": None},
+    "tenancy:files": {"files_gib": "9"},
+    "api:v1:tenant_files": {"limit_gib": 9},
     "openpai:v1:job": JOBCONFIG,
     "openpai:v1:job_of": JOBCONFIG,
     "openpai:v1:jobs_of": JOBCONFIG,
@@ -290,7 +292,7 @@ def make_world() -> World:
         **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("file_preview", "uploads")},
         **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("file_search", "archive")},
         "departments:detail": ["science"], "departments:edit": ["science"], "api:v1:department": ["science"],
-        "tenancy:quotas": ["lab"], "api:v1:quotas": ["lab"],
+        "tenancy:quotas": ["lab"], "api:v1:quotas": ["lab"], "tenancy:files": ["lab"], "api:v1:tenant_files": ["lab"],
         "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],
         "api:v1:queue": ["labs-own"], "api:v1:pod_log": [job.uid, "main", 0],
     }  # fmt: skip

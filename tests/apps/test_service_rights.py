@@ -74,6 +74,7 @@ QUESTIONS = {
     "quotas": {"checked"},
     "signin": {"secret_of"},
     "tenancy": {"require", "require_actor", "require_some"},
+    "usage.folders": {"require_room"},
     "workbench": {"no_session"},
 }
 """They change nothing. Some of them are the checks of the others."""
@@ -119,6 +120,7 @@ OF_THE_PLATFORM = {
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},
     "usage": {"record", "thin"},
+    "usage.folders": {"claim", "follow", "postpone", "release", "store"},
     "workbench": {"end_with_pods", "note_failure", "note_ready", "note_start"},
 }
 """Controllers, periodic tasks and other services call them, with the rows that they lead; people cannot reach them."""
@@ -131,6 +133,7 @@ OTHER_MODULES = (
     "invitations.importing",
     "invitations.letters",
     "tenancy.departments",
+    "usage.folders",
 )
 """Modules of apps that write, but are not named `services`."""
 REACHED = {

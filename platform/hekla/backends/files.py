@@ -67,6 +67,15 @@ class FolderListing:
     is_complete: bool
 
 
+@dataclass(frozen=True, slots=True)
+class FolderSize:
+    """The room that a folder takes on its disk. `is_complete`: False if not everything in it was counted."""
+
+    size: int
+    files: int
+    is_complete: bool
+
+
 class NoSuchFileError(Exception):
     """There is no such folder or file, or something else is in its place."""
 
@@ -87,6 +96,20 @@ class PodFiles(Protocol):
 
     def open_file(self, key: PodKey, path: str) -> BinaryIO:
         """A regular file, open for reading; the caller closes it. Raises NoSuchFileError, UnknownPod."""
+
+    def job_size(self, key: PodKey) -> FolderSize | None:
+        """The room that all files of the pod's job take, in bounded time; None if that is unknown.
+
+        Raises NoSuchFileError, UnknownPod.
+        """
+
+
+def job_size(backend: Backend, key: PodKey) -> FolderSize | None:
+    """The room that all files of the pod's job take; None if its backend does not know it."""
+    try:
+        return backend.files.job_size(key) if backend.files else None
+    except (UnknownPod, BackendError, NoSuchFileError):
+        return None
 
 
 def list_folder(backend: Backend, key: PodKey, path: str, most: int = MOST_ENTRIES) -> FolderListing:

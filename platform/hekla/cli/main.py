@@ -224,6 +224,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         {
             "show": ("quotas:show", "Show the quotas of a tenant, and their use."),
             "set": ("quotas:set_quota", "Change a quota."),
+            "files": ("tenant_files:files", "Show or limit the files of a tenant's jobs."),
         },
     ),
     "department": (

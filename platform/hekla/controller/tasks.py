@@ -13,6 +13,7 @@ from hekla.controller import health, job_metrics
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
+from hekla.pod_files import measuring, uploading
 from hekla.simulation import federation, forecasting
 
 moving = Wakeup("hekla.federated_queues.move")
@@ -73,3 +74,11 @@ def follow_metrics() -> None:
     job_metrics.read_metrics(now=clock.now())
     ending.end_batches(now=clock.now())
     following.at(metrics.next_due(), now=clock.now())
+
+
+@shared_task(name="hekla.pod_files.look_after")
+def look_after_files() -> None:
+    """Forget uploads that expired, and measure the folders of jobs that are due."""
+    while uploading.drop_expired(now=clock.now()):
+        pass
+    measuring.measure_due(now=clock.now())

@@ -12,6 +12,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import missing_files, services
 from hekla.apps.jobs.models import FileUpload, Job, Pod
+from hekla.apps.usage import folders
 from hekla.backends.base import Backend, BackendError, PodKey, UnknownPod
 from hekla.backends.files import NoSuchFileError
 from hekla.backends.pool import get_backend
@@ -43,8 +44,9 @@ def require_uploads(pod: Pod) -> WritableFiles:
 
 
 def begin(pod: Pod, *, path: str, size: int, replaces: str, user: User, now: datetime) -> FileUpload:
-    """Begin an upload, with an empty draft. Raises Forbidden, Refused, FileExists, NotFound."""
+    """Begin an upload, with an empty draft. Raises Forbidden, Refused, FilesFull, FileExists, NotFound."""
     facet = require_uploads(pod)
+    folders.require_room(pod.job.tenant, size)
 
     def create(made: FileUpload) -> str:
         return _checked(pod, lambda: facet.create_draft(_draft(made), size, replaces=replaces))

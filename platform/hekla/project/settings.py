@@ -267,6 +267,7 @@ CELERY_BEAT_SCHEDULE = {
     "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
     "end impersonations": {"task": "hekla.impersonation.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
     "end sessions of pods": {"task": "hekla.workbench.follow_pods", "schedule": 30.0, "options": {"expires": 60}},
+    "look after files": {"task": "hekla.pod_files.look_after", "schedule": 60.0, "options": {"expires": 60}},
     "tidy schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it

@@ -12,7 +12,16 @@ from datetime import UTC, datetime
 from typing import BinaryIO
 
 from hekla.backends.base import PodKey
-from hekla.backends.files import MOST_DEPTH, MOST_ENTRIES, FileKind, FolderListing, NoSuchFileError, PodFile
+from hekla.backends.files import (
+    MOST_DEPTH,
+    MOST_ENTRIES,
+    FileKind,
+    FolderListing,
+    FolderSize,
+    NoSuchFileError,
+    PodFile,
+)
+from hekla.backends.local import folder_size
 from hekla.backends.local.pod_folder import PodFolder
 from hekla.backends.uploads import DRAFT_PREFIX
 from hekla.domain.frameworks.ssh import FOLDER as SSH_FOLDER
@@ -39,6 +48,13 @@ class LocalFiles:
     def open_file(self, key: PodKey, path: str) -> BinaryIO:
         """A file below the pod's working folder."""
         return open_file(self._folder_of(key), path)
+
+    def job_size(self, key: PodKey) -> FolderSize:
+        """The room of the folders of all pods of the job, with their logs, and of what they share."""
+        try:
+            return folder_size.measure(os.path.dirname(self._folder_of(key).path))
+        except OSError as error:
+            raise NoSuchFileError(key.job) from error
 
 
 def list_folder(folder: PodFolder, path: str, most: int = MOST_ENTRIES) -> FolderListing:
