@@ -115,6 +115,7 @@ OF_THE_PLATFORM = {
         "sync",
     },
     "job_metrics": {"claim", "follow", "release", "store"},
+    "job_metrics.event_files": {"claim", "list_pods", "release", "store"},
     "login_sessions": {"renew_signatures"},
     "notifications": {"follow", "look", "send_due", "tell_of_batch", "tidy"},
     "schedules": {"start_due", "tidy"},
@@ -132,6 +133,7 @@ OTHER_MODULES = (
     "demonstrations.workload",
     "invitations.importing",
     "invitations.letters",
+    "job_metrics.event_files",
     "tenancy.departments",
     "usage.folders",
 )

@@ -9,7 +9,7 @@ from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.wakeups import Wakeup
 from hekla.backends import registry
-from hekla.controller import health, job_metrics
+from hekla.controller import event_files, health, job_metrics
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
@@ -70,8 +70,9 @@ def move() -> None:
 
 @shared_task(name="hekla.job_metrics.follow")
 def follow_metrics() -> None:
-    """Read the metrics that jobs print, and end batches that are over. Repeats when the next log is due."""
+    """Read the metrics that jobs print or write, and end batches that are over. Repeats when the next part is due."""
     job_metrics.read_metrics(now=clock.now())
+    event_files.read_event_files(now=clock.now())
     ending.end_batches(now=clock.now())
     following.at(metrics.next_due(), now=clock.now())
 

@@ -29,7 +29,7 @@ _MOST_FOLDERS = 20
 
 @dataclass(frozen=True, slots=True)
 class FolderRow:
-    """A job and its files. `percent`: of all files of the tenant. `deletion`: the question before it; empty: not now."""
+    """A job and its files. `percent`: of all files of the tenant. `deletion`: the question first; empty: not now."""
 
     folder: JobFolder
     percent: int
