@@ -93,7 +93,7 @@ def test_values_and_tags_are_bounded() -> None:
 @pytest.mark.parametrize(
     ("folder", "tag", "name"),
     [
-        ("", "loss", "loss"), ("runs/Nov28_host", "loss/train", "loss/train"), ("logs/validation", "loss", "validation/loss"),
+        ("", "loss", "loss"), ("runs/Nov28_host", "a/b", "a/b"), ("logs/validation", "loss", "validation/loss"),
         ("Train", "epoch_loss", "train/epoch_loss"), ("", " \x1b[31m\u202eloss\n", "[31mloss"), ("val", "\n", ""),
         ("", "x" * 100, "x" * 60),
     ],
