@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Iterator
 
 from hekla.backends.base import PodKey
+from hekla.backends.file_paths import parts_of
 from hekla.backends.files import NoSuchFileError
 from hekla.backends.local import files
 from hekla.backends.local.pod_folder import PodFolder
@@ -38,7 +39,7 @@ class LocalUploads:
 
     def create_draft(self, draft: DraftFile, size: int, *, replaces: str) -> str:
         """Make an empty draft beside its target."""
-        folder, parts = self._folder_of(draft.key), files.parts_of(draft.path)
+        folder, parts = self._folder_of(draft.key), parts_of(draft.path)
         if not parts:
             raise NoSuchFileError(draft.path)
         with files.opened(folder, parts[:-1], is_created=True) as place:
@@ -94,7 +95,7 @@ class LocalUploads:
 
     def _named(self, draft: DraftFile, size: int) -> str | None:
         """The SHA-256 of the target if it is the draft: an earlier call, or one at the same time, has named it."""
-        parts = files.parts_of(draft.path)
+        parts = parts_of(draft.path)
         with (
             contextlib.suppress(NoSuchFileError, OSError),
             files.opened(self._folder_of(draft.key), parts[:-1]) as place,
@@ -113,7 +114,7 @@ class LocalUploads:
 
     def discard(self, draft: DraftFile) -> None:
         """Delete the draft, if it is there."""
-        parts = files.parts_of(draft.path)
+        parts = parts_of(draft.path)
         with (
             contextlib.suppress(NoSuchFileError, OSError),
             files.opened(self._folder_of(draft.key), parts[:-1]) as place,
@@ -123,7 +124,7 @@ class LocalUploads:
     @contextlib.contextmanager
     def _draft(self, draft: DraftFile, flags: int) -> Iterator[tuple[int, int]]:
         """Handles of the draft's folder and of the draft. Raises DraftLostError."""
-        with files.opened(self._folder_of(draft.key), files.parts_of(draft.path)[:-1]) as place:
+        with files.opened(self._folder_of(draft.key), parts_of(draft.path)[:-1]) as place:
             try:
                 handle = os.open(draft.name, flags, dir_fd=place)
             except OSError as error:

@@ -173,6 +173,9 @@ def _events_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: 
 
 
 def _files_tab(job: Job, pods: Sequence[Pod], current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
+    """`only` in `params`: `live`, for a rendering without files: no live part has some, so none are listed."""
+    if params.get("only") == "live":
+        return {}
     chosen = next((pod for pod in pods if str(pod.pk) == params.get("pod")), None) or _log(pods, current, "")
     use = {"folder": usage.folder_of(job), "found": usage.files_of(job.tenant)}
     return {"pods": current[:_MAX_PODS], **use, **_listing(chosen, params)}
