@@ -1,4 +1,4 @@
-"""Files of running pods, read by commands in them: names are never code, links lead nowhere, and answers are checked."""
+"""Files of running pods, read by commands in them: names are never code, links lead nowhere, answers are checked."""
 
 import asyncio
 import io
@@ -140,7 +140,8 @@ def test_large_folder_is_cut(work: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (Command([Output(b"81a4 1 1\na/b\0")], 0), WRONG_ANSWER), (Command([Output(b"81a4 1 1\n..\0")], 0), WRONG_ANSWER),
+        (Command([Output(b"81a4 1 1\na/b\0")], 0), WRONG_ANSWER),
+        (Command([Output(b"81a4 1 1\n..\0")], 0), WRONG_ANSWER),
         (Command([Output(b"junk")], 0), WRONG_ANSWER), (Command([Output(b"81a4 1 1\na")], 0), WRONG_ANSWER),
         (Command([Output(bytes(10**6))] * 6, 0), WRONG_ANSWER), (Command([], 9), WRONG_ANSWER),
         (Command([], 127), NO_TOOLS), (Command([], 45), NO_TOOLS), (UnknownPod("gone"), NOT_RUNNING),
