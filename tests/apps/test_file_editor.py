@@ -103,9 +103,9 @@ def test_deleted_file_is_saved_again_only_on_request(people: People, as_: As, po
 
 def test_new_file_does_not_replace_one(people: People, as_: As, pod: Pod, tmp_path: Path) -> None:
     alice, work = as_(people.alice), work_of(pod, tmp_path)
-    begun = alice.get(f"{reverse('files:edit', args=[pod.pk])}?path=out&name=new.sh")
-    assert begun["Location"] == address(pod, "out%2Fnew.sh", new="yes")
-    assert "New file" in alice.get(begun["Location"]).content.decode()
+    started = alice.get(f"{reverse('files:edit', args=[pod.pk])}?path=out&name=new.sh")
+    assert started["Location"] == address(pod, "out%2Fnew.sh", new="yes")
+    assert "New file" in alice.get(started["Location"]).content.decode()
     assert alice.get(address(pod, "out/new.sh")).status_code == 404
     assert save(alice, pod, "out/new.sh", "echo").status_code == 302
     assert save(alice, pod, "out/new.sh", "other").status_code == 409

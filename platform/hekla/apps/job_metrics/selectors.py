@@ -50,8 +50,8 @@ def logs_of(pods: Collection[int]) -> dict[int, MetricLog]:
 def unread() -> Q:
     """Whether a job (`OuterRef("job")`) has a log or event files that are not read to their end."""
     unknown = unlisted_pods().filter(job=OuterRef("job"), started_at__isnull=False)
-    begun = [rows.objects.filter(job=OuterRef("job"), is_complete=False) for rows in (MetricLog, EventMetrics)]
-    return Exists(begun[0]) | Exists(begun[1]) | Exists(unknown)
+    incomplete = [rows.objects.filter(job=OuterRef("job"), is_complete=False) for rows in (MetricLog, EventMetrics)]
+    return Exists(incomplete[0]) | Exists(incomplete[1]) | Exists(unknown)
 
 
 def unlisted_pods() -> QuerySet[Pod]:

@@ -139,7 +139,7 @@ class _FileStream(io.RawIOBase):
         self._streams, self._key, self._command, self._size = streams, key, command, size
         self._pieces: queue.Queue[bytes | None] = queue.Queue(_MOST_WAITING)
         self._position, self._rest = 0, b""
-        self._is_begun = self._is_over = False
+        self._is_started = self._is_over = False
         self._is_dropped = threading.Event()
 
     def readable(self) -> bool:
@@ -152,7 +152,7 @@ class _FileStream(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Jump to the beginning or the end. Raises UnsupportedOperation once it is read, and for other places."""
-        if self._is_begun or offset or whence not in (io.SEEK_SET, io.SEEK_END):
+        if self._is_started or offset or whence not in (io.SEEK_SET, io.SEEK_END):
             raise io.UnsupportedOperation("seek")
         self._position = self._size if whence == io.SEEK_END else 0
         return self._position
@@ -177,8 +177,8 @@ class _FileStream(io.RawIOBase):
         super().close()
 
     def _begin(self) -> None:
-        if not self._is_begun:
-            self._is_begun = True
+        if not self._is_started:
+            self._is_started = True
             threading.Thread(target=self._pump, name="hekla-pod-file", daemon=True).start()
 
     def _receive(self) -> None:
