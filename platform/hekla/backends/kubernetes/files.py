@@ -65,7 +65,7 @@ exec head -c "$2" < "./$1"
 _NO_ROOT, _MISSING, _UNSUPPORTED, _NO_SHELL = 43, 44, 45, (126, 127)
 _ENTRY = re.compile(rb"([0-9a-f]{1,8}) ([0-9]{1,19}) (-?[0-9]{1,19})\n([^\0/]{1,1024})\0")
 _LATEST = 2**33
-_ANSWER_SECONDS, _PIECE_SECONDS = 15.0, 60.0
+_ANSWER_SECONDS, _PIECE_SECONDS = 8.0, 60.0
 _MOST_ANSWER = 4 * 2**20
 _MOST_WAITING = 16
 """Pieces of a file that arrived and were not read yet."""
