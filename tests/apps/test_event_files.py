@@ -15,6 +15,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.job_metrics import selectors
 from hekla.apps.job_metrics.models import EventMetrics, MetricLog
 from hekla.apps.jobs.models import Pod
+from hekla.apps.usage.models import JobFolder
 from hekla.controller import event_files, job_metrics
 from hekla.lib import clock
 
@@ -46,6 +47,7 @@ def test_files_are_found_and_followed(people: People, as_: As, pod: Pod, runs: P
     assert read() == 1
     figures = selectors.figures_of([pod.job_id])[pod.job_id]
     assert set(figures) == {"loss"}
+    assert JobFolder.objects.get().job_id == pod.job_id  # its files are measured from now on
     assert figures["loss"]["last"] == 9.0  # the log counts first
     file.write_bytes(content)
     (runs / "validation").mkdir()

@@ -121,7 +121,7 @@ OF_THE_PLATFORM = {
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},
     "usage": {"record", "thin"},
-    "usage.folders": {"claim", "follow", "postpone", "release", "store"},
+    "usage.folders": {"claim", "list_jobs", "postpone", "release", "store"},
     "workbench": {"end_with_pods", "note_failure", "note_ready", "note_start"},
 }
 """Controllers, periodic tasks and other services call them, with the rows that they lead; people cannot reach them."""

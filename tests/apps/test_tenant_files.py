@@ -14,6 +14,8 @@ from tests.apps.test_uploads import begin
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import FileUpload, Job, Pod
 from hekla.apps.tenancy.models import Tenant
+from hekla.apps.usage import folders
+from hekla.apps.usage import selectors as usage
 from hekla.apps.usage.models import JobFolder
 from hekla.controller import tasks
 from hekla.lib import clock
@@ -28,7 +30,7 @@ def measured(people: People, pod: Pod, tmp_path: Path) -> JobFolder:
     """A job with 3 MB of files, measured."""
     Job.objects.filter(pk=pod.job_id).update(started_at=clock.now(), phase="running")
     (work_of(pod, tmp_path) / "model.bin").write_bytes(b"x" * 3_000_000)
-    people.submit("pending")
+    folders.list_jobs([pod.job, pod.job], now=clock.now())
     assert measuring.measure_due(now=clock.now()) == 1
     return JobFolder.objects.get()
 
@@ -40,12 +42,13 @@ def test_folders_are_measured_when_they_are_due(measured: JobFolder, pod: Pod, t
     (work_of(pod, tmp_path) / "model.bin").unlink()
     assert measuring.measure_due(now=now + timedelta(minutes=11)) == 1
     assert JobFolder.objects.get().size < 100_000
-    end = now + timedelta(minutes=12)
+    end = now + timedelta(minutes=22)
     Job.objects.filter(pk=pod.job_id).update(phase="completed", finished_at=end)
-    assert measuring.measure_due(now=end) == 1  # its end makes it due
+    assert measuring.measure_due(now=end) == 1
     assert JobFolder.objects.get().due_at == end + timedelta(days=1)
     Job.objects.filter(pk=pod.job_id).update(deleted_at=end, cleaned_at=end)
-    measuring.measure_due(now=end)
+    assert usage.files_of(pod.job.tenant).size == 0
+    assert measuring.measure_due(now=end + timedelta(days=2)) == 0
     assert not JobFolder.objects.exists()
 
 

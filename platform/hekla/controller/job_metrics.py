@@ -14,6 +14,7 @@ from hekla.apps.job_metrics import event_files, services
 from hekla.apps.job_metrics.models import MetricLog
 from hekla.apps.job_metrics.services import READ_BYTES, READ_EVERY, LogPart
 from hekla.apps.job_metrics.signals import metrics_changed
+from hekla.apps.usage import folders
 from hekla.backends import registry
 from hekla.backends.base import BackendError, UnknownPod
 from hekla.controller.backends import backend_of
@@ -39,6 +40,7 @@ def read_metrics(*, now: datetime) -> int:
         ]
         if fresh:
             event_files.list_pods(fresh, now=now)
+            folders.list_jobs([pod.job for pod in fresh], now=now)
         skipped = []
         for place, log in enumerate(claimed):
             if time.monotonic() > deadline:

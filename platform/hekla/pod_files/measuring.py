@@ -10,7 +10,7 @@ from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job
 from hekla.apps.usage import folders
 from hekla.apps.usage.models import JobFolder
-from hekla.backends import files, registry
+from hekla.backends import files
 from hekla.backends.base import PodKey
 from hekla.backends.files import FolderSize
 from hekla.backends.pool import get_backend
@@ -22,10 +22,6 @@ _MOST_SECONDS = 8.0
 
 def measure_due(*, now: datetime) -> int:
     """Measure the folders that are due, for some seconds. Returns their number."""
-    measured = [cluster.pk for cluster in clusters.all_clusters() if registry.measures_files(cluster.kind)]
-    if not measured:
-        return 0
-    folders.follow(measured, now=now)
     deadline, count = time.monotonic() + _MOST_SECONDS, 0
     while time.monotonic() < deadline and (claimed := folders.claim(now=now, limit=_AT_ONCE)):
         for place, folder in enumerate(claimed):

@@ -1,15 +1,14 @@
 """The room that files of jobs take: the work list of those who measure it, and the limit of a tenant.
 
-Measuring reads a whole folder, so no request does it. A running job is measured every ten minutes, more rarely if that
-takes long; an ended one once after its end, and then daily, because people may still write into its folder. Rows need
-no rights: the platform makes them from what jobs wrote.
+Measuring reads a whole folder, so no request does it. A job gets a row when the log of a pod is read for the first time.
+A running job is measured every ten minutes, more rarely if that takes long; an ended one once more, and then daily,
+because people may still write into its folder. Rows need no rights: the platform makes them from what jobs wrote.
 """
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
 from django.utils.translation import gettext as _
 
 from hekla.apps.jobs.models import Job
@@ -18,13 +17,10 @@ from hekla.apps.usage import selectors
 from hekla.apps.usage.models import JobFolder
 from hekla.apps.usage.selectors import GIB
 from hekla.domain.errors import Refused
-from hekla.domain.jobspec import EXTERNAL
-from hekla.domain.phases import FINAL_JOB_PHASES
 
 _RUNNING, _ENDED, _CLAIM = timedelta(minutes=10), timedelta(days=1), timedelta(minutes=5)
 _SHARE = 200
 """A folder is measured for at most this part of the time."""
-_MOST_NEW = 500
 
 
 class FilesFull(Refused):
@@ -33,32 +29,26 @@ class FilesFull(Refused):
     code = "files_full"
 
 
-def follow(clusters: Collection[int], *, now: datetime) -> None:
-    """Bring the list up to date with the jobs of these clusters (primary keys): started, ended, and cleaned ones."""
-    with transaction.atomic():
-        JobFolder.objects.filter(job__cleaned_at__isnull=False).delete()
-        unlisted = Job.objects.filter(~Exists(JobFolder.objects.filter(job=OuterRef("pk"))), cluster__in=clusters)
-        unlisted = unlisted.filter(started_at__isnull=False, cleaned_at=None).exclude(kind=EXTERNAL).order_by("pk")
-        rows = [
-            JobFolder(job_id=job, tenant_id=tenant, due_at=now)
-            for job, tenant in unlisted.values_list("pk", "tenant_id")[:_MOST_NEW]
-        ]
-        JobFolder.objects.bulk_create(rows, ignore_conflicts=True)
-        ended = JobFolder.objects.filter(due_at__gt=now, measured_at__lt=F("job__finished_at"))
-        ended.filter(job__phase__in=sorted(FINAL_JOB_PHASES)).update(due_at=now)
+def list_jobs(jobs: Collection[Job], *, now: datetime) -> None:
+    """Put these jobs on the work list, if they are not on it yet."""
+    rows = [JobFolder(job=job, tenant_id=job.tenant_id, due_at=now) for job in {job.pk: job for job in jobs}.values()]
+    JobFolder.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def claim(*, now: datetime, limit: int) -> list[JobFolder]:
-    """The folders to measure next, the most overdue first; nobody else gets them for some minutes."""
+    """The folders to measure next, the most overdue first; nobody else gets them for some minutes.
+
+    Those of cleaned jobs are forgotten instead: their files are gone.
+    """
     with transaction.atomic():
-        due = (
-            JobFolder.objects.filter(due_at__lte=now)
-            .order_by("due_at", "pk")
-            .select_related("job__cluster", "job__tenant")
-        )
-        folders = list(due.defer("job__spec").select_for_update(skip_locked=True, of=("self",))[:limit])
-        JobFolder.objects.filter(pk__in=[folder.pk for folder in folders]).update(due_at=now + _CLAIM)
-    return folders
+        due = JobFolder.objects.filter(due_at__lte=now).order_by("due_at", "pk").defer("job__spec")
+        due = due.select_related("job__cluster", "job__tenant").select_for_update(skip_locked=True, of=("self",))
+        folders = list(due[:limit])
+        gone = [folder.pk for folder in folders if folder.job.cleaned_at]
+        JobFolder.objects.filter(pk__in=gone).delete()
+        found = [folder for folder in folders if not folder.job.cleaned_at]
+        JobFolder.objects.filter(pk__in=[folder.pk for folder in found]).update(due_at=now + _CLAIM)
+    return found
 
 
 def release(folders: Sequence[JobFolder], *, now: datetime) -> None:

@@ -52,14 +52,15 @@ def files_of(tenant: Tenant) -> TenantFiles:
     """The room that the files of a tenant take."""
     is_counted = Q(is_complete=True, measured_at__isnull=False)
     totals = {"size": Sum("size"), "jobs": Count("pk"), "complete": Count("pk", filter=is_counted)}
-    found = JobFolder.objects.filter(tenant=tenant).aggregate(**totals)
+    found = JobFolder.objects.filter(tenant=tenant, job__cleaned_at=None).aggregate(**totals)
     limit = None if tenant.files_gib is None else tenant.files_gib * GIB
     return TenantFiles(found["size"] or 0, found["jobs"], found["complete"] == found["jobs"], limit)
 
 
 def largest_folders(tenant: Tenant, most: int) -> QuerySet[JobFolder]:
     """The folders of the tenant's jobs that take most room, largest first."""
-    found = JobFolder.objects.filter(tenant=tenant, measured_at__isnull=False).order_by("-size", "pk")
+    found = JobFolder.objects.filter(tenant=tenant, measured_at__isnull=False, job__cleaned_at=None)
+    found = found.order_by("-size", "pk")
     return found.select_related("job__owner", "job__cluster", "job__tenant").defer("job__spec")[:most]
 
 
