@@ -1,6 +1,6 @@
 """The room that files of jobs take: the work list of those who measure it, and the limit of a tenant.
 
-Measuring reads a whole folder, so no request does it. A job gets a row when the log of a pod is read for the first time.
+Measuring reads a whole folder, so no request does it. A job gets a row when a log of it is read for the first time.
 A running job is measured every ten minutes, more rarely if that takes long; an ended one once more, and then daily,
 because people may still write into its folder. Rows need no rights: the platform makes them from what jobs wrote.
 """
