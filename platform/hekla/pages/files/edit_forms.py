@@ -13,7 +13,7 @@ _LONGEST_PATH = 4096
 _DIGEST = r"^[0-9a-f]{64}$"
 
 
-class EditForm(forms.Form):
+class TextFileForm(forms.Form):
     """The text, and what the person knows of the file: `base`, the SHA-256 of what they edit; empty for a new file.
 
     `other`: the SHA-256 of what another writer has made of it meanwhile, as far as the person has seen it.

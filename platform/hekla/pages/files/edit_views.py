@@ -31,7 +31,7 @@ from hekla.lib import clock
 from hekla.lib.diff import DiffLine, diff_lines
 from hekla.lib.text import show_bidi_controls
 from hekla.live import files
-from hekla.pages.files.edit_forms import EditForm, file_editor
+from hekla.pages.files.edit_forms import TextFileForm, file_editor
 from hekla.pages.frame.people import person
 from hekla.pages.jobs import file_rows
 from hekla.pod_files import uploading
@@ -80,12 +80,12 @@ def edit(request: HttpRequest, pod_id: int) -> HttpResponseBase:
         return render(request, "files/not_editable.html", {**_context(pod, path), "size": stored.size})
     text = stored.text if stored and stored.text else TextFile("")
     values = {"text": text.text, "base": stored.digest if stored else "", "has_returns": text.has_returns}
-    form = EditForm(initial={**values, "new_path": _other_name(path)})
+    form = TextFileForm(initial={**values, "new_path": _other_name(path)})
     return _page(request, pod, path, form, is_mixed=text.is_mixed)
 
 
 def _save(request: HttpRequest, pod: Pod, path: str) -> HttpResponseBase:
-    form, is_script = EditForm(request.POST), not request.accepts("text/html")
+    form, is_script = TextFileForm(request.POST), not request.accepts("text/html")
     if not form.is_valid():
         return _refused("", request, pod, path, form)
     values, how = form.cleaned_data, request.POST.get("do", "")
@@ -109,7 +109,7 @@ def _save(request: HttpRequest, pod: Pod, path: str) -> HttpResponseBase:
     return redirect(_address(pod, target, saved="yes"))
 
 
-def _refused(why: str, request: HttpRequest, pod: Pod, path: str, form: EditForm) -> HttpResponse:
+def _refused(why: str, request: HttpRequest, pod: Pod, path: str, form: TextFileForm) -> HttpResponse:
     """The form again, with what was typed. A script gets only the reason, and lets its form be sent for the page."""
     if not request.accepts("text/html"):
         return JsonResponse({"detail": why}, status=HTTPStatus.CONFLICT)
@@ -166,7 +166,7 @@ def _page(
     request: HttpRequest,
     pod: Pod,
     path: str,
-    form: EditForm,
+    form: TextFileForm,
     *,
     status: int = HTTPStatus.OK,
     **more: Any,  # noqa: ANN401
