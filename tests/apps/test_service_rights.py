@@ -74,7 +74,6 @@ QUESTIONS = {
     "quotas": {"checked"},
     "signin": {"secret_of"},
     "tenancy": {"require", "require_actor", "require_some"},
-    "usage.folders": {"require_room"},
     "workbench": {"no_session"},
 }
 """They change nothing. Some of them are the checks of the others."""
@@ -115,13 +114,11 @@ OF_THE_PLATFORM = {
         "sync",
     },
     "job_metrics": {"claim", "follow", "release", "store"},
-    "job_metrics.event_files": {"claim", "list_pods", "release", "store"},
     "login_sessions": {"renew_signatures"},
     "notifications": {"follow", "look", "send_due", "tell_of_batch", "tidy"},
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},
     "usage": {"record", "thin"},
-    "usage.folders": {"claim", "list_jobs", "postpone", "release", "store"},
     "workbench": {"end_with_pods", "note_failure", "note_ready", "note_start"},
 }
 """Controllers, periodic tasks and other services call them, with the rows that they lead; people cannot reach them."""
@@ -133,9 +130,7 @@ OTHER_MODULES = (
     "demonstrations.workload",
     "invitations.importing",
     "invitations.letters",
-    "job_metrics.event_files",
     "tenancy.departments",
-    "usage.folders",
 )
 """Modules of apps that write, but are not named `services`."""
 REACHED = {
