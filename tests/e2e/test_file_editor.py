@@ -21,7 +21,7 @@ def test_file_is_edited_beside_the_program(hekla: HeklaServer, page: Page) -> No
     expect(page.get_by_role("link", name="Terminal")).to_be_visible(timeout=60_000)
     page.goto(f"/jobs/{job['uid']}/?tab=files")
     page.get_by_role("link", name="train.py", exact=True).click()
-    page.get_by_role("link", name="Edit").click()
+    page.get_by_role("link", name="Edit", exact=True).click()
     editor, state = page.locator(".cm-content"), page.locator("[data-file-state]")
     expect(editor).to_contain_text("return 1")
     file = next(Path(hekla.home).rglob(f"{str(job['uid']).replace('-', '')}*/work/train.py"))
