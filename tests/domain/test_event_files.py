@@ -1,7 +1,9 @@
 """Scalars of event files: those of real writers are read, and hostile files end the reading early."""
 
+import base64
 import io
 import struct
+import zlib
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,19 @@ from hekla.domain.event_files import EventPart, Scalar, masked_checksum, metric_
 
 FLOAT, DOUBLE, INT64, HALF, STRING = (varint(1, kind) for kind in (1, 2, 9, 19, 7))
 SCALAR, ONE, TWO = message(2, b""), message(2, message(2, varint(1, 1))), message(2, message(2, varint(1, 2)))
+
+
+TENSORBOARDX = (
+    "c-oU-fPlsI-b$SH>!b=MAG+lz#hX-=n3<>NT9%quVr3*g+wqYcRNc)xLPne*M(WwKj#|Q8f?QlV`NhThB_Iu=Kymwzt~DhJP}Q1m"
+    "R|Wu8H-J?OFk(^PU?=$_V3I9VeS+u5H*nK|>J7N`xCHa^OH%bqQY%X0i%WBJ6N@UH_&L~xScI537@b%%Qgd?hy*RkoxL80+l09t9"
+    "0SK=*I{"
+)
+TENSORBOARD = (
+    "c-r$|fPjCKJmzu+lo%CEK6J}biZ`h!F*8rkwJbHS#L6g0k4vW{HLp0oC@DX&C`GThG&eV~s8X-ID6=HBNG}znDn2bUCp8`-B2&oI"
+    "ss}aq=;`oZoFGQ(*|UyX%3O+EEIIkb#ZFutj6w`rEI<i+FJ3NAF81Q&#GJ&UVg*J8o%c=#P~B6%UWf<kZUE~RV8o`s!46Hoo_YQQ"
+    "02;D8Km"
+)
+"""Files of the writers of tensorboardX 2.6.4 and of TensorBoard 2.20.0, compressed. The first has a text too."""
 
 
 def read(content: bytes, offset: int = 0, most: int = 2**20) -> EventPart:
@@ -51,6 +66,12 @@ def test_checksum_is_that_of_the_format() -> None:
 def test_tensors_with_one_number(content: bytes, value: float | None) -> None:
     found = values(record(event(tensor("loss", content) + plain("other", 1.0), 3)))
     assert found == ([("loss", 3, value)] if value is not None else []) + [("other", 3, 1.0)]
+
+
+def test_files_of_real_writers() -> None:
+    first, second = (values(zlib.decompress(base64.b85decode(text))) for text in (TENSORBOARDX, TENSORBOARD))
+    assert first == [("loss/train", 0, 0.5), ("loss/train", 1, 0.25)]
+    assert second == [("loss", 0, 0.5), ("loss", 1, 0.25)]
 
 
 def test_file_is_read_in_parts_while_it_grows() -> None:

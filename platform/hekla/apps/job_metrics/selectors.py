@@ -51,7 +51,7 @@ def unread() -> Q:
     """Whether a job (`OuterRef("job")`) has a log or event files that are not read to their end."""
     unknown = unlisted_pods().filter(job=OuterRef("job"), started_at__isnull=False)
     incomplete = [rows.objects.filter(job=OuterRef("job"), is_complete=False) for rows in (MetricLog, EventMetrics)]
-    return Exists(incomplete[0]) | Exists(incomplete[1]) | Exists(unknown)
+    return Q(Exists(incomplete[0])) | Q(Exists(incomplete[1])) | Q(Exists(unknown))
 
 
 def unlisted_pods() -> QuerySet[Pod]:
