@@ -100,15 +100,14 @@ async function begin(box, row, file, path, replaces) {
   return begun.headers.get("Location");
 }
 
-/** Sends the bytes from an offset on; none let the server finish a complete file. */
 function write(address, offset, piece = undefined) {
   return ask(address, "PATCH", { "Content-Type": "application/offset+octet-stream", "Upload-Offset": String(offset) }, piece);
 }
 
 async function send(row, file, address) {
   const offsetNow = async () => {
-    let answer = await persist(row, () => ask(address, "HEAD"));
-    if (answer.status === 409) answer = await persist(row, () => write(address, file.size)); // says why: this has a body
+    const found = await persist(row, () => ask(address, "HEAD"));
+    const answer = found.status === 409 ? await persist(row, () => write(address, file.size)) : found; // with a reason
     if (!answer.ok) throw await problemOf(answer);
     return Number(answer.headers.get("Upload-Offset"));
   };
