@@ -6,6 +6,7 @@ import { startCopy } from "./copy.js";
 import { startCsrf } from "./csrf.js";
 import { startDialogs } from "./dialog.js";
 import { startDraftBack } from "./draft_back.js";
+import { startFileEditor } from "./file_editor.js";
 import { startFlowDrafts } from "./flow_draft.js";
 import { startDrafts } from "./form.js";
 import { startFormChecks } from "./form_check.js";
@@ -53,6 +54,7 @@ startWhatIf();
 startFlowDrafts();
 startDrafts();
 startYamlEditors(); // after the drafts, whose text it shows
+startFileEditor(); // as well
 startFormChecks();
 startDraftBack();
 startTerminal();

@@ -41,9 +41,9 @@ function growRows(form, values) {
   }
 }
 
-/** Whether a control keeps the value of the page: hidden ones do, except those that say what the person saw of a row. */
+/** Whether a control keeps the value of the page: hidden ones do, except those that say what the person saw of a row or file. */
 function isKept(control) {
-  return control.type === "hidden" && !control.name.startsWith("initial-");
+  return control.type === "hidden" && !control.name.startsWith("initial-") && !("restored" in control.dataset);
 }
 
 function restore(form, values) {
@@ -134,6 +134,14 @@ export function leftDraft(name) {
 /** Drops a draft that was restored or discarded. */
 export function dropDraft(key) {
   storage()?.removeItem(key);
+}
+
+/** Drops the draft of a form that a script has saved or discards, unless something is typed after the call. */
+export function dropDraftOf(form) {
+  const drop = () => "dirty" in form.dataset || dropDraft(PREFIX + form.dataset.draft);
+  delete form.dataset.dirty;
+  drop();
+  setTimeout(drop, 2 * KEEPS_MS); // a draft of what was typed just before is stored late
 }
 
 export function startDrafts() {

@@ -100,9 +100,14 @@ async function begin(box, row, file, path, replaces) {
   return begun.headers.get("Location");
 }
 
+function write(address, offset, piece = undefined) {
+  return ask(address, "PATCH", { "Content-Type": "application/offset+octet-stream", "Upload-Offset": String(offset) }, piece);
+}
+
 async function send(row, file, address) {
   const offsetNow = async () => {
-    const answer = await persist(row, () => ask(address, "HEAD"));
+    const found = await persist(row, () => ask(address, "HEAD"));
+    const answer = found.status === 409 ? await persist(row, () => write(address, file.size)) : found; // with a reason
     if (!answer.ok) throw await problemOf(answer);
     return Number(answer.headers.get("Upload-Offset"));
   };
@@ -111,9 +116,8 @@ async function send(row, file, address) {
   let tries = 0;
   while (offset < file.size) {
     const piece = file.slice(offset, offset + PIECE_BYTES);
-    const headers = { "Content-Type": "application/offset+octet-stream", "Upload-Offset": String(offset) };
     try {
-      const answer = await ask(address, "PATCH", headers, piece);
+      const answer = await write(address, offset, piece);
       if (!answer.ok) throw await problemOf(answer);
       offset = Number(answer.headers.get("Upload-Offset"));
       tries = 0;

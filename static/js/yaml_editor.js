@@ -2,6 +2,7 @@
 // the form sends, and drafts and previews read it. The server checks the text (`do=check`): it says every problem with its
 // line, and by place the fields that may be there. So the editor knows no kind of manifest itself.
 
+import { mountEditor } from "./code_editor.js";
 import { say } from "./messages.js";
 import { loadScript } from "./script.js";
 import { placeOf } from "./yaml_places.js";
@@ -35,56 +36,18 @@ function completions(known) {
   };
 }
 
-function look({ EditorView, HighlightStyle, syntaxHighlighting, tags }) {
-  const colours = HighlightStyle.define([
-    { tag: [tags.definition(tags.propertyName), tags.propertyName], color: "var(--accent)" },
-    { tag: [tags.string, tags.special(tags.string), tags.attributeValue], color: "var(--done)" },
-    { tag: [tags.comment, tags.lineComment], color: "var(--muted)", fontStyle: "italic" },
-    { tag: [tags.meta, tags.keyword, tags.labelName, tags.typeName], color: "var(--borrowed)" },
-  ]);
-  const box = EditorView.theme({
-    "&": { color: "var(--text)", backgroundColor: "var(--surface)" },
-    ".cm-content": { caretColor: "var(--text)", fontFamily: "var(--mono)" },
-    ".cm-cursor": { borderLeftColor: "var(--text)" },
-    ".cm-gutters": { backgroundColor: "var(--sunken)", color: "var(--muted)", borderRight: "1px solid var(--line)" },
-    ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "color-mix(in srgb, var(--accent) 7%, transparent)" },
-    "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "color-mix(in srgb, var(--accent) 28%, transparent)" },
-    ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--text)", border: "1px solid var(--line-strong)", borderRadius: "var(--radius)" },
-    ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
-    ".cm-tooltip .cm-diagnostic": { borderLeftColor: "var(--failed)" },
-  });
-  return [box, syntaxHighlighting(colours)];
-}
-
-function extensions(CM, area, known, changed) {
-  const label = document.querySelector(`label[for="${area.id}"]`)?.firstChild?.textContent.trim() ?? "";
-  // Tab indents only once something was typed: whoever only passes by with Tab goes on.
-  const tab = { key: "Tab", run: (view) => CM.acceptCompletion(view) || (known.isTyping && CM.indentWithTab.run(view)) };
-  const shiftTab = { key: "Shift-Tab", run: (view) => known.isTyping && CM.indentWithTab.shift(view) };
+function extensions(CM, known, changed) {
   const problems = [{ key: "F8", run: CM.nextDiagnostic, shift: CM.previousDiagnostic, preventDefault: true }];
-  const keys = [tab, shiftTab, ...CM.closeBracketsKeymap, ...CM.defaultKeymap, ...CM.historyKeymap, ...CM.completionKeymap, ...problems];
   return [
-    CM.EditorView.cspNonce.of(area.dataset.nonce),
     CM.EditorState.phrases.of({ Completions: say("yaml_completions") }),
     CM.EditorState.tabSize.of(2),
     CM.indentUnit.of("  "),
-    CM.lineNumbers(),
     CM.lintGutter(),
-    CM.highlightActiveLine(),
-    CM.highlightActiveLineGutter(),
-    CM.drawSelection(),
-    CM.history(),
     CM.yaml(),
-    CM.bracketMatching(),
     CM.closeBrackets(),
-    CM.indentOnInput(),
     CM.autocompletion({ override: [completions(known)], icons: false }),
-    CM.keymap.of(keys),
-    CM.EditorView.lineWrapping,
-    CM.EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": `${area.id}_helptext ${area.id}_hint`, spellcheck: "false" }),
-    CM.EditorView.domEventHandlers({ blur: () => void (known.isTyping = false) }),
-    CM.EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
-    ...look(CM),
+    CM.keymap.of([...CM.closeBracketsKeymap, ...CM.completionKeymap, ...problems]),
+    CM.EditorView.updateListener.of((update) => update.docChanged && changed()),
   ];
 }
 
@@ -149,34 +112,9 @@ function checker(CM, view, area, known) {
 
 function start(area) {
   const CM = window.CodeMirror;
-  const known = { fields: new Map(), values: {}, isTyping: false };
+  const known = { fields: new Map(), values: {} };
   let later = () => {};
-  const changed = (text) => {
-    later();
-    known.isTyping = view.hasFocus;
-    if (area.value.replaceAll("\r\n", "\n") === text) return;
-    area.value = text;
-    area.dispatchEvent(new Event("input", { bubbles: true }));
-  };
-  const view = new CM.EditorView({ doc: area.value, extensions: extensions(CM, area, known, changed) });
-  area.after(view.dom);
-  area.classList.add("hidden-text");
-  area.tabIndex = -1;
-  area.setAttribute("aria-hidden", "true");
-  document.addEventListener("click", (event) => {
-    if (!event.target.closest?.(`label[for="${area.id}"], a[href="#${area.id}"]`)) return; // or a link to its problem
-    event.preventDefault();
-    view.focus();
-  });
-  area.addEventListener("input", () => {
-    const text = view.state.doc.toString();
-    if (area.value.replaceAll("\r\n", "\n") !== text) view.dispatch({ changes: { from: 0, to: text.length, insert: area.value } });
-  });
-  const hint = document.createElement("p");
-  hint.className = "help";
-  hint.id = `${area.id}_hint`;
-  hint.textContent = area.dataset.hint;
-  area.closest(".field").querySelector(".field-notes").prepend(hint);
+  const view = mountEditor(CM, area, extensions(CM, known, () => later()));
   later = checker(CM, view, area, known);
 }
 

@@ -237,6 +237,7 @@ MACHINES: dict[str, Call] = {
     "queues.delete_federated": lambda w, by: queues.delete_federated(FederatedQueue.objects.get(), **_acts(by)),
     "quotas.bound/tenant": lambda w, by: _quota(w, by, Quota.Of.TENANT),
     "quotas.set_quota/tenant": lambda w, by: _set_quota(w, by, Quota.Of.TENANT),
+    "tenancy.set_file_limit": lambda w, by: tenancy.set_file_limit(w.people.lab, 5, **_acts(by)),
 }
 """For operators and platform admins."""
 

@@ -140,11 +140,10 @@ OTHER_MODULES = (
 REACHED = {
     "event_log": {"on_behalf"},
     "clusters": {"observe_health"},
-    "jobs": {"drop_expired_uploads", "record_ssh_end", "record_terminal_end"},
+    "jobs": {"record_ssh_end", "record_terminal_end"},
 }
 """Impersonation names the admin around a whole request; operators may store the result of a check of the connection;
-the end of a terminal or an SSH connection is recorded also when its owner has lost the right to it; whoever begins an
-upload lets the platform forget those that expired."""
+the end of a terminal or an SSH connection is recorded also when its owner has lost the right to it."""
 
 
 def _modules() -> Iterator[tuple[str, str]]:

@@ -162,6 +162,34 @@ def test_draft_of_another_size_is_refused(facet: LocalUploads, work: Path) -> No
         facet.finish(draft, 3, replaces="")
 
 
+@pytest.mark.parametrize("replaces", ["", hashlib.sha256(b"old").hexdigest()])
+def test_second_finish_returns_the_same(facet: LocalUploads, work: Path, replaces: str) -> None:
+    path = "old" if replaces else "out/a"
+    draft = begin(facet, path, replaces=replaces)
+    facet.append(draft, 0, b"abc")
+    digests = {facet.finish(draft, 3, replaces=replaces) for _again in range(2)}
+    assert digests == {hashlib.sha256(b"abc").hexdigest()}
+    (work / path).write_text("abcd")
+    with pytest.raises(DraftLostError):
+        facet.finish(draft, 3, replaces=replaces)
+
+
+def test_finish_that_died_between_its_steps_is_completed(facet: LocalUploads, work: Path) -> None:
+    draft = begin(facet, "out/a")
+    facet.append(draft, 0, b"abc")
+    os.link(work / "out" / NAME, work / "out" / "a")
+    assert facet.finish(draft, 3, replaces="") == hashlib.sha256(b"abc").hexdigest()
+    assert [one.name for one in (work / "out").iterdir()] == ["a"]
+
+
+def test_replaced_file_hands_on_its_permissions(facet: LocalUploads, work: Path) -> None:
+    (work / "old").chmod(0o4750)
+    draft = begin(facet, "old", replaces=ANYTHING)
+    facet.append(draft, 0, b"new")
+    facet.finish(draft, 3, replaces=ANYTHING)
+    assert (work / "old").stat().st_mode & 0o7777 == 0o750
+
+
 def test_full_disk_is_refused(facet: LocalUploads, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "_LEAST_FREE_BYTES", 2**62)
     with pytest.raises(NoRoomError):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import zipfile
 from datetime import timedelta
 from pathlib import Path
@@ -169,6 +170,27 @@ def test_upload_whose_last_answer_was_lost_is_finished(console, manifest, tmp_pa
     done = console("file", "put", "talk", tmp_path / "data.bin")
     assert "data.bin: 4 B, SHA-256 " in done.output
     assert calls == [(0, b"data"), (4, b"")]
+
+
+def test_file_is_edited_and_a_change_of_the_program_stays(console, manifest, tmp_path, monkeypatch):
+    console("job", "submit", manifest(command="[sh, -c, echo one > a.txt]"), "--watch")
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho two >> "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    assert console("file", "edit", "talk", "a.txt").output.startswith("a.txt: saved, SHA-256 ")
+    assert console("job", "download", "talk", "a.txt", "-o", "-").output == "one\ntwo\n"
+    assert console("file", "edit", "talk", "b.txt").exit_code == 1
+    assert "saved" in console("file", "edit", "talk", "b.txt", "--new").output
+    assert "exists" in console("file", "edit", "talk", "b.txt", "--new").output
+    stored = next(Path(settings.HEKLA_HOME).rglob("work/a.txt"))
+    editor.write_text(f'#!/bin/sh\necho mine > "$1"; echo theirs > "{stored}"\n')
+    refused = console("file", "edit", "talk", "a.txt")
+    assert (refused.exit_code, "Nothing was replaced" in refused.output) == (1, True)
+    mine = Path(re.search(r"Your version: (\S+)", refused.output)[1])
+    assert (stored.read_text(), mine.read_text()) == ("theirs\n", "mine\n")
+    monkeypatch.setenv("VISUAL", "true")
+    assert console("file", "edit", "talk", "a.txt").output == "Not changed.\n"
 
 
 def test_terminal_escapes_in_names_of_files_are_removed(console, manifest):

@@ -87,7 +87,7 @@ from hekla.project.celery import app
 from django.db import connection
 app.loader.import_default_modules()
 for entry in app.conf.beat_schedule.values():
-    app.tasks[entry["task"]].apply()
+    app.tasks[entry["task"]].apply(args=entry.get("args", ()))
 print(json.dumps(["pool" in connection.settings_dict["OPTIONS"], connection.settings_dict["CONN_MAX_AGE"]]))
 """
 
@@ -149,8 +149,8 @@ def test_plotly_is_imported_lazily(web: dict[str, Any]) -> None:
 
 def test_periodic_tasks_without_a_database_log_one_line_each(worker: subprocess.CompletedProcess[str]) -> None:
     lines = worker.stderr.splitlines()
-    named = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()} - {"hekla.safety_run"}
-    named |= set(settings.SAFETY_RUNS)
+    named = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()} - {"hekla.run_each"}
+    named |= {*settings.SAFETY_RUNS, *settings.EACH_MINUTE}
     assert len(lines) == len(named), worker.stderr
     assert {name for name in named if any(f"{name}: no database now" in line for line in lines)} == named
     assert max(map(len, lines)) <= MAX_LOG_CHARACTERS

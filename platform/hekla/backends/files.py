@@ -4,6 +4,7 @@ Pods are hostile: they may put links, pipes and folders without end in place of 
 somebody reads, and choose any name. A backend opens every part of a path in turn and follows no link.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -67,8 +68,21 @@ class FolderListing:
     is_complete: bool
 
 
+@dataclass(frozen=True, slots=True)
+class FolderSize:
+    """The room that a folder takes on its disk. `is_complete`: False if not everything in it was counted."""
+
+    size: int
+    files: int
+    is_complete: bool
+
+
 class NoSuchFileError(Exception):
     """There is no such folder or file, or something else is in its place."""
+
+
+class UnreadableFilesError(NoSuchFileError):
+    """The backend cannot read the files of the pod now; its text says why, for people."""
 
 
 class NoFilesError(Exception):
@@ -76,7 +90,9 @@ class NoFilesError(Exception):
 
 
 class PodFiles(Protocol):
-    """The files below the working folders of pods. They stay until the job is deleted.
+    """The files below the working folders of pods. They stay until the job is deleted, or only while the pod runs.
+
+    Each method may raise BackendError too.
 
     A path has parts between slashes; an empty path is the working folder. Volumes of the job are folders where the pod
     mounts them. Files that only the pod may read because Hekla wrote secrets into them do not exist here.
@@ -88,13 +104,25 @@ class PodFiles(Protocol):
     def open_file(self, key: PodKey, path: str) -> BinaryIO:
         """A regular file, open for reading; the caller closes it. Raises NoSuchFileError, UnknownPod."""
 
+    def job_size(self, key: PodKey) -> FolderSize | None:
+        """The room that all files of the pod's job take, in bounded time; None if that is unknown.
+
+        Raises NoSuchFileError, UnknownPod.
+        """
+
+
+def job_size(backend: Backend, key: PodKey) -> FolderSize | None:
+    """The room that all files of the pod's job take; None if its backend does not know it."""
+    try:
+        return backend.files.job_size(key) if backend.files else None
+    except (UnknownPod, BackendError, NoSuchFileError):
+        return None
+
 
 def list_folder(backend: Backend, key: PodKey, path: str, most: int = MOST_ENTRIES) -> FolderListing:
     """The content of a folder of a pod, at most `most` entries. Raises NoFilesError, NoSuchFileError."""
-    try:
+    with _errors_about(path):
         return _facet(backend).list_folder(key, path, most)
-    except (UnknownPod, BackendError) as error:
-        raise NoSuchFileError(path) from error
 
 
 def read_file(backend: Backend, key: PodKey, path: str) -> tuple[Iterator[bytes], int]:
@@ -106,18 +134,27 @@ def read_file(backend: Backend, key: PodKey, path: str) -> tuple[Iterator[bytes]
 def read_head(backend: Backend, key: PodKey, path: str, most: int) -> tuple[bytes, int]:
     """The first bytes of a file of a pod, at most `most`, and its size now. Raises NoFilesError, NoSuchFileError."""
     file, size = _open(backend, key, path)
-    with file:
+    with file, _errors_about(path):
         return file.read(most), size
 
 
 def _open(backend: Backend, key: PodKey, path: str) -> tuple[BinaryIO, int]:
-    try:
+    with _errors_about(path):
         file = _facet(backend).open_file(key, path)
-    except (UnknownPod, BackendError) as error:
-        raise NoSuchFileError(path) from error
     size = file.seek(0, 2)
     file.seek(0)
     return file, size
+
+
+@contextlib.contextmanager
+def _errors_about(path: str) -> Iterator[None]:
+    """Errors of the backend as those of this module."""
+    try:
+        yield
+    except UnknownPod as error:
+        raise NoSuchFileError(path) from error
+    except BackendError as error:
+        raise UnreadableFilesError(str(error)) from error
 
 
 def _facet(backend: Backend) -> PodFiles:

@@ -38,6 +38,7 @@ class BackendKind:
     validated. `open`: returns the backend of one cluster. `check_health`: returns the present health of a cluster in
     bounded time; None if not supported. `durable_files`: patterns of files below the home folder for backups.
     `supplies`: the inputs of scheduling that the backend reports, each with its source as an English phrase.
+    `measures_files`: whether the facet `files` knows the room that the files of a job take.
     """
 
     label: str
@@ -46,6 +47,7 @@ class BackendKind:
     check_health: Callable[[Any, BackendContext], Health] | None = None
     durable_files: tuple[str, ...] = ()
     supplies: Mapping[Input, str] = field(default_factory=_labels_only)
+    measures_files: bool = False
 
 
 def deferred(function: str) -> Callable[..., Any]:

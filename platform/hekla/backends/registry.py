@@ -46,6 +46,11 @@ def reports_health(kind: str) -> bool:
     return kind in kinds() and kinds()[kind].check_health is not None
 
 
+def measures_files(kind: str) -> bool:
+    """Whether clusters of this kind know the room that the files of a job take."""
+    return kind in kinds() and kinds()[kind].measures_files
+
+
 def check_health(kind: str, config: Mapping[str, Any], context: BackendContext) -> Health | None:
     """The present health of such a cluster; None if its kind has no health check. Raises Invalid."""
     check = kinds()[kind].check_health if kind in kinds() else None

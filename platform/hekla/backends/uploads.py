@@ -56,8 +56,9 @@ class WritableFiles(Protocol):
         """Write the bytes to the disk at this offset. Raises NoSuchFileError, DraftLostError, NoRoomError."""
 
     def finish(self, draft: DraftFile, size: int, *, replaces: str) -> str:
-        """Give the draft the name of its target, and return its SHA-256.
+        """Give the draft the name of its target, and return its SHA-256. A second call returns the same.
 
+        A file that is replaced hands on its permissions.
         Raises NoSuchFileError, DraftLostError, FileConflictError.
         """
 

@@ -118,6 +118,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         "Files that jobs wrote.",
         {
             "archive": ("files:archive", "Download a folder as a zip archive."),
+            "edit": ("file_editing:edit", "Edit a text file of a pod in your editor."),
             "find": ("files:find", "Find files by a part of their name."),
             "put": ("uploads:put", "Upload a file into the folder of a pod."),
             "show": ("files:show", "Show the beginning of a file."),
@@ -227,6 +228,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         {
             "show": ("quotas:show", "Show the quotas of a tenant, and their use."),
             "set": ("quotas:set_quota", "Change a quota."),
+            "files": ("tenant_files:files", "Show or limit the files of a tenant's jobs."),
         },
     ),
     "department": (

@@ -20,6 +20,9 @@ class _Bound(click.ParamType[int | None]):
         return None if value == _NONE else click.IntRange(0).convert(value, param, ctx)
 
 
+BOUND = _Bound()
+
+
 class _Amounts(click.ParamType[dict[str, str]]):
     """Amounts by resource, or `none` for no limit."""
 
@@ -45,9 +48,9 @@ def show(choice: ServerOptions, tenant: str, as_json: bool) -> None:
 @click.argument("tenant")
 @click.option("--each", is_flag=True, help="Set the default quota of each member.")
 @click.option("--member", metavar="USERNAME", help="Set the quota of this member. It replaces the default.")
-@click.option("--jobs", type=_Bound(), help="Maximum unfinished jobs.")
-@click.option("--sessions", type=_Bound(), help="Maximum debugging sessions.")
-@click.option("--gpu-hours", type=_Bound(), help="GPU-hours per month, on cards of any kind together.")
+@click.option("--jobs", type=BOUND, help="Maximum unfinished jobs.")
+@click.option("--sessions", type=BOUND, help="Maximum debugging sessions.")
+@click.option("--gpu-hours", type=BOUND, help="GPU-hours per month, on cards of any kind together.")
 @click.option("--at-once", "resources", type=_Amounts(), help="Maximum resources allocated at once in each cluster.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj

@@ -49,13 +49,19 @@ def put(
     size, wanted = file.stat().st_size, {"path": target.lstrip("/"), **({"replaces": "*"} if force else {})}
     found = [one for one in client.get(where, attempt=attempt)["uploads"] if _continues(one, wanted["path"], size)]
     upload = found[0] if found else client.begin_upload(where, size, wanted, attempt=attempt)
+    digest = send_file(client, upload, file)
+    click.echo(f"{wanted['path']}: {human_size(size)}, SHA-256 {digest}")
+
+
+def send_file(client: Client, upload: Mapping[str, Any], file: Path) -> str:
+    """Send the rest of the file, and return its SHA-256. Raises Failure if it changes meanwhile."""
     with file.open("rb") as content:
-        theirs = _send(client, f"uploads/{upload['uid']}", upload["received_bytes"], content, size)
+        theirs = _send(client, f"uploads/{upload['uid']}", upload["received_bytes"], content, upload["size_bytes"])
         content.seek(0)
         ours = hashlib.file_digest(content, "sha256").hexdigest()
     if ours != theirs:
         raise Failure(f"{file} has changed during the upload. Upload it again with --force.")
-    click.echo(f"{wanted['path']}: {human_size(size)}, SHA-256 {theirs}")
+    return theirs
 
 
 def _continues(upload: Mapping[str, Any], path: str, size: int) -> bool:

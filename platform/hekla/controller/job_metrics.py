@@ -10,10 +10,12 @@ import logging
 import time
 from datetime import datetime
 
-from hekla.apps.job_metrics import services
+from hekla.apps.job_metrics import event_files, services
 from hekla.apps.job_metrics.models import MetricLog
 from hekla.apps.job_metrics.services import READ_BYTES, READ_EVERY, LogPart
 from hekla.apps.job_metrics.signals import metrics_changed
+from hekla.apps.usage import folders
+from hekla.backends import registry
 from hekla.backends.base import BackendError, UnknownPod
 from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
@@ -33,6 +35,12 @@ def read_metrics(*, now: datetime) -> int:
     deadline, count, changed = time.monotonic() + _MOST_SECONDS, 0, set[int]()
     silent = set[int]()
     while time.monotonic() < deadline and (claimed := services.claim(now=now, limit=_AT_ONCE)):
+        fresh = [
+            log.pod for log in claimed if log.read_at is None and registry.measures_files(log.pod.job.cluster.kind)
+        ]
+        if fresh:
+            event_files.list_pods(fresh, now=now)
+            folders.list_jobs([pod.job for pod in fresh], now=now)
         skipped = []
         for place, log in enumerate(claimed):
             if time.monotonic() > deadline:

@@ -3,7 +3,6 @@
 import logging
 
 from celery import current_app, shared_task
-from django.conf import settings
 
 from hekla.apps.batches import ending
 from hekla.apps.clusters import selectors as clusters
@@ -12,10 +11,11 @@ from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.wakeups import Wakeup
 from hekla.backends import registry
-from hekla.controller import health, job_metrics
+from hekla.controller import event_files, health, job_metrics
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
+from hekla.pod_files import measuring, uploading
 from hekla.simulation import federation, forecasting
 from hekla.workbench import tools
 
@@ -74,23 +74,32 @@ def move() -> None:
 
 @shared_task(name="hekla.job_metrics.follow")
 def follow_metrics() -> None:
-    """Read the metrics that jobs print, and end batches that are over. Repeats when the next log is due."""
+    """Read the metrics that jobs print or write, and end batches that are over. Repeats when the next part is due."""
     job_metrics.read_metrics(now=clock.now())
+    event_files.read_event_files(now=clock.now())
     ending.end_batches(now=clock.now())
     following.at(metrics.next_due(), now=clock.now())
-
-
-@shared_task(name="hekla.safety_run")
-def safety_run() -> None:
-    """Run the tasks whose messages may be lost (Celery beat). One that fails does not stop the others."""
-    for name in settings.SAFETY_RUNS:
-        try:
-            current_app.tasks[name]()
-        except Exception:
-            log.exception("%s failed", name)
 
 
 @shared_task(name="hekla.workbench.look_after_starts")
 def look_after_starts() -> None:
     """End tools in pods that did not answer in time (Celery beat)."""
     tools.look_after_starts(now=clock.now())
+
+
+@shared_task(name="hekla.pod_files.look_after")
+def look_after_files() -> None:
+    """Forget uploads that expired, and measure the folders of jobs that are due."""
+    while uploading.drop_expired(now=clock.now()):
+        pass
+    measuring.measure_due(now=clock.now())
+
+
+@shared_task(name="hekla.run_each")
+def run_each(names: list[str]) -> None:
+    """Run these tasks one after another (Celery beat). One that fails does not stop the others."""
+    for name in names:
+        try:
+            current_app.tasks[name]()
+        except Exception:
+            log.exception("%s failed", name)

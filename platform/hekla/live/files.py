@@ -7,7 +7,7 @@ from hekla.apps.jobs import missing_files
 from hekla.apps.jobs.models import Pod
 from hekla.backends import file_tree, files
 from hekla.backends.file_tree import FoundFiles
-from hekla.backends.files import FolderListing, NoFilesError, NoSuchFileError
+from hekla.backends.files import FolderListing, NoFilesError, NoSuchFileError, UnreadableFilesError
 from hekla.domain import previews
 from hekla.domain.errors import NotFound
 from hekla.domain.previews.preview import Preview
@@ -28,12 +28,7 @@ def takes_files(pod: Pod) -> bool:
 
 def list_folder(pod: Pod, path: str) -> FolderListing:
     """The content of a folder of the pod. Raises NotFound. The caller has checked that the person may read the log."""
-    try:
-        return files.list_folder(backend_of(pod), key_of(pod), path)
-    except NoFilesError as error:
-        raise NotFound(missing_files.no_files(pod)) from error
-    except NoSuchFileError as error:
-        raise NotFound(missing_files.no_folder(pod)) from error
+    return _read(pod, lambda: files.list_folder(backend_of(pod), key_of(pod), path), missing_files.no_folder)
 
 
 def find_files(pod: Pod, path: str, text: str) -> FoundFiles:
@@ -62,10 +57,13 @@ def read_file(pod: Pod, path: str) -> tuple[Iterator[bytes], int]:
     return _read(pod, lambda: files.read_file(backend_of(pod), key_of(pod), path))
 
 
-def _read(pod: Pod, read: Callable[[], T]) -> T:
+def _read(pod: Pod, read: Callable[[], T], missing: Callable[[Pod], str] = missing_files.no_file) -> T:
+    """Raises NotFound with a sentence; `missing`: that for a file or folder that is not there."""
     try:
         return read()
     except NoFilesError as error:
         raise NotFound(missing_files.no_files(pod)) from error
+    except UnreadableFilesError as error:
+        raise NotFound(missing_files.unreadable(pod, str(error))) from error
     except NoSuchFileError as error:
-        raise NotFound(missing_files.no_file(pod)) from error
+        raise NotFound(missing(pod)) from error

@@ -254,22 +254,32 @@ SAFETY_RUNS = (
     *("hekla.demonstrations.advance", "hekla.federated_queues.move", "hekla.job_metrics.follow"),
     *("hekla.notifications.send", "hekla.invitations.send"),
 )
-"""Tasks that one message of beat runs after each other, because each message costs more than an idle run."""
+EACH_MINUTE = (
+    *("hekla.impersonation.end_overdue", "hekla.notifications.look", "hekla.schedules.tidy"),
+    *("hekla.workbench.follow_pods", "hekla.workbench.look_after_starts", "hekla.pod_files.look_after"),
+)
+"""One message of beat runs all of them one after another, because each message costs more than an idle run."""
 CELERY_BEAT_SCHEDULE = {
     "reconcile clusters": {
         "task": "hekla.controller.tick",
         "schedule": _SLOW,
         "options": {"queue": "control", "expires": 10},
     },
-    "replace lost messages": {"task": "hekla.safety_run", "schedule": _SLOW, "options": {"expires": 10}},
+    "replace lost messages": {
+        "task": "hekla.run_each",
+        "args": [SAFETY_RUNS],
+        "schedule": _SLOW,
+        "options": {"expires": 10},
+    },
+    "look after the rest": {
+        "task": "hekla.run_each",
+        "args": [EACH_MINUTE],
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "check clusters": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
     "record forecasts": {"task": "hekla.controller.foretell", "schedule": _SLOW, "options": {"expires": 20}},
-    "create timed notifications": {"task": "hekla.notifications.look", "schedule": 60.0, "options": {"expires": 60}},
     "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
-    "end impersonations": {"task": "hekla.impersonation.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
-    "end sessions of pods": {"task": "hekla.workbench.follow_pods", "schedule": 30.0, "options": {"expires": 60}},
-    "tidy schedules": {"task": "hekla.schedules.tidy", "schedule": 60.0, "options": {"expires": 60}},
-    "end late tools": {"task": "hekla.workbench.look_after_starts", "schedule": 60.0, "options": {"expires": 60}},
 }
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

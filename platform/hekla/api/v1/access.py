@@ -58,6 +58,7 @@ ROUTES = {
     "api:v1:gallery_card": RouteAccess(TENANT, delete=MANAGES_MEMBERS),
     "api:v1:gallery_begin": RouteAccess(post=SENDS | {"stranger": "absent"}),
     "api:v1:job_reclaim_risk": RouteAccess(TENANT),
+    "api:v1:tenant_files": RouteAccess(TENANT, put=SETS_TENANT_QUOTAS),
     "api:v1:quotas": RouteAccess(TENANT, put=SETS_TENANT_QUOTAS),
     "api:v1:pod_attempts": RouteAccess(TENANT),
     "api:v1:pod_usage": RouteAccess(TENANT),

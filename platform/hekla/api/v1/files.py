@@ -198,5 +198,7 @@ def _read(pod: Pod, read: Callable[[Backend, PodKey, str], T], path: str, missin
         return read(backend_of(pod.job), key, path)
     except NoFilesError as error:
         raise Refused(missing_files.no_files(pod)) from error
+    except files.UnreadableFilesError as error:
+        raise Refused(missing_files.unreadable(pod, str(error))) from error
     except NoSuchFileError as error:
         raise NotFound(missing(pod)) from error

@@ -7,10 +7,9 @@ and a connection to the database.
 
 import base64
 import binascii
-import contextlib
 import hashlib
-from collections.abc import Callable, Mapping
-from typing import IO, Any, TypeVar
+from collections.abc import Mapping
+from typing import IO, Any
 from uuid import UUID
 
 from django.urls import reverse
@@ -26,38 +25,22 @@ from rest_framework.response import Response
 from hekla.api.parsers import read_bounded
 from hekla.api.problems import TooLarge
 from hekla.api.throttles import UploadThrottle
-from hekla.api.v1.following import AttemptQuery, backend_of, find_pod
+from hekla.api.v1.following import AttemptQuery, find_pod
 from hekla.api.views import ApiView, person
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import MissingScope, Scope
-from hekla.apps.jobs import missing_files, selectors, services
-from hekla.apps.jobs.models import FileUpload, Pod
-from hekla.backends.base import BackendError, PodKey, UnknownPod
-from hekla.backends.files import NoSuchFileError
-from hekla.backends.uploads import (
-    DRAFT_PREFIX,
-    MOST_BYTES,
-    DraftFile,
-    DraftLostError,
-    FileConflictError,
-    NoRoomError,
-    WritableFiles,
-)
-from hekla.domain.errors import HeklaError, Invalid, NotFound, Problem, Refused
+from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs.models import FileUpload
+from hekla.backends.uploads import MOST_BYTES
+from hekla.domain.errors import Invalid, NotFound, Problem, Refused
 from hekla.lib import clock
+from hekla.pod_files import uploading
 
 VERSION = "1.0.0"
 _FENCE = "Upload-Fence"
 _LONGEST_PATH = 4096
 _MOST_DIGITS = 19
 _REPLACES = 64
-T = TypeVar("T")
-
-
-class FileExists(Refused):
-    """The file exists, or has another content than expected."""
-
-    code = "file_exists"
 
 
 class UnsupportedTus(APIException):
@@ -152,20 +135,14 @@ class PodUploadsView(TusView):
         user, now = person(request), clock.now()
         pod = find_pod(uid, user, task, index, self.query.get("attempt"))
         services.require_right(pod.job, user)
-        facet = _facet(pod)
+        uploading.require_uploads(pod)
         size, path, replaces = _announced(request)
-        for expired in services.drop_expired_uploads(now=now):
-            _discard(expired)
-
-        def create(made: FileUpload) -> str:
-            return _checked(pod, lambda: facet.create_draft(_draft(made), size, replaces=replaces))
-
-        upload = services.begin_upload(pod, create, path=path, size=size, replaces=replaces, user=user, now=now)
+        uploading.drop_expired(now=now)
+        upload = uploading.begin(pod, path=path, size=size, replaces=replaces, user=user, now=now)
         try:
-            upload = _finish(upload, request)
+            upload = uploading.finish(upload, user=user, now=now)
         except (Refused, NotFound):
-            services.drop_upload(upload, user=user)
-            _discard(upload)
+            uploading.cancel(upload, user=user)
             raise
         answer = Response(UploadSerializer(upload).data, status=201)
         answer.headers["Location"] = reverse("api:v1:upload", args=[upload.uid])
@@ -184,8 +161,10 @@ class UploadView(TusView):
         """Where to continue. From now on, older requests write nothing. So a token needs the right to write."""
         if isinstance(request.auth, ApiToken) and not request.auth.allows(self.writes):
             raise MissingScope(self.writes)
-        upload = services.fence_upload(_find(request, uid), user=person(request))
-        answer = _with_state(Response(status=200), _finish(upload, request))
+        user = person(request)
+        upload = services.fence_upload(_find(request, uid), user=user)
+        finished = uploading.finish(upload, user=user, now=clock.now())
+        answer = _with_state(Response(status=200), finished)
         answer.headers["Upload-Length"], answer.headers["Cache-Control"] = str(upload.size), "no-store"
         return answer
 
@@ -196,32 +175,22 @@ class UploadView(TusView):
     )
     def patch(self, request: Request, uid: UUID) -> Response:
         """Write the next bytes. After the last one, the file has its name."""
-        upload, user = _find(request, uid), person(request)
-        facet, fence = _facet(upload.pod), request.headers.get(_FENCE, "")
+        upload, user, now = _find(request, uid), person(request), clock.now()
+        uploading.require_uploads(upload.pod)
+        fence = request.headers.get(_FENCE, "")
         offset = _number(request.headers.get("Upload-Offset", ""), "Upload-Offset")
         data = _piece(request.data)
         if not fence:
             upload.fence = services.fence_upload(upload, user=user, offset=offset).fence
         elif fence != str(upload.fence):
             raise services.StaleUpload(_("A newer request continues this upload."))
-        draft = _draft(upload)
-        written = services.append_to_upload(
-            upload,
-            offset,
-            data,
-            lambda: _checked(upload.pod, lambda: facet.append(draft, offset, data)),
-            user=user,
-            now=clock.now(),
-        )
-        return _with_state(Response(status=204), _finish(written, request))
+        written = uploading.append(upload, offset, data, user=user, now=now)
+        return _with_state(Response(status=204), uploading.finish(written, user=user, now=now))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:
         """Cancel an upload. A finished file stays."""
-        upload = _find(request, uid)
-        services.drop_upload(upload, user=person(request))
-        if not upload.sha256:
-            _discard(upload)
+        uploading.cancel(_find(request, uid), user=person(request))
         return Response(status=204)
 
 
@@ -235,58 +204,6 @@ def _find(request: Request, uid: UUID) -> FileUpload:
     upload = selectors.upload(uid, person(request))
     services.require_right(upload.pod.job, person(request))
     return upload
-
-
-def _facet(pod: Pod) -> WritableFiles:
-    """Raises Refused if the pod's cluster takes no files."""
-    facet = backend_of(pod.job).uploads
-    if facet is None:
-        raise Refused(missing_files.no_uploads(pod))
-    return facet
-
-
-def _finish(upload: FileUpload, request: Request) -> FileUpload:
-    """The upload, with its file in place if all bytes are there."""
-    if upload.received < upload.size or upload.sha256:
-        return upload
-    pod, draft = upload.pod, _draft(upload)
-    facet = _facet(pod)
-
-    def seal() -> str:
-        return _checked(pod, lambda: facet.finish(draft, upload.size, replaces=upload.replaces))
-
-    return services.finish_upload(upload, seal, user=person(request), now=clock.now())
-
-
-def _discard(upload: FileUpload) -> None:
-    """Delete the draft. It stays until its job is deleted if its cluster does not answer: it may be that of others."""
-    with contextlib.suppress(UnknownPod, BackendError, HeklaError):
-        if (facet := backend_of(upload.pod.job).uploads) is not None:
-            facet.discard(_draft(upload))
-
-
-def _draft(upload: FileUpload) -> DraftFile:
-    pod = upload.pod
-    key = PodKey(pod.job.uid.hex, pod.task, pod.index, pod.attempt, tenant=pod.job.tenant.slug)
-    return DraftFile(key, upload.path, f"{DRAFT_PREFIX}{upload.uid.hex}", upload.mark)
-
-
-def _checked(pod: Pod, step: Callable[[], T]) -> T:
-    """The result of a step of the backend; its errors as sentences."""
-    try:
-        return step()
-    except (NoSuchFileError, UnknownPod) as error:
-        raise NotFound(missing_files.no_folder(pod)) from error
-    except FileConflictError as error:
-        raise FileExists(
-            _("A file of that name exists, or has changed. Replace it, or choose another name.")
-        ) from error
-    except DraftLostError as error:
-        raise NotFound(_("The pod changed or deleted the unfinished file. Upload it again.")) from error
-    except NoRoomError as error:
-        raise Refused(_("The disk of the pod's node has too little room for this file.")) from error
-    except OSError as error:
-        raise Refused(_("The file cannot be written: %(why)s.") % {"why": error.strerror}) from error
 
 
 def _with_state(answer: Response, upload: FileUpload) -> Response:

@@ -32,6 +32,7 @@ from hekla.api.v1 import (
     search,
     sessions,
     start,
+    tenant_files,
     uploads,
     watching,
     what_if,
@@ -65,6 +66,7 @@ urlpatterns = [
     path("audit", audit.AuditView.as_view(), name="audit"),
     path("roles", people.RolesView.as_view(), name="roles"),
     path("tenants", people.TenantsView.as_view(), name="tenants"),
+    path("tenants/<slug:slug>/files", tenant_files.TenantFilesView.as_view(), name="tenant_files"),
     path("tenants/<slug:slug>/retention", people.RetentionView.as_view(), name="retention"),
     path("tenants/<slug:slug>/invitations", invitations.InvitationListView.as_view(), name="invitations"),
     path(

@@ -19,6 +19,7 @@ _FIELDS: Mapping[str, Any] = {
     "deserved": gettext_lazy("deserved share"),
     "display_name": gettext_lazy("full name"),
     "excluded_node_groups": gettext_lazy("excluded node groups"),
+    "files_gib": gettext_lazy("limit of files in GiB"),
     "guarantee": gettext_lazy("guaranteed amount"),
     "heads": gettext_lazy("department heads"),
     "hierarchy": gettext_lazy("hierarchy path"),

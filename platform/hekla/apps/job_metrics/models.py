@@ -1,4 +1,4 @@
-"""The metrics that jobs print, as far as their logs are read."""
+"""The metrics that jobs print or write into event files, as far as they were read."""
 
 from django.db import models
 
@@ -27,6 +27,32 @@ class MetricLog(models.Model):
 
     def __str__(self) -> str:
         return f"metrics of pod {self.pod_id}"
+
+
+class EventMetrics(models.Model):
+    """The scalars in the TensorBoard event files of a pod, as far as they were read at `read_at`.
+
+    `files`: by their paths, the offset up to which each was read, and whether it is broken behind it. `folders`: by the
+    names of metrics, where the first file with it is; metrics of the same name elsewhere have others. `summary` and
+    `points` as in `MetricLog`. `found_at`: when the folder of the pod was last searched for files.
+    """
+
+    pod = models.OneToOneField(Pod, on_delete=models.CASCADE, related_name="+")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
+    files = models.JSONField(default=dict)
+    folders = models.JSONField(default=dict)
+    summary = models.JSONField(default=dict)
+    points = models.JSONField(default=dict)
+    is_complete = models.BooleanField(default=False)
+    found_at = models.DateTimeField(null=True)
+    read_at = models.DateTimeField(null=True)
+    due_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["due_at"], condition=models.Q(is_complete=False), name="event_metrics_due")]
+
+    def __str__(self) -> str:
+        return f"event files of pod {self.pod_id}"
 
 
 class MetricCursor(models.Model):

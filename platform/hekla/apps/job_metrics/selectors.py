@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KeyTransform
 
-from hekla.apps.job_metrics.models import MetricLog
+from hekla.apps.job_metrics.models import EventMetrics, MetricLog
 from hekla.apps.jobs.models import Pod
 
 MAX_REPLICAS = 4
@@ -21,21 +21,24 @@ def figures_of(jobs: Collection[int] | QuerySet[Any]) -> dict[int, dict[str, Fig
     """The figures of each metric of these jobs (primary keys), by its name.
 
     Of several pods that print a metric, the first replica counts, and of its attempts the last that has printed it.
+    What a job prints counts before what it writes into event files.
     """
     found: dict[int, dict[str, Figures]] = defaultdict(dict)
-    logs = _in_order().filter(job__in=jobs).exclude(summary={})
-    for job_id, summary in logs.values_list("job_id", "summary"):
-        for name, figures in summary.items():
-            found[job_id].setdefault(name, figures)
+    for rows in _sources():
+        with_metrics = rows.filter(job__in=jobs).exclude(summary={})
+        for job_id, summary in with_metrics.values_list("job_id", "summary"):
+            for name, figures in summary.items():
+                found[job_id].setdefault(name, figures)
     return found
 
 
 def points_of(jobs: Collection[int], metric: str) -> dict[int, Mapping[str, Any]]:
     """The points of this metric's curve, for each of these jobs (primary keys) that has printed it."""
     found: dict[int, Mapping[str, Any]] = {}
-    logs = _in_order().filter(job__in=jobs, summary__has_key=metric)
-    for job_id, points in logs.values_list("job_id", KeyTransform(metric, "points")):
-        found.setdefault(job_id, points)
+    for rows in _sources():
+        with_metric = rows.filter(job__in=jobs, summary__has_key=metric)
+        for job_id, points in with_metric.values_list("job_id", KeyTransform(metric, "points")):
+            found.setdefault(job_id, points)
     return found
 
 
@@ -45,9 +48,10 @@ def logs_of(pods: Collection[int]) -> dict[int, MetricLog]:
 
 
 def unread() -> Q:
-    """Whether a job (`OuterRef("job")`) has a log that is not read to its end."""
+    """Whether a job (`OuterRef("job")`) has a log or event files that are not read to their end."""
     unknown = unlisted_pods().filter(job=OuterRef("job"), started_at__isnull=False)
-    return Exists(MetricLog.objects.filter(job=OuterRef("job"), is_complete=False)) | Exists(unknown)
+    incomplete = [rows.objects.filter(job=OuterRef("job"), is_complete=False) for rows in (MetricLog, EventMetrics)]
+    return Q(Exists(incomplete[0])) | Q(Exists(incomplete[1])) | Q(Exists(unknown))
 
 
 def unlisted_pods() -> QuerySet[Pod]:
@@ -56,10 +60,13 @@ def unlisted_pods() -> QuerySet[Pod]:
 
 
 def next_due() -> datetime | None:
-    """When the next part of a log is read; None if all are read to their end."""
-    found: datetime | None = MetricLog.objects.filter(is_complete=False).aggregate(at=Min("due_at"))["at"]
-    return found
+    """When the next part of a log or an event file is read; None if all are read to their end."""
+    unread_rows = (rows.objects.filter(is_complete=False) for rows in (MetricLog, EventMetrics))
+    found = [rows.aggregate(at=Min("due_at"))["at"] for rows in unread_rows]
+    return min((at for at in found if at is not None), default=None)
 
 
-def _in_order() -> QuerySet[MetricLog]:
-    return MetricLog.objects.order_by("job_id", "pod__slot", "-pod__attempt")
+def _sources() -> tuple[QuerySet[MetricLog], QuerySet[EventMetrics]]:
+    """The rows with metrics, those that count first before the others."""
+    order = ("job_id", "pod__slot", "-pod__attempt")
+    return MetricLog.objects.order_by(*order), EventMetrics.objects.order_by(*order)

@@ -20,7 +20,7 @@ from django.db.models.functions import RowNumber
 
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.job_metrics import selectors
-from hekla.apps.job_metrics.models import MetricCursor, MetricLog
+from hekla.apps.job_metrics.models import EventMetrics, MetricCursor, MetricLog
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.jobspec import EXTERNAL
 from hekla.domain.metric_lines import Instants, collect
@@ -73,6 +73,8 @@ def follow(*, now: datetime) -> bool:
         _list(selectors.unlisted_pods().filter(job__in=list(jobs), started_at__isnull=False), now)
         ended = MetricLog.objects.filter(job__in=list(jobs), is_complete=False, due_at__gt=now, pod__phase__in=_FINAL)
         ended.update(due_at=now)
+        files = EventMetrics.objects.filter(job__in=list(jobs), is_complete=False, due_at__gt=now)
+        files.filter(pod__phase__in=_FINAL).update(due_at=now)
         is_cut = len(events) == _MOST_EVENTS
         cursor.number = events[-1].pk if is_cut else max(last, cursor.number)
         cursor.save(update_fields=["number"])
@@ -133,8 +135,8 @@ def store(log: MetricLog, part: LogPart, *, now: datetime) -> bool:
     return bool(stored and has_metrics)
 
 
-def series_of(log: MetricLog) -> dict[str, MetricSeries]:
-    """The metrics of the log as far as they are stored, by name."""
+def series_of(log: MetricLog | EventMetrics) -> dict[str, MetricSeries]:
+    """The metrics of the log or of the event files as far as they are stored, by name."""
     return {name: MetricSeries.restored(figures, log.points[name]) for name, figures in log.summary.items()}
 
 

@@ -3,6 +3,7 @@
 from django.utils.translation import gettext as _
 
 from hekla.apps.jobs.models import Pod
+from hekla.apps.sentences import translated
 
 
 def no_files(pod: Pod) -> str:
@@ -14,6 +15,13 @@ def no_files(pod: Pod) -> str:
         "open elsewhere, or copy them while the pod runs: kubectl cp."
     )
     return sentence % {"name": pod.job.cluster}
+
+
+def unreadable(pod: Pod, why: str) -> str:
+    """Why the files of a pod cannot be read now. `why`: in the words of its backend."""
+    if pod.is_final:
+        return _("The pod has ended. On this cluster, files can be read only while a pod runs.")
+    return _("The files of this pod cannot be read now. %(why)s") % {"why": translated(why)}
 
 
 def no_uploads(pod: Pod) -> str:

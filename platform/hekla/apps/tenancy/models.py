@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.roles import TENANT_ROLE_LABELS, TenantRole
 
-MAX_RETENTION_DAYS = 3650
+MAX_RETENTION_DAYS, MAX_FILES_GIB = 3650, 10_000_000
 
 
 class Department(models.Model):
@@ -39,7 +39,8 @@ class DepartmentHead(models.Model):
 class Tenant(models.Model):
     """A team that shares the machines with others. `slug` is its name in URLs and commands.
 
-    `log_days`, `history_days`: how long the logs and the history of a deleted job are kept.
+    `log_days`, `history_days`: how long the logs and the history of a deleted job are kept. `files_gib`: from how many
+    GiB of files on people cannot upload more; null: no limit.
     """
 
     slug = models.SlugField(_("short name"), max_length=40, unique=True)
@@ -62,6 +63,7 @@ class Tenant(models.Model):
         default=365,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_RETENTION_DAYS)],
     )
+    files_gib = models.PositiveIntegerField(_("limit of files in GiB"), null=True)
     created_at = models.DateTimeField()
 
     class Meta:

@@ -13,7 +13,7 @@ from hekla.apps.accounts.roles import Permission, TenantRole
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.tenancy import selectors
-from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Membership, Tenant
+from hekla.apps.tenancy.models import MAX_FILES_GIB, MAX_RETENTION_DAYS, Membership, Tenant
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 
@@ -66,6 +66,19 @@ def set_retention(tenant: Tenant, *, log_days: int, history_days: int, actor: Ac
         raise Invalid(problems)
     with unit_of_work():
         changed = changes.edit(tenant, {"log_days": log_days, "history_days": history_days})
+        if changed:
+            _tell(tenant, events.TenantChanged(name=tenant.slug, changes=changed), actor, now)
+
+
+def set_file_limit(tenant: Tenant, files_gib: int | None, *, actor: Actor, now: datetime) -> None:
+    """Set from how many GiB of files on nobody can upload more; None: no limit. Raises Forbidden, Invalid."""
+    require_actor(actor, tenant, Permission.SET_TENANT_QUOTAS)
+    if files_gib is not None and not 0 <= files_gib <= MAX_FILES_GIB:
+        raise Invalid(
+            [Problem("files_gib", _("The limit must be between 0 and %(most)d GiB.") % {"most": MAX_FILES_GIB})]
+        )
+    with unit_of_work():
+        changed = changes.edit(tenant, {"files_gib": files_gib})
         if changed:
             _tell(tenant, events.TenantChanged(name=tenant.slug, changes=changed), actor, now)
 

@@ -1,8 +1,9 @@
-"""Samples of resource use. A sample takes 130 to 160 bytes, half of them in the two indexes."""
+"""Samples of resource use, of 130 to 160 bytes, half of them in the two indexes; and the room of files."""
 
 from django.db import models
 
-from hekla.apps.jobs.models import Pod
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.tenancy.models import Tenant
 
 
 class Sample(models.Model):
@@ -26,3 +27,25 @@ class Sample(models.Model):
 
     def __str__(self) -> str:
         return f"pod {self.pod_id} at {self.at:%F %T}"
+
+
+class JobFolder(models.Model):
+    """The room that the files of a job take, as measured at `measured_at`; None: not yet.
+
+    `is_complete`: everything was counted. `due_at`: when it is measured next. `tenant`: that of the job, to add up and
+    sort with one index.
+    """
+
+    job = models.OneToOneField(Job, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    size = models.BigIntegerField(default=0)
+    files = models.BigIntegerField(default=0)
+    is_complete = models.BooleanField(default=True)
+    measured_at = models.DateTimeField(null=True)
+    due_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant", "-size"], name="folder_by_size")]
+
+    def __str__(self) -> str:
+        return f"files of job {self.job_id}"

@@ -1,18 +1,20 @@
-"""Resource use of pods over time. `apps.jobs` decides which pods a person may see."""
+"""Resource use of pods over time, and files of jobs. `apps.jobs` decides which pods and jobs a person may see."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet, Sum
 
-from hekla.apps.jobs.models import Pod
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.tenancy.models import Tenant
 from hekla.apps.usage.levels import FINEST
-from hekla.apps.usage.models import Sample
+from hekla.apps.usage.models import JobFolder, Sample
 
 MOST_READ = 100_000
 """The approximate maximum of samples read for one chart: for a job with many pods, those of its last hours."""
+GIB = 2**30
 POINTS = 240
 """The approximate maximum of points in a line of a chart."""
 
@@ -27,6 +29,44 @@ class UsagePoint:
     memory_bytes: int
     gpus: float | None
     gpu_memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TenantFiles:
+    """The files of a tenant's jobs, as far as they were measured, in bytes. `is_complete`: everything was counted.
+
+    `limit`: None without one.
+    """
+
+    size: int
+    jobs: int
+    is_complete: bool
+    limit: int | None
+
+    @property
+    def is_full(self) -> bool:
+        return self.limit is not None and self.size >= self.limit
+
+
+def files_of(tenant: Tenant) -> TenantFiles:
+    """The room that the files of a tenant take."""
+    is_counted = Q(is_complete=True, measured_at__isnull=False)
+    totals = {"size": Sum("size"), "jobs": Count("pk"), "complete": Count("pk", filter=is_counted)}
+    found = JobFolder.objects.filter(tenant=tenant, job__cleaned_at=None).aggregate(**totals)
+    limit = None if tenant.files_gib is None else tenant.files_gib * GIB
+    return TenantFiles(found["size"] or 0, found["jobs"], found["complete"] == found["jobs"], limit)
+
+
+def largest_folders(tenant: Tenant, most: int) -> QuerySet[JobFolder]:
+    """The folders of the tenant's jobs that take most room, largest first."""
+    found = JobFolder.objects.filter(tenant=tenant, measured_at__isnull=False, job__cleaned_at=None)
+    found = found.order_by("-size", "pk")
+    return found.select_related("job__owner", "job__cluster", "job__tenant").defer("job__spec")[:most]
+
+
+def folder_of(job: Job) -> JobFolder | None:
+    """The room that the files of a job take; None if they were not measured."""
+    return JobFolder.objects.filter(job=job, measured_at__isnull=False).first()
 
 
 def samples(pod: Pod) -> QuerySet[Sample]:

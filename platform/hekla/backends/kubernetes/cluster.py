@@ -10,6 +10,7 @@ from hekla.backends.kubernetes import names, nodes, pod_state
 from hekla.backends.kubernetes.api import BAD_REQUEST, FORBIDDEN, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.external_pods import KubernetesExternalPods
+from hekla.backends.kubernetes.files import KubernetesFiles
 from hekla.backends.kubernetes.hypernode_members import Levels
 from hekla.backends.kubernetes.layout import namespace_path
 from hekla.backends.kubernetes.node_metrics import NodeMetricsPoller
@@ -38,6 +39,10 @@ class KubernetesCluster(Backend):
     @property
     def exec(self) -> PodStreams:
         return PodStreams(self.parts, self.find_pod)
+
+    @property
+    def files(self) -> KubernetesFiles:
+        return KubernetesFiles(self.exec)
 
     @property
     def port_forwarding(self) -> PodStreams:

@@ -12,15 +12,20 @@ from datetime import UTC, datetime
 from typing import BinaryIO
 
 from hekla.backends.base import PodKey
-from hekla.backends.files import MOST_DEPTH, MOST_ENTRIES, FileKind, FolderListing, NoSuchFileError, PodFile
+from hekla.backends.file_paths import is_visible, parts_of
+from hekla.backends.files import (
+    MOST_ENTRIES,
+    FileKind,
+    FolderListing,
+    FolderSize,
+    NoSuchFileError,
+    PodFile,
+)
+from hekla.backends.local import folder_size
 from hekla.backends.local.pod_folder import PodFolder
-from hekla.backends.uploads import DRAFT_PREFIX
-from hekla.domain.frameworks.ssh import FOLDER as SSH_FOLDER
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_SECRET = frozenset({SSH_FOLDER})
-"""Parts of the working folder that hold secrets of the job."""
 _MOST_READ = 20_000
 """Entries that are read to find the first by name; a larger folder is listed in no order."""
 _LATEST = 2**33
@@ -40,14 +45,20 @@ class LocalFiles:
         """A file below the pod's working folder."""
         return open_file(self._folder_of(key), path)
 
+    def job_size(self, key: PodKey) -> FolderSize:
+        """The room of the folders of all pods of the job, with their logs, and of what they share."""
+        try:
+            return folder_size.measure(os.path.dirname(self._folder_of(key).path))
+        except OSError as error:
+            raise NoSuchFileError(key.job) from error
+
 
 def list_folder(folder: PodFolder, path: str, most: int = MOST_ENTRIES) -> FolderListing:
     """The content of a folder, at most `most` entries. Raises NoSuchFileError."""
     parts = parts_of(path)
     with opened(folder, parts) as place:
         names, is_complete = _names(place)
-        hidden = frozenset() if parts else _SECRET
-        found = [_entry(place, name) for name in names if name not in hidden and not name.startswith(DRAFT_PREFIX)]
+        found = [_entry(place, name) for name in names if is_visible(name, parts)]
         entries = [_as_volume(folder, place, one) for one in found if one is not None]
     entries.sort(key=lambda one: (one.kind is not FileKind.FOLDER, one.name))
     return FolderListing(entries[:most], is_complete and len(entries) <= most)
@@ -67,15 +78,6 @@ def open_file(folder: PodFolder, path: str) -> BinaryIO:
         os.close(handle)
         raise NoSuchFileError(path)
     return os.fdopen(handle, "rb")
-
-
-def parts_of(path: str) -> list[str]:
-    """The parts of a path. Raises NoSuchFileError if it is impossible, or leads to secrets or unfinished uploads."""
-    parts = path.split("/") if path else []
-    impossible = any(part in ("", ".", "..") or "\0" in part or part.startswith(DRAFT_PREFIX) for part in parts)
-    if impossible or len(parts) > MOST_DEPTH or (parts and parts[0] in _SECRET):
-        raise NoSuchFileError(path)
-    return parts
 
 
 @contextlib.contextmanager

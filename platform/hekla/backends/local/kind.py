@@ -16,5 +16,6 @@ KIND = BackendKind(
         Input.NUMA_CELLS: gettext_noop("NUMA cells of this machine, with the cpu_policy static"),
         Input.NODE_ANNOTATIONS: gettext_noop("cards of this machine, and annotations in the cluster's configuration"),
     },
+    measures_files=True,
 )
 """Logs and final statuses belong in a backup. Working folders do not: they are the pods' own, and may have any size."""

@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Iterator
 
 from hekla.backends.base import PodKey
+from hekla.backends.file_paths import parts_of
 from hekla.backends.files import NoSuchFileError
 from hekla.backends.local import files
 from hekla.backends.local.pod_folder import PodFolder
@@ -24,7 +25,7 @@ from hekla.backends.uploads import (
 )
 
 _DRAFT = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_MODE = 0o644
+_MODE, _PERMISSIONS = 0o644, 0o777
 _CHUNK_BYTES = 1024 * 1024
 _LEAST_FREE_BYTES = 2**30
 """Of the disk, for what the pods themselves write."""
@@ -38,7 +39,7 @@ class LocalUploads:
 
     def create_draft(self, draft: DraftFile, size: int, *, replaces: str) -> str:
         """Make an empty draft beside its target."""
-        folder, parts = self._folder_of(draft.key), files.parts_of(draft.path)
+        folder, parts = self._folder_of(draft.key), parts_of(draft.path)
         if not parts:
             raise NoSuchFileError(draft.path)
         with files.opened(folder, parts[:-1], is_created=True) as place:
@@ -63,6 +64,14 @@ class LocalUploads:
 
     def finish(self, draft: DraftFile, size: int, *, replaces: str) -> str:
         """Name the draft like its target. What has the name afterwards is what was hashed."""
+        try:
+            return self._name_draft(draft, size, replaces)
+        except (DraftLostError, FileConflictError):
+            if (digest := self._named(draft, size)) is None:
+                raise
+            return digest
+
+    def _name_draft(self, draft: DraftFile, size: int, replaces: str) -> str:
         name = draft.path.rpartition("/")[2]
         with self._draft(draft, files.FILE) as (place, handle):
             if os.fstat(handle).st_size != size:
@@ -72,6 +81,7 @@ class LocalUploads:
             digest = _sha256(handle, size)
             if replaces:
                 _require_expected(place, name, replaces)
+                _copy_mode(place, name, handle)
                 with _conflicts(draft):
                     os.rename(draft.name, name, src_dir_fd=place, dst_dir_fd=place)
             else:
@@ -83,9 +93,28 @@ class LocalUploads:
             os.fsync(place)
         return digest
 
+    def _named(self, draft: DraftFile, size: int) -> str | None:
+        """The SHA-256 of the target if it is the draft: an earlier call, or one at the same time, has named it."""
+        parts = parts_of(draft.path)
+        with (
+            contextlib.suppress(NoSuchFileError, OSError),
+            files.opened(self._folder_of(draft.key), parts[:-1]) as place,
+        ):
+            handle = os.open(parts[-1], files.FILE, dir_fd=place)
+            try:
+                facts = os.fstat(handle)
+                if not stat.S_ISREG(facts.st_mode) or facts.st_size != size or _mark(facts) != draft.mark:
+                    return None
+                with contextlib.suppress(OSError):  # the call before died between two steps
+                    os.unlink(draft.name, dir_fd=place)
+                return _sha256(handle, size)
+            finally:
+                os.close(handle)
+        return None
+
     def discard(self, draft: DraftFile) -> None:
         """Delete the draft, if it is there."""
-        parts = files.parts_of(draft.path)
+        parts = parts_of(draft.path)
         with (
             contextlib.suppress(NoSuchFileError, OSError),
             files.opened(self._folder_of(draft.key), parts[:-1]) as place,
@@ -95,7 +124,7 @@ class LocalUploads:
     @contextlib.contextmanager
     def _draft(self, draft: DraftFile, flags: int) -> Iterator[tuple[int, int]]:
         """Handles of the draft's folder and of the draft. Raises DraftLostError."""
-        with files.opened(self._folder_of(draft.key), files.parts_of(draft.path)[:-1]) as place:
+        with files.opened(self._folder_of(draft.key), parts_of(draft.path)[:-1]) as place:
             try:
                 handle = os.open(draft.name, flags, dir_fd=place)
             except OSError as error:
@@ -151,6 +180,14 @@ def _require_expected(place: int, name: str, replaces: str) -> None:
                 raise FileConflictError(name)
         finally:
             os.close(handle)
+
+
+def _copy_mode(place: int, name: str, handle: int) -> None:
+    """Give the new file the permissions of the one that it replaces: a script stays executable."""
+    with contextlib.suppress(FileNotFoundError):
+        facts = os.stat(name, dir_fd=place, follow_symlinks=False)
+        if stat.S_ISREG(facts.st_mode):
+            os.fchmod(handle, stat.S_IMODE(facts.st_mode) & _PERMISSIONS)
 
 
 def _sha256(handle: int, size: int) -> str:

@@ -12,15 +12,17 @@ from django.views.decorators.http import require_safe
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
 from hekla.apps.streaming import FileResponse
-from hekla.domain import previews
+from hekla.domain import previews, text_files
 from hekla.domain.errors import NotFound
 from hekla.domain.previews import images
+from hekla.domain.previews.preview import PreviewKind
 from hekla.lib.text import show_bidi_controls
 from hekla.live import files
 from hekla.pages.frame.people import person
 from hekla.pages.jobs import file_rows
 
 _HEAD_BYTES = 16
+_TEXTS = frozenset({PreviewKind.TEXT, PreviewKind.TABLE, PreviewKind.NOTEBOOK})
 _SANDBOX = "sandbox; default-src 'none'"
 
 
@@ -42,6 +44,7 @@ def preview(request: HttpRequest, pod_id: int) -> HttpResponse:
         "numbers": "\n".join(map(str, range(1, len(found.lines) + 1))),
         "text": "\n".join(found.lines or found.hexdump),
         "download": file_rows.download_url(pod, path),
+        "edit": _edit_url(pod, path, request, size) if found.kind in _TEXTS else "",
         "image": f"{reverse('files:image', args=[pod.pk])}?{urlencode({'path': path})}",
     }
     return render(request, "files/preview.html", context)
@@ -72,6 +75,13 @@ def archive(request: HttpRequest, pod_id: int) -> HttpResponseBase:
         return redirect(_tab(pod))
     name = f"{path.rpartition('/')[2] or pod.job.name}.zip"
     return FileResponse(files.archive(pod, path), name, "application/zip")
+
+
+def _edit_url(pod: Pod, path: str, request: HttpRequest, size: int) -> str:
+    """The address of the editor; empty if this person cannot edit the file."""
+    if size > text_files.MOST_BYTES or not jobs.may_act(person(request), pod.job) or not files.takes_files(pod):
+        return ""
+    return f"{reverse('files:edit', args=[pod.pk])}?{urlencode({'path': path})}"
 
 
 def _tab(pod: Pod) -> str:

@@ -18,7 +18,7 @@ MAX_MANIFEST_BYTES = 1024 * 1024
 def yaml_editor(request: HttpRequest) -> dict[str, str]:
     """The attributes of a text area that scripts turn into an editor. Its form's address answers `do=check`."""
     return {
-        "data-yaml-editor": static("vendor/codemirror-yaml.min.js"),
+        "data-yaml-editor": static("vendor/codemirror.min.js"),
         "data-nonce": str(request.csp_nonce),  # type: ignore[attr-defined]
         "data-hint": _(
             "Ctrl+Space offers fields and values, F8 goes to the next problem. Esc, then Tab leaves the editor."

@@ -27,6 +27,7 @@ from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, read_spec
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.sentences import together
 from hekla.apps.tenancy.selectors import Rights
+from hekla.apps.usage import selectors as usage
 from hekla.domain.lifecycle import TRANSITIONS, delegated, stage_of
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
@@ -175,9 +176,13 @@ def _events_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: 
     }
 
 
-def _files_tab(_job: Job, pods: Sequence[Pod], current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
+def _files_tab(job: Job, pods: Sequence[Pod], current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
+    """`only` in `params`: `live`, for a rendering without files: no live part has some, so none are listed."""
+    if params.get("only") == "live":
+        return {}
     chosen = next((pod for pod in pods if str(pod.pk) == params.get("pod")), None) or _log(pods, current, "")
-    return {"pods": current[:_MAX_PODS], **_listing(chosen, params)}
+    use = {"folder": usage.folder_of(job), "found": usage.files_of(job.tenant)}
+    return {"pods": current[:_MAX_PODS], **use, **_listing(chosen, params)}
 
 
 def _listing(pod: Pod | None, params: Mapping[str, str]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def listing(pod: Pod, path: str, find: str = "") -> dict[str, Any]:
     """The context: `files_of`, the pod; `rows`; `crumbs`; `is_cut`; or `no_files`, a sentence that says why.
 
     `find`: show what is below the folder and has this in its name instead.
-    `uploads_url`: where to upload files into the folder; missing if the cluster takes none.
+    `uploads_url`, `edit_url`: where to upload and edit files; missing if the cluster takes none.
     """
     archive = f"{reverse('files:archive', args=[pod.pk])}?{urlencode({'path': path})}"
     context: dict[str, Any] = {
@@ -76,6 +76,7 @@ def listing(pod: Pod, path: str, find: str = "") -> dict[str, Any]:
     if files.takes_files(pod):
         address = reverse("api:v1:pod_uploads", args=[pod.job.uid, pod.task, pod.index])
         context["uploads_url"] = f"{address}?attempt={pod.attempt}"
+        context["edit_url"] = reverse("files:edit", args=[pod.pk])
     return {**context, "rows": [_row(pod, path, one) for one in found.entries], "is_cut": not found.is_complete}
 
 

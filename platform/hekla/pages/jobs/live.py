@@ -24,7 +24,7 @@ def _job_topics(_user: User, params: Params) -> frozenset[str]:
 
 def _job(user: User, params: Params) -> str:
     job = jobs.get(uid_of(params), user, rights := tenancy.rights(user))
-    params = {name: value for name, value in params.items() if name != "find"}  # no live part has files: search none
+    params = {**params, "only": "live"}
     return render_to_string("jobs/_live.html", shown.detail(job, params, JobRights.of(user, job, rights)))
 
 

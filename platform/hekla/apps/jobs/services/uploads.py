@@ -3,7 +3,7 @@
 The network of a person may fail while the server still waits for the old request. So no request waits for another one:
 each that begins to write raises the fence of the upload, and the next piece of an older one is refused.
 
-The bytes are written by the functions that callers pass. They run while the row is locked, for one piece at a time.
+The bytes are written by the functions that callers pass. While they write a piece, the row is locked.
 """
 
 from collections.abc import Callable
@@ -81,13 +81,20 @@ def append_to_upload(
 
 
 def finish_upload(upload: FileUpload, seal: Callable[[], str], *, user: User, now: datetime) -> FileUpload:
-    """If all bytes are there, name the file by `seal`, which returns its SHA-256. A second call changes nothing."""
+    """If all bytes are there, name the file by `seal`, which returns its SHA-256. A second call changes nothing.
+
+    `seal` reads large files for minutes, so it runs in no transaction. It returns the same if it is called again, even
+    at the same time. Raises Forbidden, and NotFound if the upload was cancelled meanwhile.
+    """
     require_right(upload.pod.job, user)
+    if upload.received < upload.size or upload.sha256:
+        return upload
+    digest = seal()
     with unit_of_work():
         upload = changes.locked(upload)
-        if upload.received < upload.size or upload.sha256:
+        if upload.sha256:
             return upload
-        upload.sha256 = seal()
+        upload.sha256 = digest
         upload.save(update_fields=["sha256"])
         pod = upload.pod
         facts = {"task": pod.task, "index": pod.index, "attempt": pod.attempt}
@@ -118,6 +125,8 @@ def _require_offset(upload: FileUpload, offset: int) -> None:
 
 
 def _require_room(user: User, size: int) -> None:
+    """Raises Refused. Uploads of the same person begin one after another, so that all are counted."""
+    User.objects.select_for_update(no_key=True).only("pk").get(pk=user.pk)
     unfinished = FileUpload.objects.filter(person=user, sha256="")
     held = unfinished.aggregate(count=Count("pk"), size=Sum("size"))
     if held["count"] >= _MOST_OPEN or (held["size"] or 0) + size > _MOST_OPEN_BYTES:
