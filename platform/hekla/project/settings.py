@@ -7,6 +7,7 @@ from datetime import timedelta
 from csp.constants import NONCE
 from django.utils.translation import gettext_lazy as _
 
+from hekla.controller.periodic import BEAT_SCHEDULE
 from hekla.lib.checkout import CHECKOUT
 from hekla.project import logs, mail
 from hekla.project.config import Config
@@ -247,40 +248,7 @@ ASK_CLUSTERS = "hekla.simulation.federation.ask"
 """The function that finds the best cluster of a job. A setting, because `apps` cannot import the engine."""
 
 CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}
-_SLOW = 20.0
-"""Seconds between safety runs. Workers are normally woken by messages; these runs replace lost ones."""
-SAFETY_RUNS = (
-    *("hekla.schedules.start_due", "hekla.flows.advance", "hekla.notifications.follow"),
-    *("hekla.demonstrations.advance", "hekla.federated_queues.move", "hekla.job_metrics.follow"),
-    *("hekla.notifications.send", "hekla.invitations.send"),
-)
-EACH_MINUTE = (
-    *("hekla.impersonation.end_overdue", "hekla.notifications.look", "hekla.schedules.tidy"),
-    *("hekla.workbench.follow_pods", "hekla.workbench.look_after_starts", "hekla.pod_files.look_after"),
-)
-"""One message of beat runs all of them one after another, because each message costs more than an idle run."""
-CELERY_BEAT_SCHEDULE = {
-    "reconcile clusters": {
-        "task": "hekla.controller.tick",
-        "schedule": _SLOW,
-        "options": {"queue": "control", "expires": 10},
-    },
-    "replace lost messages": {
-        "task": "hekla.run_each",
-        "args": [SAFETY_RUNS],
-        "schedule": _SLOW,
-        "options": {"expires": 10},
-    },
-    "look after the rest": {
-        "task": "hekla.run_each",
-        "args": [EACH_MINUTE],
-        "schedule": 60.0,
-        "options": {"expires": 60},
-    },
-    "check clusters": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
-    "record forecasts": {"task": "hekla.controller.foretell", "schedule": _SLOW, "options": {"expires": 20}},
-    "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
-}
+CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_ACKS_LATE = False
