@@ -55,6 +55,8 @@ QUESTIONS = {
     "accounts": {"actor_of", "person_of", "require", "require_actor"},
     "event_log": {"dry_run", "is_pending"},
     "external_pods": {"find_owner"},
+    "idleness": {"require_right"},
+    "idleness.recording": {"minute_of"},
     "invitations.importing": {"counted"},
     "jobs": {
         "find_problems",
@@ -74,7 +76,7 @@ QUESTIONS = {
     "quotas": {"checked"},
     "signin": {"secret_of"},
     "tenancy": {"require", "require_actor", "require_some"},
-    "workbench": {"no_session"},
+    "workbench": {"facts_of", "no_session"},
 }
 """They change nothing. Some of them are the checks of the others."""
 
@@ -88,6 +90,8 @@ OF_THE_PLATFORM = {
     "external_pods": {"follow", "return_to_pending"},
     "flows": {"advance_all"},
     "forecasts": {"keep"},
+    "idleness": {"end_idle", "warn"},
+    "idleness.recording": {"count", "measure", "purge"},
     "impersonation": {"end_overdue"},
     "invitations.letters": {"send_due"},
     "jobs": {
@@ -119,7 +123,7 @@ OF_THE_PLATFORM = {
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},
     "usage": {"record", "thin"},
-    "workbench": {"end_with_pods", "note_failure", "note_ready", "note_start"},
+    "workbench": {"end_idle", "end_with_pods", "note_failure", "note_ready", "note_start"},
 }
 """Controllers, periodic tasks and other services call them, with the rows that they lead; people cannot reach them."""
 
@@ -128,6 +132,7 @@ OTHER_MODULES = (
     "batches.ending",
     "clusters.leases",
     "demonstrations.workload",
+    "idleness.recording",
     "invitations.importing",
     "invitations.letters",
     "tenancy.departments",
@@ -136,6 +141,7 @@ OTHER_MODULES = (
 REACHED = {
     "event_log": {"on_behalf"},
     "clusters": {"observe_health"},
+    "idleness.recording": {"count"},
     "jobs": {"drop_expired_uploads", "record_ssh_end", "record_terminal_end"},
 }
 """Impersonation names the admin around a whole request; operators may store the result of a check of the connection;

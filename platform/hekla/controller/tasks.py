@@ -14,6 +14,7 @@ from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.simulation import federation, forecasting
+from hekla.workbench import idling
 
 moving = Wakeup("hekla.federated_queues.move")
 _MOVE_SECONDS = 5.0
@@ -65,6 +66,12 @@ def move() -> None:
     federation.move_waiting()
     if jobs.movable().exists():
         moving.after(_MOVE_SECONDS)
+
+
+@shared_task(name="hekla.idleness.watch")
+def watch_sessions() -> None:
+    """Measure what keeps sessions with pods, warn of idle ones, and end those that stay idle."""
+    idling.watch(now=clock.now())
 
 
 @shared_task(name="hekla.job_metrics.follow")

@@ -70,6 +70,7 @@ INSTALLED_APPS = [
     "hekla.apps.forecasts",
     "hekla.apps.usage",
     "hekla.apps.workbench",
+    "hekla.apps.idleness",
     "hekla.apps.notifications",
     "hekla.apps.demonstrations",
     "hekla.apps.search",
@@ -266,6 +267,7 @@ CELERY_BEAT_SCHEDULE = {
     "mail invitations": {"task": "hekla.invitations.send", "schedule": _SLOW, "options": {"expires": 10}},
     "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
     "end impersonations": {"task": "hekla.impersonation.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
+    "watch idle sessions": {"task": "hekla.idleness.watch", "schedule": 30.0, "options": {"expires": 30}},
     "end sessions of pods": {"task": "hekla.workbench.follow_pods", "schedule": 30.0, "options": {"expires": 60}},
     "tidy schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }

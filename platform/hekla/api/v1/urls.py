@@ -14,6 +14,7 @@ from hekla.api.v1 import (
     flows,
     following,
     gallery,
+    idleness,
     imports,
     invitations,
     jobs,
@@ -65,6 +66,8 @@ urlpatterns = [
     path("roles", people.RolesView.as_view(), name="roles"),
     path("tenants", people.TenantsView.as_view(), name="tenants"),
     path("tenants/<slug:slug>/retention", people.RetentionView.as_view(), name="retention"),
+    path("tenants/<slug:slug>/idle-rule", idleness.TenantIdleRuleView.as_view(), name="tenant_idle_rule"),
+    path("idle-rule", idleness.IdleRuleView.as_view(), name="idle_rule"),
     path("tenants/<slug:slug>/invitations", invitations.InvitationListView.as_view(), name="invitations"),
     path(
         "tenants/<slug:slug>/invitations/<int:invitation_id>", invitations.InvitationView.as_view(), name="invitation"
@@ -85,6 +88,12 @@ urlpatterns = [
     path("jobs/<uuid:uid>/sessions", sessions.JobSessionsView.as_view(), name="job_sessions"),
     path("jobs/<uuid:uid>/sessions/<uuid:session>", sessions.JobSessionView.as_view(), name="job_session"),
     path("jobs/<uuid:uid>/sessions/<uuid:session>/url", sessions.JobSessionUrlView.as_view(), name="job_session_url"),
+    path(
+        "jobs/<uuid:uid>/sessions/<uuid:session>/activity",
+        idleness.SessionActivityView.as_view(),
+        name="job_session_activity",
+    ),
+    path("jobs/<uuid:uid>/sessions/<uuid:session>/keep", idleness.SessionKeepView.as_view(), name="job_session_keep"),
     path("jobs/<uuid:uid>/start", start.JobStartView.as_view(), name="job_start"),
     path("jobs/<uuid:uid>/waits", watching.JobWaitsView.as_view(), name="job_waits"),
     path("jobs/<uuid:uid>/reclaim-risk", watching.ReclaimRiskView.as_view(), name="job_reclaim_risk"),

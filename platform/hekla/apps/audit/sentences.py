@@ -173,6 +173,7 @@ def _session_end(event: LoggedEvent) -> str:
         ToolSessionEnd.CLOSED: _("{actor} ended the session of {owner} with pod {pod} of {object}."),
         ToolSessionEnd.POD: _("{actor} ended the session of {owner} with pod {pod} of {object}: the pod ended."),
         ToolSessionEnd.TOOL: _("{actor} ended the session of {owner} with pod {pod} of {object}: its tool ended."),
+        ToolSessionEnd.IDLE: _("{actor} ended the session of {owner} with pod {pod} of {object}: it was idle."),
     }
     return found.get(event.payload.get("reason", ""), found[ToolSessionEnd.CLOSED])
 
@@ -260,6 +261,8 @@ SENTENCES: Mapping[str, Any] = {
     "SshEnded": _ssh_end,
     "SessionOpened": _session_begin,
     "SessionEnded": _session_end,
+    "SessionIdleWarned": gettext_lazy("{actor} warned {owner} that a session with pod {pod} of {object} is idle."),
+    "SessionKept": gettext_lazy("{actor} keeps a session with pod {pod} of {object} open. Reason: {reason}"),
     # flows, batches, schedules, demonstrations
     "JobTemplateCreated": _CREATED,
     "JobTemplateChanged": _if(
@@ -328,6 +331,7 @@ SENTENCES: Mapping[str, Any] = {
     "DepartmentCreated": _CREATED,
     "DepartmentChanged": _changed,
     "QuotaSet": _changed,
+    "IdlePolicyChanged": gettext_lazy("{actor} changed the idle rule of {object}: {fields}."),
     "LogsPurged": gettext_lazy("{actor} deleted logs of {object} after their retention. Jobs: {jobs}."),
     "HistoryPurged": gettext_lazy("{actor} deleted history of {object} after its retention. Jobs: {jobs}."),
     "MemberAdded": gettext_lazy("{actor} added {username} to {object} as {role}."),

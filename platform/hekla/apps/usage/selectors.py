@@ -1,6 +1,7 @@
 """Resource use of pods over time. `apps.jobs` decides which pods a person may see."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -27,6 +28,34 @@ class UsagePoint:
     memory_bytes: int
     gpus: float | None
     gpu_memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecentUse:
+    """The recent use of a pod in per cent of one core and of one GPU; None: not known."""
+
+    cpu_percent: int | None
+    gpu_percent: int | None
+
+
+def recent(pods: Collection[int], *, since: datetime) -> dict[int, RecentUse]:
+    """The use of these pods (primary keys) since then: of CPU the mean, of GPUs the highest. CPU needs two samples."""
+    found: dict[int, list[tuple[datetime, int, int | None]]] = defaultdict(list)
+    rows = Sample.objects.filter(pod__in=pods, at__gte=since, span_seconds=FINEST).order_by("pod_id", "at")
+    for pod, at, cpu_ms, gpu in rows.values_list("pod_id", "at", "cpu_ms", "gpu_thousandths"):
+        found[pod].append((at, cpu_ms, gpu))
+    return {pod: RecentUse(_cpu_percent(points), _gpu_percent(points)) for pod, points in found.items()}
+
+
+def _cpu_percent(points: Sequence[tuple[datetime, int, int | None]]) -> int | None:
+    (begin, before, _gpu), (end, after, _gpu) = points[0], points[-1]
+    seconds = (end - begin).total_seconds()
+    return round(max(0, after - before) / 10 / seconds) if seconds > 0 else None
+
+
+def _gpu_percent(points: Sequence[tuple[datetime, int, int | None]]) -> int | None:
+    known = [gpu for _at, _cpu_ms, gpu in points if gpu is not None]
+    return round(max(known) / 10) if known else None
 
 
 def samples(pod: Pod) -> QuerySet[Sample]:

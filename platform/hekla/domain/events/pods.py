@@ -56,6 +56,24 @@ class ToolSessionEnd(StrEnum):
     CLOSED = "closed"  # a person ended it
     POD = "pod"  # the pod ended
     TOOL = "tool"  # the tool ended by itself, or did not start
+    IDLE = "idle"  # nobody and nothing used it
+
+
+class IdleSignal(BaseModel):
+    """A signal of `domain.idleness` when an idle session was judged. `limit`: None if it did not count.
+
+    `most`: its highest amount since the session was idle; None: not known. `active_at`: when it was active last.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    signal: Name
+    limit: float | None = None
+    most: float | None = None
+    active_at: Name = ""
+
+
+Evidence = Annotated[tuple[IdleSignal, ...], Field(max_length=16)]
 
 
 class ShareChange(BaseModel):
@@ -158,9 +176,30 @@ class SessionOpened(_PodEvent):
 
 
 class SessionEnded(_PodEvent):
-    """The session that `owner` had opened has ended. `reason`: a `ToolSessionEnd`."""
+    """The session that `owner` had opened has ended. `reason`: a `ToolSessionEnd`. `evidence`: of an idle session."""
 
     session: Name
     tool: Name
     owner: Name
     reason: ToolSessionEnd
+    evidence: Evidence = ()
+
+
+class SessionIdleWarned(_PodEvent):
+    """The session of `owner` is idle since then, and ends at `ends_at` if that goes on."""
+
+    session: Name
+    tool: Name
+    owner: Name
+    idle_since: Name
+    ends_at: Name
+    evidence: Evidence = ()
+
+
+class SessionKept(_PodEvent):
+    """The actor keeps the session `until` then, also if it is idle, for this reason."""
+
+    session: Name
+    tool: Name
+    until: Name
+    reason: Message

@@ -23,7 +23,7 @@ OF_CREDENTIALS = (
     *("IdentityDisconnected", "SecondFactorAdded", "SecondFactorRemoved", "SecurityKeyAdded", "SecurityKeyRemoved"),
     *("RecoveryCodesGenerated", "RecoveryCodeUsed", "MailAddressChanged"),
 )
-KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted")
+KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted", "SessionIdleWarned")
 _MOST = 500
 
 
@@ -40,6 +40,7 @@ def follow(*, now: datetime) -> int:
         events = event_log.of_kinds_after(reader.number, KINDS, limit=_MOST)
         count = _tell_all([event for event in events if event.kind in OF_JOBS], now)
         count += sum(_notify_of_impersonation(event) for event in events if event.kind == "ImpersonationStarted")
+        count += sum(_notify_of_idleness(event) for event in events if event.kind == "SessionIdleWarned")
         count += sum(_notify_of_credential(event) for event in events if event.kind in OF_CREDENTIALS)
         reader.number = events[-1].pk if len(events) == _MOST else max(last, reader.number)
         reader.save(update_fields=["number"])
@@ -88,6 +89,21 @@ def _notify_of_credential(event: LoggedEvent) -> bool:
     }
     notify = partial(tell_of_themselves, user, Moment.CREDENTIAL, f"event:{event.pk}", always_mail=True)
     return notify(at=event.at, facts=facts, mail=event.payload.get("old", ""))
+
+
+def _notify_of_idleness(event: LoggedEvent) -> bool:
+    """Warn the owner of an idle session, by mail too: they are not at its page."""
+    user = User.objects.filter(username=event.payload["owner"]).first()
+    job = next(iter(jobs.with_uids([event.subject.removeprefix("job:")])), None)
+    if user is None or job is None:
+        return False
+    facts = {
+        "session": event.payload["session"],
+        "tool": event.payload["tool"],
+        "job": job.name,
+        "ends_at": event.payload["ends_at"],
+    }
+    return tell_of_themselves(user, Moment.IDLE, f"event:{event.pk}", at=event.at, facts=facts, always_mail=True)
 
 
 def _subject(event: LoggedEvent) -> User | None:
