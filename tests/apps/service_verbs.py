@@ -24,6 +24,7 @@ from hekla.apps.gallery import services as gallery
 from hekla.apps.gallery.models import Template
 from hekla.apps.identities import services as identities
 from hekla.apps.identities.models import Identity
+from hekla.apps.idleness import job_services as idle_jobs
 from hekla.apps.idleness import services as idleness
 from hekla.apps.impersonation import services as impersonation
 from hekla.apps.invitations import importing
@@ -290,6 +291,7 @@ ITS_OWNER: dict[str, Call] = {
         _running_pod(w), uuid4(), owner="alice", **_by(by)
     ),
     "idleness.keep": lambda w, by: idleness.keep(_ready_session(w), hours=1, reason="It waits.", **_by(by)),
+    "idleness.job_services.keep": lambda w, by: idle_jobs.keep(w.job, hours=1, reason="It waits.", **_by(by)),
     "jobs.begin_upload": lambda w, by: jobs.begin_upload(
         w.pod, lambda _made: "mark", path="b", size=3, replaces="", **_by(by)
     ),

@@ -33,11 +33,11 @@ def test_activity_of_a_session_is_shown_and_a_session_is_kept(console, manifest,
     world.backend_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).exists())
     console("session", "open", "talk", "--port", "8080")
     uid = re.search(r"[0-9a-f-]{36}", console("session", "list", "talk").output)[0]
-    assert "No idle rule is on" in console("session", "activity", "talk", uid).output
+    assert "No idle rule is on." in console("session", "activity", "talk", uid).output
     idleness.set_rule(world.tenant, {"ends_sessions": True}, user=world.alice, now=clock.now())
     idling.watch(now=clock.now())
     shown = console("session", "activity", "talk", uid).output
-    assert "In use. Without activity, its owner is warned" in shown
+    assert "In use. Without activity, its owner is warned at" in shown
     assert re.search(r"cpu +20 % +", shown)
     assert console("session", "keep", "talk", uid, "--hours", "2", "--because", "It waits.").output.startswith("Kept")
     assert ": It waits." in console("session", "activity", "talk", uid).output

@@ -1,4 +1,4 @@
-"""The idle rule: what keeps a session, and the wish to keep it."""
+"""The idle rule: what keeps a session or a job, and the wish to keep it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,51 +6,77 @@ from typing import Any
 import click
 
 from hekla.cli import output
-from hekla.cli.client import client_of
+from hekla.cli.client import Client, client_of
 from hekla.cli.completion import JOB
 from hekla.cli.servers import ServerOptions
 
 _UNITS = {"cpu": " %", "gpu": " %", "network": " KiB/min"}
 _NEXT = {
-    "keep": "In use. Without activity, its owner is warned {next_at}.",
+    "keep": "In use. Without activity, its owner is warned at {next_at}.",
     "warn": "Idle. Its owner is warned now.",
-    "wait": "Idle, and warned. It ends {next_at}.",
+    "wait": "Idle, and warned. It ends at {next_at}.",
     "end": "Idle, and warned. It ends now.",
 }
+_HOURS = click.option("--hours", type=click.IntRange(1, 24), default=4, show_default=True, help="For so many hours.")
+_BECAUSE = click.option("--because", required=True, help="The reason, which people who see the job can read.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("session", type=click.UUID)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_JSON
 @click.pass_obj
 def session_activity(choice: ServerOptions, job: str, session: object, as_json: bool) -> None:
     """Show what keeps SESSION (a uid) with a pod of JOB (a name or uid): each signal against its limit."""
     client = client_of(choice)
-    found = client.get(f"jobs/{client.job(job)['uid']}/sessions/{session}/activity")
-    if as_json:
-        output.as_json(found)
-        return
-    _print(found)
+    _print(client.get(f"jobs/{client.job(job)['uid']}/sessions/{session}/activity"), as_json=as_json)
 
 
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("session", type=click.UUID)
-@click.option("--hours", type=click.IntRange(1, 24), default=4, show_default=True, help="For so many hours.")
-@click.option("--because", required=True, help="The reason, which people who see the job can read.")
+@_HOURS
+@_BECAUSE
 @click.pass_obj
 def keep_session(choice: ServerOptions, job: str, session: object, hours: int, because: str) -> None:
     """Keep SESSION (a uid) with a pod of JOB (a name or uid) open, also if it is idle. Once for each session."""
     client = client_of(choice)
-    place = f"jobs/{client.job(job)['uid']}/sessions/{session}/keep"
+    _keep(client, f"jobs/{client.job(job)['uid']}/sessions/{session}/keep", hours, because)
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@_JSON
+@click.pass_obj
+def job_activity(choice: ServerOptions, job: str, as_json: bool) -> None:
+    """Show the use of the GPUs of JOB (a name or uid), and when it would be aborted because they are idle."""
+    client = client_of(choice)
+    _print(client.get(f"jobs/{client.job(job)['uid']}/gpu-activity"), as_json=as_json)
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@_HOURS
+@_BECAUSE
+@click.pass_obj
+def keep_job(choice: ServerOptions, job: str, hours: int, because: str) -> None:
+    """Keep JOB (a name or uid), also if its GPUs are idle. Once for each job."""
+    client = client_of(choice)
+    _keep(client, f"jobs/{client.job(job)['uid']}/keep", hours, because)
+
+
+def _keep(client: Client, place: str, hours: int, because: str) -> None:
     found = client.post(place, {"hours": hours, "reason": because})
     click.echo(f"Kept until {output.moment(found['kept_until'])}.")
 
 
-def _print(found: Mapping[str, Any]) -> None:
-    if not found["has_rule"]:
-        click.echo("No idle rule is on: the session does not end when it is idle.")
+def _print(found: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        output.as_json(found)
+        return
+    if found["step"] is None:
+        click.echo("No idle rule applies." if found["has_rule"] else "No idle rule is on.")
         return
     click.echo(_NEXT[found["step"]].format(next_at=output.moment(found["next_at"])))
     click.echo(f"{_reason(found)} {output.moment(found['idle_since'])}.")

@@ -103,6 +103,8 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "scale": ("scale:scale", "Change the number of pods of a job's tasks."),
             "set-priority": ("acts:set_priority", "Change the priority of a job."),
             "set-notifications": ("notifications:set_notifications", "Change the notification settings of a job."),
+            "gpu-activity": ("idleness:job_activity", "Show the use of a job's GPUs, and when idle ones end it."),
+            "keep": ("idleness:keep_job", "Keep a job with idle GPUs for some hours."),
             "abort": ("acts:abort", "Abort a job. It can be resumed."),
             "resume": ("acts:resume", "Resume an aborted job."),
             "restart": ("acts:restart", "Restart a job, or a part of it."),

@@ -1,4 +1,4 @@
-"""Watches open sessions: measures what keeps them, warns of idle ones, and ends those that stay idle.
+"""Watches sessions and jobs with GPUs: measures what keeps them, warns of idle ones, and ends those that stay idle.
 
 One run measures all sessions together, then judges each. It needs no lease: amounts of a minute are stored as the
 highest of several runs, and of several runs one warns and one ends a session.
@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.idleness import recording, selectors, services
+from hekla.apps.idleness import job_selectors, job_services, recording, selectors, services
 from hekla.apps.idleness.recording import Measured
 from hekla.apps.usage import selectors as usage
 from hekla.apps.usage.selectors import RecentUse
@@ -37,6 +37,7 @@ def watch(*, now: datetime) -> None:
     if sessions:
         measure(sessions, now=now)
         act(sessions, now=now)
+    act_on_jobs(now=now)
     recording.purge(now=now)
 
 
@@ -63,6 +64,19 @@ def act(sessions: Sequence[ToolSession], *, now: datetime) -> None:
                 _end(activity.session, now)
         except HeklaError as error:
             log.warning("an idle session could not be handled: %s", error)
+
+
+def act_on_jobs(*, now: datetime) -> None:
+    """Warn the owners of jobs that hold GPUs they do not use, and abort the jobs whose grace time is over."""
+    for activity in job_selectors.activities(job_selectors.holders(), now=now):
+        step = activity.verdict.step if activity.verdict else IdleStep.KEEP
+        try:
+            if step is IdleStep.WARN:
+                job_services.warn(activity.job, now=now)
+            elif step is IdleStep.END:
+                job_services.abort_idle(activity.job, now=now)
+        except HeklaError as error:
+            log.warning("an idle job could not be handled: %s", error)
 
 
 def _end(session: ToolSession, now: datetime) -> None:

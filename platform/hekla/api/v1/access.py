@@ -36,6 +36,8 @@ ROUTES = {
     "api:v1:job_session_url": RouteAccess(post=who(rest="refused", stranger="absent", tenant_admin="ok")),
     "api:v1:job_session_activity": RouteAccess(ACTS_ON_THE_JOB),
     "api:v1:job_session_keep": RouteAccess(post=ACTS_ON_THE_JOB),
+    "api:v1:job_gpu_activity": RouteAccess(TENANT),
+    "api:v1:job_keep": RouteAccess(post=ACTS_ON_THE_JOB),
     "api:v1:idle_rule": RouteAccess(SIGNED_IN, patch=OPERATORS),
     "api:v1:tenant_idle_rule": RouteAccess(TENANT, patch=SETS_QUOTAS),
     "api:v1:job_priority": RouteAccess(TENANT, patch=ACTS_ON_THE_JOB),

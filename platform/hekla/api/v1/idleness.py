@@ -1,4 +1,4 @@
-"""Endpoints of the idle rule: the activity of a session, the wish to keep it, and the rules."""
+"""Endpoints of the idle rule: the activity of sessions and jobs, the wish to keep them, and the rules."""
 
 from typing import Any
 from uuid import UUID
@@ -12,9 +12,13 @@ from hekla.api.documents import validated
 from hekla.api.v1.sessions import find_session
 from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.scopes import Scope
-from hekla.apps.idleness import selectors, services
+from hekla.apps.idleness import job_selectors, selectors, services
+from hekla.apps.idleness import job_services as idle_jobs
+from hekla.apps.idleness.job_selectors import JobActivity
 from hekla.apps.idleness.models import IdlePolicy
 from hekla.apps.idleness.selectors import SessionActivity
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import services as job_services
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.idleness import IdleStep, KeptBy, Signal
@@ -35,8 +39,8 @@ class SignalSerializer(serializers.Serializer[Any]):
     unknown_at = serializers.DateTimeField(allow_null=True, help_text="end of the last minute without this signal")
 
 
-class SessionActivitySerializer(serializers.Serializer[SessionActivity]):
-    """What keeps a session, and what the idle rule does next. Without a rule, most fields are null."""
+class ActivitySerializer(serializers.Serializer[Any]):
+    """What keeps a session or a job, and what the idle rule does next. Without a rule, most fields are null."""
 
     has_rule = serializers.BooleanField()
     step = serializers.ChoiceField(
@@ -67,31 +71,55 @@ class KeepRequestSerializer(serializers.Serializer[Any]):
 
 
 class IdleRuleSerializer(serializers.ModelSerializer[IdlePolicy]):
-    """When idle sessions end. A signal without a limit does not count."""
+    """When idle sessions end, and jobs with idle GPUs are aborted. A signal without a limit does not count."""
 
     class Meta:
         model = IdlePolicy
-        fields = ["ends_sessions", "idle_minutes", "grace_minutes", "cpu_percent", "gpu_percent", "network_kib"]
+        fields = [
+            *("ends_sessions", "idle_minutes", "grace_minutes", "cpu_percent", "gpu_percent", "network_kib"),
+            "gpu_job_minutes",
+        ]
 
 
 class SessionActivityView(ApiView):
-    @extend_schema(responses=SessionActivitySerializer)
+    @extend_schema(responses=ActivitySerializer)
     def get(self, request: Request, uid: UUID, session: UUID) -> Response:
         """What keeps a session, each signal against its limit, and when it would be warned or end."""
         found = find_session(request, uid, session)
-        return respond(SessionActivitySerializer(_facts(selectors.activity_of(found, now=clock.now()))))
+        return respond(ActivitySerializer(_facts(selectors.activity_of(found, now=clock.now()))))
 
 
 class SessionKeepView(ApiView):
     writes = Scope.JOBS
 
-    @extend_schema(request=KeepRequestSerializer, responses=SessionActivitySerializer)
+    @extend_schema(request=KeepRequestSerializer, responses=ActivitySerializer)
     def post(self, request: Request, uid: UUID, session: UUID) -> Response:
         """Keep a session for some hours, also if it is idle. Once for each session."""
         found = find_session(request, uid, session)
         values = validated(KeepRequestSerializer(data=request.data))
         services.keep(found, **values, user=person(request), now=clock.now())
-        return respond(SessionActivitySerializer(_facts(selectors.activity_of(found, now=clock.now()))))
+        return respond(ActivitySerializer(_facts(selectors.activity_of(found, now=clock.now()))))
+
+
+class JobGpuActivityView(ApiView):
+    @extend_schema(responses=ActivitySerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """What keeps a job that holds GPUs, and when it would be warned or aborted. No step: no rule, or no GPUs."""
+        found = jobs.get(uid, person(request))
+        return respond(ActivitySerializer(_facts(job_selectors.activity_of(found, now=clock.now()))))
+
+
+class JobKeepView(ApiView):
+    writes = Scope.JOBS
+
+    @extend_schema(request=KeepRequestSerializer, responses=ActivitySerializer)
+    def post(self, request: Request, uid: UUID) -> Response:
+        """Keep a job for some hours, also if its GPUs are idle. Once for each job."""
+        found = jobs.get(uid, person(request))
+        job_services.require_right(found, person(request))
+        values = validated(KeepRequestSerializer(data=request.data))
+        idle_jobs.keep(found, **values, user=person(request), now=clock.now())
+        return respond(ActivitySerializer(_facts(job_selectors.activity_of(found, now=clock.now()))))
 
 
 class IdleRuleView(ApiView):
@@ -129,7 +157,7 @@ def _change(request: Request, tenant: Tenant | None) -> Response:
     return respond(IdleRuleSerializer(selectors.policy_of(tenant)))
 
 
-def _facts(found: SessionActivity) -> dict[str, Any]:
+def _facts(found: SessionActivity | JobActivity) -> dict[str, Any]:
     verdict = found.verdict
     return {
         "has_rule": found.rule is not None,

@@ -94,6 +94,8 @@ urlpatterns = [
         name="job_session_activity",
     ),
     path("jobs/<uuid:uid>/sessions/<uuid:session>/keep", idleness.SessionKeepView.as_view(), name="job_session_keep"),
+    path("jobs/<uuid:uid>/gpu-activity", idleness.JobGpuActivityView.as_view(), name="job_gpu_activity"),
+    path("jobs/<uuid:uid>/keep", idleness.JobKeepView.as_view(), name="job_keep"),
     path("jobs/<uuid:uid>/start", start.JobStartView.as_view(), name="job_start"),
     path("jobs/<uuid:uid>/waits", watching.JobWaitsView.as_view(), name="job_waits"),
     path("jobs/<uuid:uid>/reclaim-risk", watching.ReclaimRiskView.as_view(), name="job_reclaim_risk"),

@@ -21,6 +21,7 @@ _FIELDS: Mapping[str, Any] = {
     "display_name": gettext_lazy("full name"),
     "ends_sessions": gettext_lazy("end of idle sessions"),
     "excluded_node_groups": gettext_lazy("excluded node groups"),
+    "gpu_job_minutes": gettext_lazy("idle time of GPU jobs in minutes"),
     "gpu_percent": gettext_lazy("GPU limit of the idle rule"),
     "grace_minutes": gettext_lazy("grace time in minutes"),
     "guarantee": gettext_lazy("guaranteed amount"),

@@ -231,6 +231,9 @@ SENTENCES: Mapping[str, Any] = {
     "JobAutoscaled": gettext_lazy("{actor} scaled task {task} of {object} from {old} to {new} replicas."),
     "JobDeleted": _DELETED,
     "JobCleanedUp": gettext_lazy("{actor} removed the pods, files and addresses of {object}."),
+    "JobIdleAborted": gettext_lazy("{actor} aborted {object}, because its GPUs were idle."),
+    "JobIdleWarned": gettext_lazy("{actor} warned the owner of {object} that its GPUs are idle."),
+    "JobKept": gettext_lazy("{actor} keeps {object} running, also if its GPUs are idle. Reason: {reason}"),
     "JobTagged": _if(
         "is_on",
         gettext_lazy("{actor} added the tag “{tag}” to {object}."),

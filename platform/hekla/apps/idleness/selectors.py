@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from hekla.apps.idleness.models import IdlePolicy, SessionIdleness, SessionMinute
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.workbench.models import ToolSession
-from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, IdleWarning, Signal, judge, strictest
+from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, Signal, judge, strictest
 from hekla.domain.phases import PodPhase
 from hekla.domain.tools import Tool
 
@@ -105,7 +105,7 @@ def _activity(
     minutes = [ActiveMinute(row.at, _amounts(row, session)) for row in rows]
     verdict = None
     if rule is not None and session.ended_at is None and session.ready_at is not None:
-        warning = IdleWarning(state.warned_at, state.ends_at) if state and state.warned_at and state.ends_at else None
+        warning = state.warning if state else None
         kept = state.kept_until if state else None
         begin = max(session.ready_at, since[session.pk])
         verdict = judge(rule, minutes, begin=begin, kept_until=kept, warning=warning, now=now)

@@ -58,17 +58,23 @@ def set_rule(tenant: Tenant | None, values: Mapping[str, Any], *, user: User, no
             record(event, subject=subject, tenant=tenant.pk if tenant else None, actor=actor_of(user), at=now)
 
 
-def keep(session: ToolSession, *, hours: int, reason: str, user: User, now: datetime) -> datetime:
-    """Keep a session for so many hours, once. Returns until when. Raises Forbidden, Refused, Invalid."""
-    job_services.require_right(session.pod.job, user)
+def require_reason(hours: int, reason: str) -> str:
+    """The reason to keep something for so many hours, in one line. Raises Invalid."""
     reason = " ".join(reason.split())
     problems = []
     if not 1 <= hours <= MOST_HOURS:
-        problems.append(Problem("hours", _("A session can be kept for 1 to %(n)d hours.") % {"n": MOST_HOURS}))
+        problems.append(Problem("hours", _("Choose 1 to %(n)d hours.") % {"n": MOST_HOURS}))
     if not reason or len(reason) > MAX_REASON:
         problems.append(Problem("reason", _("Say in at most %(n)d characters why it is needed.") % {"n": MAX_REASON}))
     if problems:
         raise Invalid(problems)
+    return reason
+
+
+def keep(session: ToolSession, *, hours: int, reason: str, user: User, now: datetime) -> datetime:
+    """Keep a session for so many hours, once. Returns until when. Raises Forbidden, Refused, Invalid."""
+    job_services.require_right(session.pod.job, user)
+    reason = require_reason(hours, reason)
     if session.state is not SessionState.READY:
         raise Refused(_("The session is not ready, or has ended."))
     until = now + timedelta(hours=hours)
@@ -97,7 +103,7 @@ def warn(session: ToolSession, *, now: datetime) -> datetime | None:
             owner=session.owner.username,
             idle_since=verdict.idle_since.isoformat(),
             ends_at=verdict.next_at.isoformat(),
-            evidence=_evidence(verdict),
+            evidence=evidence_of(verdict),
         )
         _record(session, event, PLATFORM, now)
         return verdict.next_at
@@ -110,16 +116,11 @@ def end_idle(session: ToolSession, *, now: datetime) -> bool:
         verdict = selectors.activity_of(session, now=now).verdict
         if verdict is None or verdict.step is not IdleStep.END:
             return False
-        return workbench.end_idle(session, _evidence(verdict), now=now)
+        return workbench.end_idle(session, evidence_of(verdict), now=now)
 
 
-def _locked(session: ToolSession) -> SessionIdleness:
-    """The state of a session, locked: of several processes, one decides."""
-    SessionIdleness.objects.get_or_create(session=session)
-    return SessionIdleness.objects.select_for_update(of=("self",)).get(session=session)
-
-
-def _evidence(verdict: IdleVerdict) -> tuple[IdleSignal, ...]:
+def evidence_of(verdict: IdleVerdict) -> tuple[IdleSignal, ...]:
+    """The signals of a verdict, for an event."""
     return tuple(
         IdleSignal(
             signal=one.signal,
@@ -129,6 +130,12 @@ def _evidence(verdict: IdleVerdict) -> tuple[IdleSignal, ...]:
         )
         for one in verdict.evidence
     )
+
+
+def _locked(session: ToolSession) -> SessionIdleness:
+    """The state of a session, locked: of several processes, one decides."""
+    SessionIdleness.objects.get_or_create(session=session)
+    return SessionIdleness.objects.select_for_update(of=("self",)).get(session=session)
 
 
 def _record(session: ToolSession, event: events.Event, actor: Actor, now: datetime) -> None:

@@ -69,9 +69,10 @@ def _credential(notice: Notification) -> str:
 
 def _idle(notice: Notification) -> str:
     ends_at = localtime(datetime.fromisoformat(notice.facts["ends_at"]))
-    tool = Tool(notice.facts["tool"])
-    facts = {"session": tool.label or _("a port"), "job": notice.job_name or notice.facts["job"]}
-    facts["at"] = f"{ends_at:%Y-%m-%d %H:%M %Z}"
+    facts = {"job": notice.facts["job"], "at": f"{ends_at:%Y-%m-%d %H:%M %Z}"}
+    if "tool" not in notice.facts:
+        return _("The GPUs of %(job)s are idle. Unless it uses them, it is aborted at %(at)s.") % facts
+    facts["session"] = Tool(notice.facts["tool"]).label or _("a port")
     return _("Your session with %(session)s in %(job)s is idle. Unless you use it, it ends at %(at)s.") % facts
 
 

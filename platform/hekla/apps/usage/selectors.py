@@ -47,6 +47,20 @@ def recent(pods: Collection[int], *, since: datetime) -> dict[int, RecentUse]:
     return {pod: RecentUse(_cpu_percent(points), _gpu_percent(points)) for pod, points in found.items()}
 
 
+def gpu_minutes(pods: Collection[int], *, since: datetime) -> dict[tuple[int, datetime], int | None]:
+    """The highest use of GPUs of these pods (primary keys) in each measured minute, in per cent of one; None: unknown.
+
+    Samples older than a day cover more than a minute.
+    """
+    found: dict[tuple[int, datetime], int | None] = {}
+    rows = Sample.objects.filter(pod__in=pods, at__gte=since).order_by("pod_id", "at")
+    for pod, at, gpu in rows.values_list("pod_id", "at", "gpu_thousandths"):
+        place = pod, at.replace(second=0, microsecond=0)
+        known = [one for one in (found.get(place), None if gpu is None else round(gpu / 10)) if one is not None]
+        found[place] = max(known, default=None)
+    return found
+
+
 def _cpu_percent(points: Sequence[tuple[datetime, int, int | None]]) -> int | None:
     (begin, before, _gpu), (end, after, _gpu) = points[0], points[-1]
     seconds = (end - begin).total_seconds()

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from hekla.domain.events.base import Event, Message, Name, Vocabulary
+from hekla.domain.events.evidence import Evidence
 from hekla.domain.phases import PodPhase
 
 
@@ -57,23 +58,6 @@ class ToolSessionEnd(StrEnum):
     POD = "pod"  # the pod ended
     TOOL = "tool"  # the tool ended by itself, or did not start
     IDLE = "idle"  # nobody and nothing used it
-
-
-class IdleSignal(BaseModel):
-    """A signal of `domain.idleness` when an idle session was judged. `limit`: None if it did not count.
-
-    `most`: its highest amount since the session was idle; None: not known. `active_at`: when it was active last.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    signal: Name
-    limit: float | None = None
-    most: float | None = None
-    active_at: Name = ""
-
-
-Evidence = Annotated[tuple[IdleSignal, ...], Field(max_length=16)]
 
 
 class ShareChange(BaseModel):

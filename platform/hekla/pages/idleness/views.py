@@ -1,4 +1,4 @@
-"""The idle rule of all tenants, and that of one."""
+"""The idle rule of all tenants, that of one, and the GPUs of a job against it."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
