@@ -20,7 +20,7 @@ from hekla.apps.notifications.labels import sentence as notice
 from hekla.apps.notifications.models import Notification
 from hekla.apps.usage.models import Sample
 from hekla.apps.workbench.models import ToolSession
-from hekla.domain.idleness import IdleStep, KeptBy, Signal
+from hekla.domain.idleness import IdleStep, KeepCause, Signal
 from hekla.lib import clock
 from hekla.workbench import idling
 
@@ -63,16 +63,15 @@ def watch(begin: datetime, first: int, last: int) -> None:
 
 
 def kinds(job: Job) -> list[str]:
-    found = LoggedEvent.objects.filter(
-        subject=f"job:{job.uid}", kind__in=("JobIdleWarned", "JobIdleAborted", "JobCommanded")
-    )
+    wanted = ("JobIdleWarned", "JobIdleAborted", "JobCommanded")
+    found = LoggedEvent.objects.filter(subject=f"job:{job.uid}", kind__in=wanted)
     return list(found.order_by("pk").values_list("kind", flat=True))
 
 
-def step(job: Job, at: datetime) -> tuple[IdleStep, KeptBy, Signal | None]:
+def step(job: Job, at: datetime) -> tuple[IdleStep, KeepCause, Signal | None]:
     verdict = job_selectors.activity_of(job, now=at).verdict
     assert verdict is not None
-    return verdict.step, verdict.kept_by, verdict.signal
+    return verdict.step, verdict.cause, verdict.signal
 
 
 def test_job_with_idle_gpus_is_warned_then_aborted(people: Any, job: Job, begin: datetime) -> None:
@@ -83,13 +82,13 @@ def test_job_with_idle_gpus_is_warned_then_aborted(people: Any, job: Job, begin:
     assert kinds(job) == []  # no rule is on
     services.set_rule(people.lab, RULE, user=people.alice, now=begin)
     watch(begin, 4, 12)
-    assert step(job, begin + 12 * MINUTE) == (IdleStep.KEEP, KeptBy.SIGNAL, Signal.GPU)
+    assert step(job, begin + 12 * MINUTE) == (IdleStep.KEEP, KeepCause.SIGNAL, Signal.GPU)
     watch(begin, 13, 18)
     assert kinds(job) == ["JobIdleWarned"]
     notifications.follow(now=begin + 14 * MINUTE)
-    told = Notification.objects.get(user=people.alice, moment="idle")
-    assert notice(told).startswith("The GPUs of train are idle. Unless it uses them, it is aborted at ")
-    assert told.page == reverse("idleness:job", args=[job.uid])
+    warned = Notification.objects.get(user=people.alice, moment="idle")
+    assert notice(warned).startswith("The GPUs of train are idle. Unless it uses them, it is aborted at ")
+    assert warned.page == reverse("idleness:job", args=[job.uid])
     watch(begin, 19, 22)
     assert kinds(job) == ["JobIdleWarned", "JobIdleAborted", "JobCommanded"]
     job.refresh_from_db()
@@ -102,16 +101,16 @@ def test_job_with_idle_gpus_is_warned_then_aborted(people: Any, job: Job, begin:
 def test_missing_samples_of_one_pod_never_abort_a_job(people: Any, job: Job, begin: datetime) -> None:
     services.set_rule(None, RULE, user=people.ada, now=begin)
     sample(job, begin, range(30), 0, None)
-    assert step(job, begin + 30 * MINUTE) == (IdleStep.KEEP, KeptBy.UNKNOWN, Signal.GPU)
+    assert step(job, begin + 30 * MINUTE) == (IdleStep.KEEP, KeepCause.UNKNOWN, Signal.GPU)
     Sample.objects.filter(pod__index=1).delete()
-    assert step(job, begin + 30 * MINUTE) == (IdleStep.KEEP, KeptBy.UNKNOWN, Signal.GPU)
+    assert step(job, begin + 30 * MINUTE) == (IdleStep.KEEP, KeepCause.UNKNOWN, Signal.GPU)
     Sample.objects.all().delete()
-    assert step(job, begin + 30 * MINUTE)[:2] == (IdleStep.KEEP, KeptBy.GAP)
+    assert step(job, begin + 30 * MINUTE)[:2] == (IdleStep.KEEP, KeepCause.GAP)
     sample(job, begin, range(15, 30), 0, 0)
-    assert step(job, begin + 24 * MINUTE)[:2] == (IdleStep.KEEP, KeptBy.GAP)  # since the window's start
+    assert step(job, begin + 24 * MINUTE)[:2] == (IdleStep.KEEP, KeepCause.GAP)  # since the window's start
     assert step(job, begin + 26 * MINUTE)[0] is IdleStep.WARN
     Pod.objects.filter(index=1).update(started_at=begin + 20 * MINUTE)
-    assert step(job, begin + 26 * MINUTE)[:2] == (IdleStep.KEEP, KeptBy.START)  # a new pod gets the whole time
+    assert step(job, begin + 26 * MINUTE)[:2] == (IdleStep.KEEP, KeepCause.START)  # a new pod gets the whole time
     Pod.objects.update(cards=[])
     assert job_selectors.activity_of(job, now=begin + 26 * MINUTE).verdict is None
     assert job_selectors.holders() == []
@@ -123,7 +122,7 @@ def test_work_in_a_session_keeps_the_job(people: Any, job: Job, begin: datetime)
     made = {"pod": job.pods.get(index=0), "owner": people.alice, "created_at": begin, "ready_at": begin}
     session = ToolSession.objects.create(slug="a" * 26, tool="jupyterlab", **made)
     SessionMinute.objects.create(session=session, at=begin + 25 * MINUTE, kernel=1)
-    assert step(job, begin + 30 * MINUTE) == (IdleStep.KEEP, KeptBy.SIGNAL, Signal.KERNEL)
+    assert step(job, begin + 30 * MINUTE) == (IdleStep.KEEP, KeepCause.SIGNAL, Signal.KERNEL)
     assert step(job, begin + 36 * MINUTE)[0] is IdleStep.KEEP  # the samples have ended: a gap
 
 
@@ -135,9 +134,9 @@ def test_page_and_rest_show_the_signals_and_keep_the_job_once(
     services.set_rule(None, RULE, user=people.ada, now=begin)
     assert "Nothing is recorded." in alice.get(page).content.decode()
     sample(job, begin, range(60), 3, 0)
-    shown = alice.get(page).content.decode()
-    assert "The GPUs of this job are idle." in shown
-    assert "Keep this job" in shown
+    page_text = alice.get(page).content.decode()
+    assert "The GPUs of this job are idle." in page_text
+    assert "Keep this job" in page_text
     assert "Keep this job" not in as_(people.bob).get(page).content.decode()
     assert as_(people.charlie).get(page).status_code == 404
     keep = reverse("idleness:keep_job", args=[job.uid])

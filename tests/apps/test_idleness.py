@@ -23,7 +23,7 @@ from hekla.apps.notifications.models import Notification
 from hekla.apps.usage.models import Sample
 from hekla.apps.workbench.models import ToolSession
 from hekla.domain.errors import Forbidden, Invalid, Refused
-from hekla.domain.idleness import IdleStep, KeptBy, Signal
+from hekla.domain.idleness import IdleStep, KeepCause, Signal
 from hekla.lib import clock
 from hekla.workbench import idling
 
@@ -68,14 +68,18 @@ def test_idle_session_is_warned_then_ends_with_the_evidence(
     recording.count({(session.pk, begin + 2 * MINUTE): Counter({Signal.REQUESTS: 3})}, {})
     watch(begin, 4, 12)
     found = selectors.activity_of(session, now=begin + 12 * MINUTE)
-    assert (found.verdict.step, found.verdict.kept_by, found.verdict.signal) == ("keep", KeptBy.SIGNAL, Signal.REQUESTS)
+    assert (found.verdict.step, found.verdict.cause, found.verdict.signal) == (
+        "keep",
+        KeepCause.SIGNAL,
+        Signal.REQUESTS,
+    )
     assert found.verdict.next_at == begin + 13 * MINUTE
     watch(begin, 13, 17)
     assert kinds() == ["SessionIdleWarned"]
     notifications.follow(now=begin + 14 * MINUTE)
-    told = Notification.objects.get(user=people.alice)
-    assert notice(told).startswith("Your session with a port in served is idle. Unless you use it, it ends at ")
-    assert told.page == reverse("workbench:activity", args=[session.uid])
+    warned = Notification.objects.get(user=people.alice)
+    assert notice(warned).startswith("Your session with a port in served is idle. Unless you use it, it ends at ")
+    assert warned.page == reverse("workbench:activity", args=[session.uid])
     assert selectors.activity_of(session, now=begin + 17 * MINUTE).verdict.step is IdleStep.WAIT
     watch(begin, 18, 20)
     session.refresh_from_db()
@@ -85,9 +89,9 @@ def test_idle_session_is_warned_then_ends_with_the_evidence(
     assert sentence(ended, "served").text == (
         "platform ended the session of alice with pod main-0 of served: it was idle."
     )
-    shown = {one["signal"]: one for one in ended.payload["evidence"]}
-    assert shown["requests"]["active_at"] == (begin + 3 * MINUTE).isoformat()
-    assert shown["cpu"]["limit"] is None
+    signals = {one["signal"]: one for one in ended.payload["evidence"]}
+    assert signals["requests"]["active_at"] == (begin + 3 * MINUTE).isoformat()
+    assert signals["cpu"]["limit"] is None
     assert recording.purge(now=clock.now() + timedelta(days=9)) == SessionMinute.objects.count() + 19
 
 
@@ -108,18 +112,18 @@ def test_unknown_cpu_and_a_gap_never_end_a_session_and_a_busy_pod_neither(
     services.set_rule(None, {**RULE, "cpu_percent": 20}, user=people.ada, now=begin)
     watch(begin, 0, 20)  # no samples
     found = selectors.activity_of(session, now=begin + 20 * MINUTE).verdict
-    assert (found.step, found.kept_by, found.signal) == (IdleStep.KEEP, KeptBy.UNKNOWN, Signal.CPU)
+    assert (found.step, found.cause, found.signal) == (IdleStep.KEEP, KeepCause.UNKNOWN, Signal.CPU)
     facts = {"pod": session.pod, "memory_bytes": 1, "span_seconds": 10}
     for second in range(0, 20 * 60, 10):  # half of a core
         at = begin + 20 * MINUTE + timedelta(seconds=second)
         Sample.objects.create(**facts, at=at, cpu_ms=second * 500)
     watch(begin, 21, 39)
     found = selectors.activity_of(session, now=begin + 39 * MINUTE).verdict
-    assert (found.step, found.kept_by, found.signal) == (IdleStep.KEEP, KeptBy.SIGNAL, Signal.CPU)
+    assert (found.step, found.cause, found.signal) == (IdleStep.KEEP, KeepCause.SIGNAL, Signal.CPU)
     services.set_rule(None, {"cpu_percent": 60}, user=people.ada, now=begin)
     assert selectors.activity_of(session, now=begin + 39 * MINUTE).verdict.step is IdleStep.WARN
     later = selectors.activity_of(session, now=begin + 59 * MINUTE).verdict  # nobody watched meanwhile
-    assert (later.step, later.kept_by) == (IdleStep.KEEP, KeptBy.GAP)
+    assert (later.step, later.cause) == (IdleStep.KEEP, KeepCause.GAP)
     assert kinds() == []
 
 
@@ -163,23 +167,23 @@ def test_page_shows_each_signal_and_keeps_the_session_once(
     services.set_rule(None, {**RULE, "idle_minutes": 30}, user=people.ada, now=now)
     for minute in range(61):
         recording.measure([Measured(session.pk, None, 3, None)], now=begin + minute * MINUTE)
-    shown = alice.get(page).content.decode()
-    assert "This session is idle." in shown
-    assert "does not count" in shown
+    page_text = alice.get(page).content.decode()
+    assert "This session is idle." in page_text
+    assert "does not count" in page_text
     keep = reverse("workbench:keep", args=[session.uid])
     refused = alice.post(keep, {"hours": "99", "reason": "It waits for data."}).content.decode()
     assert "It waits for data." in refused
     assert alice.post(keep, {"hours": "2", "reason": "It waits for data."}).status_code == 302
-    shown = alice.get(page, headers={"HX-Request": "true"}).content.decode()
-    assert "<html" not in shown
-    assert "It waits for data." in shown
+    page_text = alice.get(page, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in page_text
+    assert "It waits for data." in page_text
     with pytest.raises(Refused):
         services.keep(session, hours=1, reason="again", user=people.alice, now=clock.now())
     found = alice.get(reverse("api:v1:job_session_activity", args=[session.pod.job.uid, session.uid])).json()
     assert (found["step"], found["keep_reason"], found["has_rule"]) == ("keep", "It waits for data.", True)
     assert {one["signal"]: one["most"] for one in found["signals"]}["cpu"] == 3
-    kept = LoggedEvent.objects.get(kind="SessionKept")
-    text = sentence(kept, "served").text
+    event = LoggedEvent.objects.get(kind="SessionKeepRequested")
+    text = sentence(event, "served").text
     assert text == "alice keeps a session with pod main-0 of served open. Reason: It waits for data."
     assert as_(people.bob).get(page).status_code == 403
     assert as_(people.charlie).get(page).status_code == 404

@@ -36,9 +36,9 @@ def test_activity_of_a_session_is_shown_and_a_session_is_kept(console, manifest,
     assert "No idle rule is on." in console("session", "activity", "talk", uid).output
     idleness.set_rule(world.tenant, {"ends_sessions": True}, user=world.alice, now=clock.now())
     idling.watch(now=clock.now())
-    shown = console("session", "activity", "talk", uid).output
-    assert "In use. Without activity, its owner is warned at" in shown
-    assert re.search(r"cpu +20 % +", shown)
+    page_text = console("session", "activity", "talk", uid).output
+    assert "In use. Without activity, its owner is warned at" in page_text
+    assert re.search(r"cpu +20 % +", page_text)
     assert console("session", "keep", "talk", uid, "--hours", "2", "--because", "It waits.").output.startswith("Kept")
     assert ": It waits." in console("session", "activity", "talk", uid).output
     assert "kept once already" in console("session", "keep", "talk", uid, "--because", "Again.").output

@@ -140,13 +140,13 @@ EXAMPLES = {
         **_POD, "session": "6f1c", "tool": "port", "owner": "alice", "idle_since": "2026-11-20T08:00:00+00:00",
         "ends_at": "2026-11-20T10:30:00+00:00", "evidence": [{"signal": "cpu", "limit": 20.0, "most": 2.5}],
     },
-    "SessionKept": {
+    "SessionKeepRequested": {
         **_POD, "session": "6f1c", "tool": "port", "until": "2026-11-20T12:00:00+00:00", "reason": "waits for data",
     },
     "IdlePolicyChanged": _CHANGED,
     "JobIdleAborted": {"idle_since": "2026-11-20T08:00:00+00:00", "evidence": [{"signal": "gpu", "limit": 5.0}]},
     "JobIdleWarned": {"idle_since": "2026-11-20T08:00:00+00:00", "ends_at": "2026-11-20T10:30:00+00:00"},
-    "JobKept": {"until": "2026-11-20T12:00:00+00:00", "reason": "waits for data"},
+    "JobKeepRequested": {"until": "2026-11-20T12:00:00+00:00", "reason": "waits for data"},
     "PodEvicted": {
         **_POD, "action": "preempt", "node": "n1", "for_job": "6f1c", "plugins": ["gang", "drf"],
         "shares": [{"plugin": "drf", "of": "job", "giver": _SHIFT, "taker": _SHIFT}],

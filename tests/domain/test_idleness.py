@@ -14,7 +14,7 @@ from hekla.domain.idleness import (
     IdleRule,
     IdleStep,
     IdleWarning,
-    KeptBy,
+    KeepCause,
     Signal,
     judge,
     strictest,
@@ -51,20 +51,20 @@ def course(found: list[tuple[int, dict[Signal, float | None]]]) -> list[ActiveMi
 
 
 @given(rules, steps, st.integers(0, 40), st.none() | st.integers(0, 120))
-def test_session_ends_only_after_a_warning_its_grace_and_an_idle_time_that_is_all_known(by, found, wait, kept) -> None:
+def test_session_ends_only_after_a_warning_its_grace_and_an_idle_time_that_is_all_known(by, found, wait, keep) -> None:
     """As the watch does it: one look each minute, which acts on what the rule says."""
     minutes = course(found)
-    kept_until = None if kept is None else BEGIN + kept * MINUTE
+    keep_until = None if keep is None else BEGIN + keep * MINUTE
     last = minutes[-1].at if minutes else BEGIN
     warning = None
     now = BEGIN
     while now <= last + MINUTE + wait * MINUTE:
         known = [one for one in minutes if one.at <= now]
-        verdict = judge(by, known, begin=BEGIN, kept_until=kept_until, warning=warning, now=now)
+        verdict = judge(by, known, begin=BEGIN, keep_until=keep_until, warning=warning, now=now)
         active = [one for one in known if one.at + MINUTE > now - by.idle and is_active(one, by)]
         starts = [BEGIN, *(one.at + MINUTE for one in known)]
         gaps = [b for a, b in zip(starts, [*(one.at for one in known), now], strict=True) if b - a > GAP]
-        if active or now - BEGIN < by.idle or any(gap > now - by.idle for gap in gaps) or (kept_until or now) > now:
+        if active or now - BEGIN < by.idle or any(gap > now - by.idle for gap in gaps) or (keep_until or now) > now:
             assert verdict.step is IdleStep.KEEP
         if verdict.step is IdleStep.WARN:
             assert verdict.next_at == now + by.grace
@@ -84,33 +84,33 @@ def test_one_session_from_its_start_to_its_end() -> None:
         known = [one for one in minutes if one.at <= BEGIN + minute * MINUTE]
         return judge(rule(), known, begin=BEGIN, now=BEGIN + minute * MINUTE, **more)
 
-    assert (at(2).step, at(2).kept_by, at(2).signal) == (IdleStep.KEEP, KeptBy.SIGNAL, Signal.KERNEL)
+    assert (at(2).step, at(2).cause, at(2).signal) == (IdleStep.KEEP, KeepCause.SIGNAL, Signal.KERNEL)
     assert (at(12.9).step, at(12.9).next_at) == (IdleStep.KEEP, BEGIN + 13 * MINUTE)
     warned = at(13)
     assert (warned.step, warned.next_at) == (IdleStep.WARN, BEGIN + 18 * MINUTE)
     warning = IdleWarning(BEGIN + 13 * MINUTE, warned.next_at)
     assert at(18, warning=warning).step is IdleStep.WAIT
     assert at(18.5, warning=warning).step is IdleStep.END
-    kept = {"warning": warning, "kept_until": BEGIN + 20 * MINUTE}
-    assert (at(19, **kept).step, at(19, **kept).next_at) == (IdleStep.KEEP, BEGIN + 20 * MINUTE)
-    assert at(20, **kept).step is IdleStep.WARN  # once more, with a new grace time
+    wanted = {"warning": warning, "keep_until": BEGIN + 20 * MINUTE}
+    assert (at(19, **wanted).step, at(19, **wanted).next_at) == (IdleStep.KEEP, BEGIN + 20 * MINUTE)
+    assert at(20, **wanted).step is IdleStep.WARN  # once more, with a new grace time
     evidence = {one.signal: one for one in warned.evidence}
     assert (evidence[Signal.CPU].limit, evidence[Signal.CPU].most, evidence[Signal.CPU].active_at) == (20.0, 2, None)
     assert evidence[Signal.KERNEL].active_at == BEGIN + 3 * MINUTE
 
 
-@pytest.mark.parametrize(("amount", "kept_by"), [(None, KeptBy.UNKNOWN), (20.0, KeptBy.SIGNAL)])
-def test_what_is_not_known_keeps_a_session_as_what_is_active_does(amount: float | None, kept_by: KeptBy) -> None:
+@pytest.mark.parametrize(("amount", "cause"), [(None, KeepCause.UNKNOWN), (20.0, KeepCause.SIGNAL)])
+def test_what_is_not_known_keeps_a_session_as_what_is_active_does(amount: float | None, cause: KeepCause) -> None:
     minutes = [ActiveMinute(BEGIN + n * MINUTE, {Signal.CPU: amount, Signal.NETWORK: None}) for n in range(60)]
     found = judge(rule(), minutes, begin=BEGIN, now=BEGIN + timedelta(hours=1))
-    assert (found.step, found.kept_by, found.signal) == (IdleStep.KEEP, kept_by, Signal.CPU)
+    assert (found.step, found.cause, found.signal) == (IdleStep.KEEP, cause, Signal.CPU)
     uncounted = judge(IdleRule(10 * MINUTE, MINUTE, {}), minutes, begin=BEGIN, now=BEGIN + timedelta(hours=1))
     assert uncounted.step is IdleStep.WARN  # neither signal counts
 
 
 def test_no_record_is_a_gap() -> None:
     found = judge(rule(), [], begin=BEGIN, now=BEGIN + timedelta(days=1))
-    assert (found.step, found.kept_by) == (IdleStep.KEEP, KeptBy.GAP)
+    assert (found.step, found.cause) == (IdleStep.KEEP, KeepCause.GAP)
 
 
 def test_strictest_rule_satisfies_all() -> None:

@@ -21,7 +21,7 @@ from hekla.apps.idleness import selectors, services
 from hekla.apps.idleness.models import SessionIdleness, SessionMinute
 from hekla.apps.jobs.models import Pod
 from hekla.apps.workbench.models import ToolSession
-from hekla.domain.idleness import IdleStep, KeptBy, Signal
+from hekla.domain.idleness import IdleStep, KeepCause, Signal
 from hekla.domain.phases import PodPhase
 from hekla.lib import clock
 from hekla.live import activity
@@ -102,11 +102,11 @@ def test_busy_kernel_keeps_a_session_without_a_tab_and_an_idle_one_is_warned_and
     begin = clock.now()
     watch(begin, 0, 20)
     verdict = selectors.activity_of(session, now=begin + 20 * MINUTE).verdict
-    assert (verdict.step, verdict.kept_by, verdict.signal) == (IdleStep.KEEP, KeptBy.SIGNAL, Signal.KERNEL)
+    assert (verdict.step, verdict.cause, verdict.signal) == (IdleStep.KEEP, KeepCause.SIGNAL, Signal.KERNEL)
     kernels.write_text("no list of kernels")
     watch(begin, 21, 24)
     verdict = selectors.activity_of(session, now=begin + 24 * MINUTE).verdict
-    assert (verdict.step, verdict.kept_by, verdict.signal) == (IdleStep.KEEP, KeptBy.UNKNOWN, Signal.KERNEL)
+    assert (verdict.step, verdict.cause, verdict.signal) == (IdleStep.KEEP, KeepCause.UNKNOWN, Signal.KERNEL)
     kernels.write_text(json.dumps([{"execution_state": "idle"}]))
     watch(begin, 25, 29)
     assert not LoggedEvent.objects.filter(kind="SessionIdleWarned").exists()

@@ -68,7 +68,7 @@ def keep_job(choice: ServerOptions, job: str, hours: int, because: str) -> None:
 
 def _keep(client: Client, place: str, hours: int, because: str) -> None:
     found = client.post(place, {"hours": hours, "reason": because})
-    click.echo(f"Kept until {output.moment(found['kept_until'])}.")
+    click.echo(f"Kept until {output.moment(found['keep_until'])}.")
 
 
 def _print(found: Mapping[str, Any], *, as_json: bool) -> None:
@@ -80,8 +80,8 @@ def _print(found: Mapping[str, Any], *, as_json: bool) -> None:
         return
     click.echo(_NEXT[found["step"]].format(next_at=output.moment(found["next_at"])))
     click.echo(f"{_reason(found)} {output.moment(found['idle_since'])}.")
-    if found["kept_until"]:
-        click.echo(f"Kept until {output.moment(found['kept_until'])}: {found['keep_reason']}")
+    if found["keep_until"]:
+        click.echo(f"Kept until {output.moment(found['keep_until'])}: {found['keep_reason']}")
     rows = [
         (
             one["signal"],
@@ -100,7 +100,7 @@ def _reason(found: Mapping[str, Any]) -> str:
         "unknown": f"Kept because {found['signal']} was not known,",
         "gap": "Kept because nothing was recorded,",
         "start": "No activity since",
-    }[found["kept_by"]]
+    }[found["cause"]]
 
 
 def _amount(one: Mapping[str, Any], name: str) -> str:

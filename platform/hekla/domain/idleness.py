@@ -74,7 +74,7 @@ class IdleStep(StrEnum):
     END = "end"
 
 
-class KeptBy(StrEnum):
+class KeepCause(StrEnum):
     """Why it is not idle for longer."""
 
     SIGNAL = "signal"  # a signal was active
@@ -108,7 +108,7 @@ class IdleVerdict:
     step: IdleStep
     idle_since: datetime
     next_at: datetime
-    kept_by: KeptBy
+    cause: KeepCause
     signal: Signal | None
     evidence: tuple[SignalEvidence, ...]
 
@@ -133,34 +133,34 @@ def judge(
     minutes: Sequence[ActiveMinute],
     *,
     begin: datetime,
-    kept_until: datetime | None = None,
+    keep_until: datetime | None = None,
     warning: IdleWarning | None = None,
     now: datetime,
 ) -> IdleVerdict:
     """What the rule says about a session now. It reads no clock.
 
-    `minutes`: its record, oldest first. `begin`: when it became ready. `kept_until`: no warning before, because
+    `minutes`: its record, oldest first. `begin`: when it became ready. `keep_until`: no warning before, because
     a person wants it. A warning from before the last activity is void, so the grace time begins anew.
     """
     signals = {signal for minute in minutes for signal in minute.amounts}
     counted = {signal: limit for signal in Signal if signal in signals and (limit := rule.limit(signal)) is not None}
-    causes: list[tuple[datetime, KeptBy, Signal | None]] = [(begin, KeptBy.START, None)]
+    causes: list[tuple[datetime, KeepCause, Signal | None]] = [(begin, KeepCause.START, None)]
     if (gap := _gap_end(minutes, begin, now)) is not None:
-        causes.append((gap, KeptBy.GAP, None))
+        causes.append((gap, KeepCause.GAP, None))
     for signal, limit in counted.items():
         active, unknown = _last(minutes, signal, limit)
-        causes += [(at, KeptBy.SIGNAL, signal) for at in (active,) if at]
-        causes += [(at, KeptBy.UNKNOWN, signal) for at in (unknown,) if at]
-    since, kept_by, cause = max(causes, key=lambda one: one[0])
+        causes += [(at, KeepCause.SIGNAL, signal) for at in (active,) if at]
+        causes += [(at, KeepCause.UNKNOWN, signal) for at in (unknown,) if at]
+    since, cause, source = max(causes, key=lambda one: one[0])
     since = min(since, now)
-    due = max(since + rule.idle, kept_until or since)
+    due = max(since + rule.idle, keep_until or since)
     step, next_at = _step(rule, due, warning, now)
     evidence = tuple(
         SignalEvidence(one, counted.get(one), *_last(minutes, one, counted.get(one)), _most(minutes, one, since))
         for one in Signal
         if one in signals
     )
-    return IdleVerdict(step, since, next_at, kept_by, cause, evidence)
+    return IdleVerdict(step, since, next_at, cause, source, evidence)
 
 
 def _step(rule: IdleRule, due: datetime, warning: IdleWarning | None, now: datetime) -> tuple[IdleStep, datetime]:

@@ -21,7 +21,7 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.idleness import IdleStep, KeptBy, Signal
+from hekla.domain.idleness import IdleStep, KeepCause, Signal
 from hekla.lib import clock
 
 _SIGNALS = [signal.value for signal in Signal]
@@ -52,13 +52,13 @@ class ActivitySerializer(serializers.Serializer[Any]):
     next_at = serializers.DateTimeField(
         allow_null=True, help_text="of the warning, or of the end after a warning, if nothing happens"
     )
-    kept_by = serializers.ChoiceField(
-        [kept.value for kept in KeptBy],
+    cause = serializers.ChoiceField(
+        [cause.value for cause in KeepCause],
         allow_null=True,
         help_text="why its idle time began no earlier: a signal, an unknown signal, a gap in the record, or its start",
     )
     signal = serializers.ChoiceField(_SIGNALS, allow_null=True)
-    kept_until = serializers.DateTimeField(allow_null=True)
+    keep_until = serializers.DateTimeField(allow_null=True)
     keep_reason = serializers.CharField()
     signals = SignalSerializer(many=True)
 
@@ -164,9 +164,9 @@ def _facts(found: SessionActivity | JobActivity) -> dict[str, Any]:
         "step": verdict.step if verdict else None,
         "idle_since": verdict.idle_since if verdict else None,
         "next_at": verdict.next_at if verdict else None,
-        "kept_by": verdict.kept_by if verdict else None,
+        "cause": verdict.cause if verdict else None,
         "signal": verdict.signal if verdict else None,
-        "kept_until": found.kept_until,
+        "keep_until": found.keep_until,
         "keep_reason": found.state.keep_reason if found.state else "",
         "signals": verdict.evidence if verdict else (),
     }

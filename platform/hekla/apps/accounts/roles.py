@@ -73,7 +73,7 @@ PERMISSION_LABELS = {
     Permission.SEE_AUDIT: _("View the audit log"),
     Permission.MANAGE_MEMBERS: _("Add and remove members of the tenant and assign their roles"),
     Permission.SET_RETENTION: _("Set the retention of deleted jobs in the tenant"),
-    Permission.SET_IDLE_RULE: _("Set when idle sessions end"),
+    Permission.SET_IDLE_RULE: _("Set when idle sessions and jobs end"),
     Permission.SET_MEMBER_QUOTAS: _("Set quotas for members of the tenant"),
     Permission.SET_TENANT_QUOTAS: _("Set quotas for tenants"),
     Permission.PUBLISH_FOR_ALL: _("Publish templates for all tenants"),

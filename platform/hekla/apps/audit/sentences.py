@@ -233,7 +233,7 @@ SENTENCES: Mapping[str, Any] = {
     "JobCleanedUp": gettext_lazy("{actor} removed the pods, files and addresses of {object}."),
     "JobIdleAborted": gettext_lazy("{actor} aborted {object}, because its GPUs were idle."),
     "JobIdleWarned": gettext_lazy("{actor} warned the owner of {object} that its GPUs are idle."),
-    "JobKept": gettext_lazy("{actor} keeps {object} running, also if its GPUs are idle. Reason: {reason}"),
+    "JobKeepRequested": gettext_lazy("{actor} keeps {object} running, also if its GPUs are idle. Reason: {reason}"),
     "JobTagged": _if(
         "is_on",
         gettext_lazy("{actor} added the tag “{tag}” to {object}."),
@@ -265,7 +265,7 @@ SENTENCES: Mapping[str, Any] = {
     "SessionOpened": _session_begin,
     "SessionEnded": _session_end,
     "SessionIdleWarned": gettext_lazy("{actor} warned {owner} that a session with pod {pod} of {object} is idle."),
-    "SessionKept": gettext_lazy("{actor} keeps a session with pod {pod} of {object} open. Reason: {reason}"),
+    "SessionKeepRequested": gettext_lazy("{actor} keeps a session with pod {pod} of {object} open. Reason: {reason}"),
     # flows, batches, schedules, demonstrations
     "JobTemplateCreated": _CREATED,
     "JobTemplateChanged": _if(

@@ -40,9 +40,9 @@ class JobActivity:
     state: JobIdleness | None
 
     @property
-    def kept_until(self) -> datetime | None:
+    def keep_until(self) -> datetime | None:
         """Until when a person keeps it; None if nobody has."""
-        return self.state.kept_until if self.state else None
+        return self.state.keep_until if self.state else None
 
 
 def rules_of(tenants: Collection[int]) -> dict[int, IdleRule | None]:
@@ -103,8 +103,8 @@ def _activity(
     begin = max([since[job.pk], *(pod.started_at or pod.created_at for pod in pods)])
     verdict = None
     if rule is not None and pods and job.phase == JobPhase.RUNNING:
-        warning, kept = (state.warning, state.kept_until) if state else (None, None)
-        verdict = judge(rule, minutes, begin=begin, kept_until=kept, warning=warning, now=now)
+        warning, until = (state.warning, state.keep_until) if state else (None, None)
+        verdict = judge(rule, minutes, begin=begin, keep_until=until, warning=warning, now=now)
     return JobActivity(job, rule, verdict, minutes, begin, state)
 
 

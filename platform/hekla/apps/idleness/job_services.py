@@ -27,11 +27,11 @@ def keep(job: Job, *, hours: int, reason: str, user: User, now: datetime) -> dat
     until = now + timedelta(hours=hours)
     with unit_of_work():
         state = _locked(job)
-        if state.kept_until is not None:
+        if state.keep_until is not None:
             raise Refused(_("This job has been kept once already. Use its GPUs, and it goes on."))
-        state.kept_until, state.keep_reason = until, reason
-        state.save(update_fields=["kept_until", "keep_reason"])
-        _record(job, events.JobKept(until=until.isoformat(), reason=reason), actor_of(user), now)
+        state.keep_until, state.keep_reason = until, reason
+        state.save(update_fields=["keep_until", "keep_reason"])
+        _record(job, events.JobKeepRequested(until=until.isoformat(), reason=reason), actor_of(user), now)
     return until
 
 

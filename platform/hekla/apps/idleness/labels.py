@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from hekla.domain.idleness import IdleVerdict, KeptBy, Signal
+from hekla.domain.idleness import IdleVerdict, KeepCause, Signal
 
 SIGNALS = {
     Signal.REQUESTS: gettext_lazy("Requests of a person"),
@@ -30,9 +30,9 @@ def reason(verdict: IdleVerdict) -> str:
     """What kept a session until its idle time began, as a sentence."""
     if verdict.signal is not None:
         facts = {"signal": SIGNALS[verdict.signal]}
-        if verdict.kept_by is KeptBy.SIGNAL:
+        if verdict.cause is KeepCause.SIGNAL:
             return _("Kept by: %(signal)s.") % facts
         return _("Kept because this is not known: %(signal)s.") % facts
-    if verdict.kept_by is KeptBy.GAP:
+    if verdict.cause is KeepCause.GAP:
         return _("Kept because nothing was recorded for a while.")
     return _("No activity is recorded.")

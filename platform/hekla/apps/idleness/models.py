@@ -78,11 +78,11 @@ class SessionMinute(models.Model):
 
 
 class _Idleness(models.Model):
-    """The last warning, and the wish of a person to keep something. `kept_until`: at most once."""
+    """The last warning, and the wish of a person to keep something. `keep_until`: at most once."""
 
     warned_at = models.DateTimeField(null=True, default=None)
     ends_at = models.DateTimeField(null=True, default=None)
-    kept_until = models.DateTimeField(null=True, default=None)
+    keep_until = models.DateTimeField(null=True, default=None)
     keep_reason = models.CharField(max_length=200, blank=True, default="")
 
     class Meta:

@@ -28,9 +28,9 @@ class SessionActivity:
     state: SessionIdleness | None
 
     @property
-    def kept_until(self) -> datetime | None:
+    def keep_until(self) -> datetime | None:
         """Until when a person keeps it; None if nobody has."""
-        return self.state.kept_until if self.state else None
+        return self.state.keep_until if self.state else None
 
 
 def policy_of(tenant: Tenant | None) -> IdlePolicy:
@@ -106,9 +106,9 @@ def _activity(
     verdict = None
     if rule is not None and session.ended_at is None and session.ready_at is not None:
         warning = state.warning if state else None
-        kept = state.kept_until if state else None
+        until = state.keep_until if state else None
         begin = max(session.ready_at, since[session.pk])
-        verdict = judge(rule, minutes, begin=begin, kept_until=kept, warning=warning, now=now)
+        verdict = judge(rule, minutes, begin=begin, keep_until=until, warning=warning, now=now)
     return SessionActivity(session, rule, verdict, minutes, state)
 
 

@@ -80,11 +80,11 @@ def keep(session: ToolSession, *, hours: int, reason: str, user: User, now: date
     until = now + timedelta(hours=hours)
     with unit_of_work():
         state = _locked(session)
-        if state.kept_until is not None:
+        if state.keep_until is not None:
             raise Refused(_("This session has been kept once already. Use it, and it stays open."))
-        state.kept_until, state.keep_reason = until, reason
-        state.save(update_fields=["kept_until", "keep_reason"])
-        event = events.SessionKept(**workbench.facts_of(session), until=until.isoformat(), reason=reason)
+        state.keep_until, state.keep_reason = until, reason
+        state.save(update_fields=["keep_until", "keep_reason"])
+        event = events.SessionKeepRequested(**workbench.facts_of(session), until=until.isoformat(), reason=reason)
         _record(session, event, actor_of(user), now)
     return until
 

@@ -65,7 +65,7 @@ class JobIdleAborted(Event):
     evidence: Evidence = ()
 
 
-class JobKept(Event):
+class JobKeepRequested(Event):
     """The actor keeps the job `until` then, also if its GPUs are idle, for this reason."""
 
     until: Name

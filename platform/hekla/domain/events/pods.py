@@ -180,7 +180,7 @@ class SessionIdleWarned(_PodEvent):
     evidence: Evidence = ()
 
 
-class SessionKept(_PodEvent):
+class SessionKeepRequested(_PodEvent):
     """The actor keeps the session `until` then, also if it is idle, for this reason."""
 
     session: Name
