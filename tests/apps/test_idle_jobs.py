@@ -113,7 +113,7 @@ def test_missing_samples_of_one_pod_never_abort_a_job(people: Any, job: Job, beg
     assert step(job, begin + 26 * MINUTE)[:2] == (IdleStep.KEEP, KeepCause.START)  # a new pod gets the whole time
     Pod.objects.update(cards=[])
     assert job_selectors.activity_of(job, now=begin + 26 * MINUTE).verdict is None
-    assert job_selectors.holders() == []
+    assert job_selectors.quiet(now=begin + 26 * MINUTE) == []
 
 
 def test_work_in_a_session_keeps_the_job(people: Any, job: Job, begin: datetime) -> None:

@@ -128,6 +128,17 @@ def strictest(rules: Sequence[IdleRule]) -> IdleRule | None:
     )
 
 
+def is_in_use(rule: IdleRule, minutes: Sequence[ActiveMinute]) -> bool:
+    """Whether something active or unknown is among these minutes, or nothing at all: then nothing is to be decided."""
+    amounts = [
+        (limit, amount)
+        for minute in minutes
+        for signal, amount in minute.amounts.items()
+        if (limit := rule.limit(signal)) is not None
+    ]
+    return not amounts or any(amount is None or amount >= limit for limit, amount in amounts)
+
+
 def judge(
     rule: IdleRule,
     minutes: Sequence[ActiveMinute],

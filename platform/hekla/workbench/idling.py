@@ -55,7 +55,7 @@ def measure(sessions: Sequence[ToolSession], *, now: datetime) -> None:
 
 def act(sessions: Sequence[ToolSession], *, now: datetime) -> None:
     """Warn the owners of idle sessions, and end the sessions whose grace time is over."""
-    for activity in selectors.activities(sessions, now=now):
+    for activity in selectors.activities(selectors.quiet(sessions, now=now), now=now):
         step = activity.verdict.step if activity.verdict else IdleStep.KEEP
         try:
             if step is IdleStep.WARN:
@@ -68,7 +68,7 @@ def act(sessions: Sequence[ToolSession], *, now: datetime) -> None:
 
 def act_on_jobs(*, now: datetime) -> None:
     """Warn the owners of jobs that hold GPUs they do not use, and abort the jobs whose grace time is over."""
-    for activity in job_selectors.activities(job_selectors.holders(), now=now):
+    for activity in job_selectors.activities(job_selectors.quiet(now=now), now=now):
         step = activity.verdict.step if activity.verdict else IdleStep.KEEP
         try:
             if step is IdleStep.WARN:

@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Max, Sum
+from django.db.models import Max, Q, QuerySet, Sum
 
 from hekla.apps.idleness.models import IdlePolicy, JobIdleness, SessionMinute
 from hekla.apps.idleness.recording import minute_of
-from hekla.apps.idleness.selectors import MARGIN
+from hekla.apps.idleness.selectors import MARGIN, RECENT
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage import selectors as usage
 from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, Signal, judge, strictest
@@ -48,21 +48,40 @@ class JobActivity:
 def rules_of(tenants: Collection[int]) -> dict[int, IdleRule | None]:
     """The rule for the jobs of each of these tenants (primary keys): its own and that for all, both kept."""
     found: dict[int | None, list[IdleRule]] = defaultdict(list)
-    own = IdlePolicy.objects.filter(tenant__in=tenants) | IdlePolicy.objects.filter(tenant=None)
-    for policy in own.exclude(gpu_job_minutes=None).exclude(gpu_percent=None):
+    for policy in _policies().filter(Q(tenant__in=tenants) | Q(tenant=None)):
         idle, grace = timedelta(minutes=policy.gpu_job_minutes or 0), timedelta(minutes=policy.grace_minutes)
         rule = IdleRule(idle, min(grace, _LONGEST_GRACE), {Signal.GPU: float(policy.gpu_percent or 0)})
         found[policy.tenant_id].append(rule)
     return {tenant: strictest([*found[None], *found[tenant]]) for tenant in tenants}
 
 
-def holders() -> list[Job]:
-    """The running jobs with running pods that hold GPUs, if any rule is on."""
-    if not IdlePolicy.objects.exclude(gpu_job_minutes=None).exclude(gpu_percent=None).exists():
+def quiet(*, now: datetime) -> list[Job]:
+    """The running jobs with GPUs that a rule applies to, and that are known to have used none in the last minutes.
+
+    Only they need the whole record: a job that uses its GPUs is kept, whatever was before.
+    """
+    if not _policies().exists():
         return []
-    holding = Pod.objects.filter(phase=PodPhase.RUNNING, stopping=False).exclude(cards=[]).values("job")
-    found = Job.objects.filter(pk__in=holding, phase=JobPhase.RUNNING, deleted_at=None)
+    pods: dict[int, list[int]] = defaultdict(list)
+    for pod, job in _holding().filter(job__phase=JobPhase.RUNNING, job__deleted_at=None).values_list("pk", "job"):
+        pods[job].append(pod)
+    tenants = dict(Job.objects.filter(pk__in=pods).values_list("pk", "tenant"))
+    rules = rules_of(set(tenants.values()))
+    judged = {pod: rule for job, some in pods.items() if (rule := rules[tenants[job]]) for pod in some}
+    recent = usage.recent_gpus(list(judged), since=now - RECENT)
+    idle = {pod for pod, percent in recent.items() if percent is not None and percent < judged[pod].limits[Signal.GPU]}
+    found = Job.objects.filter(pk__in=[job for job, some in pods.items() if idle.issuperset(some)])
     return list(found.select_related("owner", "cluster", "tenant").order_by("pk"))
+
+
+def _policies() -> QuerySet[IdlePolicy]:
+    """The policies with a rule for jobs."""
+    return IdlePolicy.objects.exclude(gpu_job_minutes=None).exclude(gpu_percent=None)
+
+
+def _holding() -> QuerySet[Pod]:
+    """The running pods that hold GPUs."""
+    return Pod.objects.filter(phase=PodPhase.RUNNING, stopping=False).exclude(cards=[])
 
 
 def activity_of(job: Job, *, now: datetime) -> JobActivity:
@@ -75,8 +94,7 @@ def activities(jobs: Iterable[Job], *, now: datetime) -> list[JobActivity]:
     jobs = list(jobs)
     rules = rules_of({job.tenant_id for job in jobs})
     pods: dict[int, list[Pod]] = defaultdict(list)
-    running = Pod.objects.filter(job__in=jobs, phase=PodPhase.RUNNING, stopping=False).exclude(cards=[])
-    for pod in running.only("job_id", "started_at", "created_at"):
+    for pod in _holding().filter(job__in=jobs).only("job_id", "started_at", "created_at"):
         pods[pod.job_id].append(pod)
     since = {job.pk: now - _window(rules[job.tenant_id]) for job in jobs}
     states = {state.job_id: state for state in JobIdleness.objects.filter(job__in=jobs)}

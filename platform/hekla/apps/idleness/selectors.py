@@ -5,16 +5,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import Q
+
 from hekla.apps.idleness.models import IdlePolicy, SessionIdleness, SessionMinute
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.workbench.models import ToolSession
-from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, Signal, judge, strictest
+from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, Signal, is_in_use, judge, strictest
 from hekla.domain.phases import PodPhase
 from hekla.domain.tools import Tool
 
 USUAL_WINDOW = timedelta(hours=3)
 """How much of the record is shown without a rule."""
-MARGIN = timedelta(minutes=10)
+MARGIN, RECENT = timedelta(minutes=10), timedelta(minutes=4)
+"""RECENT is less than the shortest idle time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,7 @@ def policy_of(tenant: Tenant | None) -> IdlePolicy:
 def rules_of(tenants: Collection[int]) -> dict[int, IdleRule | None]:
     """The rule for the sessions of each of these tenants (primary keys): its own and that for all, both kept."""
     found: dict[int | None, list[IdleRule]] = defaultdict(list)
-    own = IdlePolicy.objects.filter(tenant__in=tenants) | IdlePolicy.objects.filter(tenant=None)
-    for policy in own.filter(ends_sessions=True):
+    for policy in IdlePolicy.objects.filter(Q(tenant__in=tenants) | Q(tenant=None), ends_sessions=True):
         found[policy.tenant_id].append(_rule(policy))
     return {tenant: strictest([*found[None], *found[tenant]]) for tenant in tenants}
 
@@ -72,6 +74,22 @@ def activities(sessions: Iterable[ToolSession], *, now: datetime) -> list[Sessio
         _activity(session, rules[session.pod.job.tenant_id], minutes[session.pk], states.get(session.pk), since, now)
         for session in sessions
     ]
+
+
+def quiet(sessions: Sequence[ToolSession], *, now: datetime) -> list[ToolSession]:
+    """Those of these sessions that a rule applies to, and that nothing has used in the last minutes.
+
+    Only they need the whole record: a session in use is kept, whatever was before.
+    """
+    rules = rules_of({session.pod.job.tenant_id for session in sessions})
+    minutes = _minutes({session.pk: now - RECENT for session in sessions if rules[session.pod.job.tenant_id]})
+    found = []
+    for session in sessions:
+        rule = rules[session.pod.job.tenant_id]
+        recent = [ActiveMinute(row.at, _amounts(row, session)) for row in minutes.get(session.pk, ())]
+        if rule is not None and not is_in_use(rule, recent):
+            found.append(session)
+    return found
 
 
 def window(rule: IdleRule | None) -> timedelta:

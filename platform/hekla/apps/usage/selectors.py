@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
+from django.db.models.functions import TruncMinute
 
 from hekla.apps.jobs.models import Pod
 from hekla.apps.usage.levels import FINEST
@@ -52,13 +53,20 @@ def gpu_minutes(pods: Collection[int], *, since: datetime) -> dict[tuple[int, da
 
     Samples older than a day cover more than a minute.
     """
-    found: dict[tuple[int, datetime], int | None] = {}
-    rows = Sample.objects.filter(pod__in=pods, at__gte=since).order_by("pod_id", "at")
-    for pod, at, gpu in rows.values_list("pod_id", "at", "gpu_thousandths"):
-        place = pod, at.replace(second=0, microsecond=0)
-        known = [one for one in (found.get(place), None if gpu is None else round(gpu / 10)) if one is not None]
-        found[place] = max(known, default=None)
-    return found
+    rows = Sample.objects.filter(pod__in=pods, at__gte=since).annotate(minute=TruncMinute("at", tzinfo=UTC)).order_by()
+    found = rows.values("pod_id", "minute").annotate(most=Max("gpu_thousandths"))
+    return {(row["pod_id"], row["minute"]): _percent(row["most"]) for row in found}
+
+
+def recent_gpus(pods: Collection[int], *, since: datetime) -> dict[int, int | None]:
+    """The highest use of GPUs of each of these pods since then, in per cent of one; None: unknown."""
+    rows = Sample.objects.filter(pod__in=pods, at__gte=since, span_seconds=FINEST).order_by()
+    found = rows.values("pod_id").annotate(most=Max("gpu_thousandths"))
+    return {row["pod_id"]: _percent(row["most"]) for row in found}
+
+
+def _percent(thousandths: int | None) -> int | None:
+    return None if thousandths is None else round(thousandths / 10)
 
 
 def _cpu_percent(points: Sequence[tuple[datetime, int, int | None]]) -> int | None:
@@ -68,8 +76,7 @@ def _cpu_percent(points: Sequence[tuple[datetime, int, int | None]]) -> int | No
 
 
 def _gpu_percent(points: Sequence[tuple[datetime, int, int | None]]) -> int | None:
-    known = [gpu for _at, _cpu_ms, gpu in points if gpu is not None]
-    return round(max(known) / 10) if known else None
+    return _percent(max((gpu for _at, _cpu_ms, gpu in points if gpu is not None), default=None))
 
 
 def samples(pod: Pod) -> QuerySet[Sample]:
