@@ -53,7 +53,7 @@ def sample(job: Job, begin: datetime, minutes: range, *percents: float | None) -
         for minute in minutes:
             gpu = None if percent is None else round(percent * 10)
             at = begin + minute * MINUTE + timedelta(seconds=20)
-            facts = {"cpu_ms": minute, "memory_bytes": 1, "span_seconds": 60, "gpu_thousandths": gpu}
+            facts = {"cpu_ms": minute, "memory_bytes": 1, "span_seconds": 10, "gpu_thousandths": gpu}
             Sample.objects.create(pod=pod, at=at, **facts)
 
 

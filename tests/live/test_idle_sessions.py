@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -59,6 +60,7 @@ def recorded(session: ToolSession, is_enough: Callable[[dict[str, int]], bool]) 
         if is_enough(found):
             return found
         assert clock.now() < deadline, found
+        time.sleep(0.05)
 
 
 def watch(begin: datetime, first: int, last: int) -> None:
