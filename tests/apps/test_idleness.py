@@ -140,6 +140,8 @@ def test_rule_is_off_by_default_and_of_two_the_stricter_counts(people: Any, sess
     with pytest.raises(Invalid) as wrong:
         services.set_rule(None, {"idle_minutes": 1, "grace_minutes": 10**6}, user=people.ada, now=clock.now())
     assert {problem.path for problem in wrong.value.problems} == {"idle_minutes", "grace_minutes"}
+    with pytest.raises(Invalid):
+        services.set_rule(None, {"gpu_job_minutes": 60, "gpu_percent": None}, user=people.ada, now=clock.now())
 
 
 def test_amounts_are_added_and_measurements_are_the_highest(people: Any, session: ToolSession, begin: datetime) -> None:

@@ -13,6 +13,7 @@ from hekla.apps.idleness.selectors import MARGIN, RECENT
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage import selectors as usage
 from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, Signal, judge, strictest
+from hekla.domain.jobspec import EXTERNAL
 from hekla.domain.phases import JobPhase, PodPhase
 
 _LONGEST_GRACE = timedelta(hours=10)
@@ -81,7 +82,8 @@ def _policies() -> QuerySet[IdlePolicy]:
 
 def _holding() -> QuerySet[Pod]:
     """The running pods that hold GPUs."""
-    return Pod.objects.filter(phase=PodPhase.RUNNING, stopping=False).exclude(cards=[])
+    found = Pod.objects.filter(phase=PodPhase.RUNNING, stopping=False).exclude(cards=[])
+    return found.exclude(job__kind=EXTERNAL)  # their owner ends them
 
 
 def activity_of(job: Job, *, now: datetime) -> JobActivity:

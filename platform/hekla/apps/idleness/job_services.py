@@ -53,10 +53,12 @@ def warn(job: Job, *, now: datetime) -> datetime | None:
 def abort_idle(job: Job, *, now: datetime) -> bool:
     """Abort a job whose grace time is over, with the evidence. Returns whether its GPUs were idle until now."""
     with unit_of_work():
-        _locked(job)
+        state = _locked(job)
         verdict = job_selectors.activity_of(job, now=now).verdict
         if verdict is None or verdict.step is not IdleStep.END:
             return False
+        state.warned_at = state.ends_at = None  # a cluster that ends its jobs itself may take a while
+        state.save(update_fields=["warned_at", "ends_at"])
         event = events.JobIdleAborted(idle_since=verdict.idle_since.isoformat(), evidence=evidence_of(verdict))
         _record(job, event, PLATFORM, now)
         return jobs.end(job.pk, LifecycleAction.ABORT_JOB, now=now)

@@ -46,13 +46,17 @@ def require_right(tenant: Tenant | None, user: User) -> None:
 def set_rule(tenant: Tenant | None, values: Mapping[str, Any], *, user: User, now: datetime) -> None:
     """Change the idle rule of a tenant, or that for all. Raises Forbidden, Invalid."""
     require_right(tenant, user)
+    found = selectors.policy_of(tenant)
+    changes.apply(found, values)
+    if found.gpu_job_minutes is not None and found.gpu_percent is None:
+        raise Invalid([Problem("gpu_percent", _("Jobs with idle GPUs need a GPU limit."))])
     try:
-        IdlePolicy(tenant=tenant, **values).clean_fields()
+        found.clean_fields()
     except ValidationError as error:
         raise Invalid([Problem(name, " ".join(texts)) for name, texts in error.message_dict.items()]) from error
     with unit_of_work():
-        found, _is_new = IdlePolicy.objects.get_or_create(tenant=tenant)
-        if changed := changes.edit(found, values):
+        stored, _is_new = IdlePolicy.objects.get_or_create(tenant=tenant)
+        if changed := changes.edit(stored, values):
             event = events.IdlePolicyChanged(changes=changed)
             subject = f"tenant:{tenant.pk}" if tenant else "platform:idle"
             record(event, subject=subject, tenant=tenant.pk if tenant else None, actor=actor_of(user), at=now)
