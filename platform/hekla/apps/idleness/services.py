@@ -51,7 +51,7 @@ def set_rule(tenant: Tenant | None, values: Mapping[str, Any], *, user: User, no
     if found.gpu_job_minutes is not None and found.gpu_percent is None:
         raise Invalid([Problem("gpu_percent", _("Jobs with idle GPUs need a GPU limit."))])
     try:
-        found.clean_fields()
+        found.clean_fields(exclude=["tenant"])
     except ValidationError as error:
         raise Invalid([Problem(name, " ".join(texts)) for name, texts in error.message_dict.items()]) from error
     with unit_of_work():
