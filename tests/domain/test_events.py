@@ -143,7 +143,7 @@ EXAMPLES = {
     "SessionKeepRequested": {
         **_POD, "session": "6f1c", "tool": "port", "until": "2026-11-20T12:00:00+00:00", "reason": "waits for data",
     },
-    "IdlePolicyChanged": _CHANGED,
+    "IdlePolicyChanged": {"changes": {"idle_minutes": {"old": 120, "new": 60}}},
     "JobIdleAborted": {"idle_since": "2026-11-20T08:00:00+00:00", "evidence": [{"signal": "gpu", "limit": 5.0}]},
     "JobIdleWarned": {"idle_since": "2026-11-20T08:00:00+00:00", "ends_at": "2026-11-20T10:30:00+00:00"},
     "JobKeepRequested": {"until": "2026-11-20T12:00:00+00:00", "reason": "waits for data"},

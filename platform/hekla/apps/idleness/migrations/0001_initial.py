@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("jobs", "0009_file_upload"),
         ("tenancy", "0001_initial"),
-        ("workbench", "0002_tmp"),
+        ("workbench", "0001_initial"),
     ]
 
     operations = [
