@@ -334,7 +334,7 @@ SENTENCES: Mapping[str, Any] = {
     "DepartmentCreated": _CREATED,
     "DepartmentChanged": _changed,
     "QuotaSet": _changed,
-    "IdlePolicyChanged": gettext_lazy("{actor} changed the idle rule of {object}: {fields}."),
+    "IdlePolicyChanged": gettext_lazy("{actor} changed the idle rule of {object}: {changes}."),
     "LogsPurged": gettext_lazy("{actor} deleted logs of {object} after their retention. Jobs: {jobs}."),
     "HistoryPurged": gettext_lazy("{actor} deleted history of {object} after its retention. Jobs: {jobs}."),
     "MemberAdded": gettext_lazy("{actor} added {username} to {object} as {role}."),
