@@ -56,7 +56,6 @@ QUESTIONS = {
     "event_log": {"dry_run", "is_pending"},
     "external_pods": {"find_owner"},
     "idleness": {"evidence_of", "require_reason", "require_right"},
-    "idleness.recording": {"minute_of"},
     "invitations.importing": {"counted"},
     "jobs": {
         "find_problems",
@@ -92,7 +91,6 @@ OF_THE_PLATFORM = {
     "forecasts": {"keep"},
     "idleness": {"end_idle", "warn"},
     "idleness.job_services": {"abort_idle", "warn"},
-    "idleness.recording": {"count", "measure", "purge"},
     "impersonation": {"end_overdue"},
     "invitations.letters": {"send_due"},
     "jobs": {
@@ -134,7 +132,6 @@ OTHER_MODULES = (
     "clusters.leases",
     "demonstrations.workload",
     "idleness.job_services",
-    "idleness.recording",
     "invitations.importing",
     "invitations.letters",
     "tenancy.departments",
@@ -143,7 +140,6 @@ OTHER_MODULES = (
 REACHED = {
     "event_log": {"on_behalf"},
     "clusters": {"observe_health"},
-    "idleness.recording": {"count"},
     "jobs": {"drop_expired_uploads", "record_ssh_end", "record_terminal_end"},
 }
 """Impersonation names the admin around a whole request; operators may store the result of a check of the connection;
