@@ -152,7 +152,8 @@ def _of_people(jobs: Collection[int], since: datetime) -> dict[tuple[int, dateti
     """What people did in sessions with the pods of these jobs (primary keys): whoever works in a job needs it."""
     amounts = {signal.value + "_sum": amount for signal, amount in _OF_PEOPLE.items()}
     rows = SessionMinute.objects.filter(session__pod__job__in=jobs, at__gte=since).order_by()
+    found = rows.values("session__pod__job", "at").annotate(**amounts)
     return {
-        (row["session__pod__job"], row["at"]): {signal: row[signal.value + "_sum"] or 0 for signal in _OF_PEOPLE}
-        for row in rows.values("session__pod__job", "at").annotate(**amounts)
+        (job, at): {signal: amount or 0 for signal, amount in zip(_OF_PEOPLE, found_amounts, strict=True)}
+        for job, at, *found_amounts in found.values_list("session__pod__job", "at", *amounts)
     }

@@ -87,7 +87,7 @@ def purge(*, now: datetime) -> int:
     """Delete old minutes, at most so many at once. Returns their number."""
     with connection.cursor() as cursor:
         cursor.execute(_PURGE, {"until": now - RETENTION, "most": _MOST_DELETED})
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 _COUNT_SESSIONS = """

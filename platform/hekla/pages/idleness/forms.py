@@ -13,7 +13,7 @@ FIELDS = (
 )
 
 
-class IdleRuleForm(ValuesEditForm, forms.ModelForm):  # type: ignore[type-arg]
+class IdleRuleForm(ValuesEditForm, forms.ModelForm):
     """When idle sessions end, and jobs that hold GPUs they do not use."""
 
     class Meta:
