@@ -29,7 +29,7 @@ class IdleRuleForm(ValuesEditForm, forms.ModelForm):
             "gpu_job_minutes": _("Idle time of jobs with GPUs (minutes)"),
         }
         help_texts = {
-            "ends_sessions": _("If off, no session ends because it is idle."),
+            "ends_sessions": _("If off, this rule ends no session."),
             "idle_minutes": _("Without any activity for so long, the owner of a session is warned."),
             "grace_minutes": _("From the warning to the end. Any activity keeps the session or job."),
             "cpu_percent": _("A pod that uses more keeps its sessions. Leave empty: CPU does not count."),
