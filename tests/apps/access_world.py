@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from http.cookies import SimpleCookie
 from typing import Any
 
@@ -28,7 +28,7 @@ from hekla.apps.gallery import services as gallery
 from hekla.apps.impersonation import services as impersonation
 from hekla.apps.invitations import services as invitations
 from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.models import FileUpload, Job, Pod
+from hekla.apps.jobs.models import FileUpload, FrozenPod, Job, Pod
 from hekla.apps.openpai.models import Submission
 from hekla.apps.presets import services as presets
 from hekla.apps.priorities import services as priorities
@@ -100,6 +100,9 @@ DATA: dict[str, dict[str, Any]] = {
     "api:v1:idle_rule": {"idle_minutes": 60},
     "api:v1:tenant_idle_rule": {"idle_minutes": 60},
     "api:v1:job_sessions": {"task": "main", "tool": "port", "port": 8081},
+    "jobs:frozen": {"do": "open"},
+    "api:v1:job_frozen_pods": {"task": "main"},
+    "api:v1:job_frozen_pod": {"seconds": 3600},
     "jobs:scale": SIZE_FORM,
     "flows:start": {"text": FLOW},
     "flows:new_template": {"text": MANIFEST},
@@ -251,7 +254,10 @@ def make_world() -> World:
     pod = Pod.objects.create(
         job=job, task="main", index=0, attempt=1, version=1, slot=1, address="127.0.0.1", created_at=now
     )
-    upload = FileUpload.objects.create(pod=pod, person=people.alice, path="a", size=3, expires_at=now)
+    upload, _frozen = (
+        FileUpload.objects.create(pod=pod, person=people.alice, path="a", size=3, expires_at=now),
+        FrozenPod.objects.create(pod=pod, until=now + timedelta(minutes=30), size=1),
+    )
     tool_session = ToolSession.objects.create(
         slug="a" * 26, pod=pod, owner=people.alice, tool="port", port=8080, created_at=now, ready_at=now
     )
@@ -291,6 +297,7 @@ def make_world() -> World:
         "live:search_log": [pod.pk], "api:v1:upload": [upload.uid], "live:download_file": [pod.pk],
         "files:preview": [pod.pk], "files:image": [pod.pk], "files:archive": [pod.pk],
         "jobs:terminal": [job.uid, pod.pk], "workbench:tools": [job.uid, pod.pk],
+        "jobs:frozen": [job.uid, pod.pk], "api:v1:job_frozen_pod": [job.uid, "main", 0],
         **{f"api:v1:job_{name}": [job.uid, tool_session.uid] for name in _OF_SESSIONS},
         **{f"workbench:{name}": [tool_session.uid] for name in ("session", "activity", "keep", "enter", "end")},
         "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0],

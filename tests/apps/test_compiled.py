@@ -1,13 +1,17 @@
 """Queries that are compiled once return what Django returns."""
 
+from typing import Any
+from uuid import UUID
+
 import pytest
 from django.db import connection
+from django.db.models import F, QuerySet, Value
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 from tests.apps.conftest import People
 
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.compiled import CompiledQuery, OneOf, Parameter
+from hekla.apps.compiled import CompiledQuery, CompiledValues, OneOf, Parameter
 from hekla.apps.jobs import job_rows, selectors
 from hekla.apps.jobs.models import Job
 
@@ -71,3 +75,40 @@ def test_rows_are_locked_only_inside_a_transaction() -> None:
     for _ in range(2):  # also when the query is compiled already
         with pytest.raises(TransactionManagementError):
             job_rows.locked(1)
+
+
+def test_rows_among_those_that_another_query_finds_share_their_objects(people: People) -> None:
+    jobs = [people.submit("one"), people.submit("two")]
+    people.submit("three")
+    found = Job.objects.filter(name__in=["one", "two"])
+    listed = selectors.listed(found.order_by("-submitted_at", "-pk")[:5])
+    assert listed == [jobs[1], jobs[0]]
+    assert selectors.listed(found.order_by("name", "pk")) == jobs
+    assert selectors.listed(found.order_by("name", "pk")[:1]) == jobs[:1]
+    assert selectors.listed(Job.objects.none()) == []
+    with CaptureQueriesContext(connection) as queries:
+        for job in listed:
+            whole = Job.objects.get(pk=job.pk)
+            for name in ("tenant", "queue", "cluster", "owner"):
+                assert getattr(job, name) == getattr(whole, name)
+            assert job.cluster.config == whole.cluster.config
+    assert len(queries) == 2 * 5
+    assert listed[0].queue is listed[1].queue
+
+
+def test_tuples_are_those_that_django_reads(people: People) -> None:
+    one, two = people.submit("one"), people.submit("two")
+    people.submit("three")
+
+    def named(uid: object, name: object) -> QuerySet[Job, tuple[str, UUID, list[Any]]]:
+        jobs = Job.objects.order_by().annotate(word=Value("job"), tasks=F("spec__tasks"))
+        found = jobs.filter(uid=uid).values_list("word", "uid", "tasks")
+        return found.union(jobs.filter(name=name).values_list("word", "uid", "tasks"))
+
+    compiled = CompiledValues(
+        lambda: named(Parameter("uid", _UID), Parameter("name", Job._meta.get_field("name"))),
+    )
+    rows = compiled.rows(uid=one.uid, name="two")
+    assert sorted(rows) == sorted(named(one.uid, "two"))
+    assert {uid: tasks for _word, uid, tasks in rows} == {job.uid: job.spec["tasks"] for job in (one, two)}
+    assert compiled.rows(uid=UUID(int=1), name="four") == []

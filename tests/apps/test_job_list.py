@@ -213,13 +213,13 @@ def test_actions_that_volcano_refuses_are_not_offered(
         people.submit(f"job-{number}", max_retry=2)
     Job.objects.update(phase="running")
     Job.objects.filter(name="job-5").update(retry_count=1)
-    found = selectors.listed(Job.objects.select_related("tenant", "queue", "cluster", "owner").order_by("name"))
+    found = Job.objects.order_by("name")
     with CaptureQueriesContext(connection) as before:
-        job_context.rows(found, lambda _job: True)
+        job_context.rows(selectors.listed(found), lambda _job: True)
     Cluster.objects.update(kind="kubernetes", config={"scheduler": "volcano"})
     facts._cached_spec.cache_clear()
     with django_assert_num_queries(len(before) + 1):
-        rows = job_context.rows(found.all(), lambda _job: True)
+        rows = job_context.rows(selectors.listed(found), lambda _job: True)
     offered = [[action for action, *_ in row["actions"]] for row in rows]
     assert offered == [["AbortJob", "RestartJob"]] * 4 + [["AbortJob"]]
 

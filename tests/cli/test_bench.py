@@ -37,6 +37,21 @@ def test_first_and_second_start_are_measured() -> None:
     assert found["new"]["cpu"] > found["old"]["cpu"] > 0
 
 
+@pytest.mark.slow
+def test_proxy_of_sessions_is_measured() -> None:
+    sizes = ("--requests", "20", "--websockets", "51", "--seconds", "1", "--mebibytes", "2", "--repeat", "1")
+    result = hekla("bench", "proxy", *sizes, "--keystrokes", "3", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert set(found["endpoints"]) == {"direct", "proxy"}
+    for figures_of in found["endpoints"].values():
+        assert all(row["p50"] > 0 for row in figures_of["connections"].values())
+        assert min(figures_of[name]["mib_per_second"] for name in ("upload", "download")) > 0
+    assert (found["websockets"]["count"], found["keystrokes"]["count"]) == (51, 3)
+    missing = hekla("bench", "proxy", "--nginx", "no-such-nginx")
+    assert (missing.exit_code, "There is no program no-such-nginx" in missing.output) == (1, True)
+
+
 @pytest.mark.thorough
 def test_reconciliations_are_measured() -> None:
     sizes = ("--nodes", "4", "--pods", "100", "--changed", "20", "--repeat", "1")

@@ -41,6 +41,7 @@ PRESET_VARIABLES: dict[str, dict[str, set[str]]] = {
     "horovod": {"master": {"MPI_HOST"}, "worker": _EACH},
     "xgboost": {"master": _MEETS | {"WORKER_ADDRS"}, "worker": _MEETS | {"WORKER_PORT"}},
     "notebook": {"main": _EACH},
+    "tensorboard": {"main": _EACH},
 }
 # Frameworks that are chosen in the form, with the roles that they know.
 FRAMEWORK_VARIABLES: dict[str, dict[str, set[str]]] = {

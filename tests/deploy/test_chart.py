@@ -90,6 +90,7 @@ def test_values_are_settings_of_every_process(helm: Path) -> None:
         assert settings["HEKLA_SECOND_FACTOR_FOR"] == "admins"
         assert settings["HEKLA_TRIES_A_MINUTE"] == "30"
         assert settings["HEKLA_RESTART_BACKOFF"] == "2.5"
+        assert settings["HEKLA_KEEP_FAILED_GIB"] == "50"
         assert settings["HEKLA_WORKBENCH_DOMAIN"] == "tools.example.com"
         assert settings["HEKLA_HSTS_SECONDS"] == "86400"
 

@@ -153,6 +153,7 @@ DOCUMENTS = st.fixed_dictionaries(
         "max_retry": st.integers(1, 9),
         "active_deadline_seconds": st.integers(1, 100_000),
         "ttl_seconds_after_finished": st.integers(0, 100_000),
+        "keep_failed_seconds": st.integers(60, 604_800),
         "policies": POLICIES,
         "plugins": st.sampled_from([{}, {"env": []}, {"env": [], "svc": ["--inject-hosts-env=false"]}]),
         "files": st.dictionaries(PATHS, LINES, max_size=3),

@@ -5,6 +5,7 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from hekla.backends.local.sockets import open_socket
 from hekla.domain.tools import Tool
 from hekla.lib import clock
 from hekla.live import guard
-from hekla.live.proxy import admissions
+from hekla.live.proxy import admissions, hosts
 from hekla.live.proxy.hosts import SessionHosts
 
 REACHED: list[str] = []
@@ -333,6 +334,23 @@ def test_session_of_a_token_ends_with_the_token(place: ProxySetup) -> None:
     assert place.get("/headers").status == 403
 
 
+def test_too_many_requests_at_once_get_a_page_that_says_so(place: ProxySetup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "MAX_OPEN", 1)
+    place.enter(place.ticket())
+    events = place.get("/events")
+    assert events.read(13) == b"data: first\n\n"
+    streaming = place.last
+    refused = place.get("/")
+    assert (refused.status, refused.headers["retry-after"]) == (429, "5")
+    assert b"too many open requests" in refused.read()
+    with pytest.raises(InvalidStatus):
+        place.socket()
+    streaming.close()
+    deadline = time.monotonic() + 10
+    while place.get("/").status != 200:
+        assert time.monotonic() < deadline
+
+
 def test_servers_that_do_not_answer_or_answer_nonsense(place: ProxySetup) -> None:
     with closing(socket.socket()) as listener:
         listener.bind(("127.0.0.1", 0))
@@ -384,3 +402,13 @@ def test_pages_open_list_and_end_sessions(place: ProxySetup) -> None:
     assert ada.post(reverse("workbench:end", args=[place.session.uid])).headers["Location"] == tools
     assert "This session has ended" in place.browser.get(session).content.decode()
     assert "No open sessions" in place.browser.get(tools).content.decode()
+
+
+def test_pages_name_the_way_without_a_domain(place: ProxySetup, settings: Any) -> None:
+    settings.PUBLIC_URL = "http://10.0.0.7:8000"
+    tools = reverse("workbench:tools", args=[place.pod.job.uid, place.pod.pk])
+    page = place.browser.get(tools).content.decode()
+    assert "hekla ssh served -N -L 8080:localhost:8080" in page
+    opened = place.browser.post(tools, {"port": "9000"})
+    assert "HEKLA_WORKBENCH_DOMAIN" in opened.content.decode()
+    assert ToolSession.objects.count() == 1

@@ -173,7 +173,7 @@ def test_connection_to_a_server_that_reads_nothing_is_closed(monkeypatch: pytest
         async with local_sockets.open_socket("127.0.0.1", port) as stream:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(stream.send(b"x" * 32_000_000), 0.2)
-            transport = stream._writer.transport
+            transport = stream.transport
             assert transport.get_write_buffer_size() > 0
         assert transport.get_write_buffer_size() == 0
         ended.set()

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from hekla.backends.streams import Output
 from hekla.domain.events import TerminalEnd
 from hekla.live.guard import Visitor
 from hekla.live.ssh import consumer, forwards, server
+from hekla.live.ssh.output_order import output_order
 from hekla.live.ssh.server import PodAccess, PodServer
 from hekla.live.ssh.transport import SshTransport
 
@@ -302,3 +304,24 @@ async def test_the_end_is_recorded_after_the_begin(monkeypatch: pytest.MonkeyPat
     assert recorded == ["begin", "end"]
     assert one not in consumer.connections()._open
     assert one.is_closed
+
+
+async def test_one_piece_of_output_is_sent_in_each_round_of_the_event_loop() -> None:
+    rounds, sent = 0, list[int]()
+
+    async def tick() -> None:
+        nonlocal rounds
+        while True:
+            rounds += 1
+            await asyncio.sleep(0)
+
+    async def print_without_end() -> None:
+        for _piece in range(20):
+            await output_order().next()
+            sent.append(rounds)
+
+    ticking = asyncio.create_task(tick())
+    await asyncio.gather(*(print_without_end() for _connection in range(10)))
+    ticking.cancel()
+    assert len(sent) == 200
+    assert max(Counter(sent).values()) == 1

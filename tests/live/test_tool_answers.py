@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from tests.apps.conftest import make_people
 
 from hekla.apps.clusters.models import Cluster
@@ -30,6 +32,7 @@ class FakePod:
         self.answer: Callable[[dict[str, Any]], bytes] = lambda _request: STARTED
 
     exec = property(lambda self: self)
+    port_forwarding = None
     exit_code = 0
 
     @asynccontextmanager
@@ -93,6 +96,44 @@ def test_session_whose_start_was_cut_off_ends(pod: FakePod, session: ToolSession
     assert session.state is SessionState.STARTING
     tools.look(session, now=clock.now() + tools.START_LIMIT + timedelta(seconds=1))
     assert session.state is SessionState.ENDED
+    assert [(one["do"], one["process"]) for one in pod.requests] == [("end", 0)]  # whatever the pod has of it
+
+
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_tools_that_start_for_too_long_end_also_if_nobody_looks(
+    pod: FakePod, session: ToolSession, is_alive: bool
+) -> None:
+    tools.start(session, now=clock.now())
+    pod.answer = lambda _request: json.dumps({"alive": is_alive, "text": "last words"}).encode()
+    tools.look_after_starts(now=clock.now())
+    session.refresh_from_db()
+    assert session.state is SessionState.STARTING
+    tools.look_after_starts(now=clock.now() + tools.START_LIMIT + timedelta(seconds=1))
+    session.refresh_from_db()
+    assert (session.state, session.message) == (SessionState.ENDED, "last words")
+    assert [one["do"] for one in pod.requests] == ["start", "look", "end"]
+
+
+def test_page_of_a_starting_tool_shows_what_it_has_written(pod: FakePod, session: ToolSession) -> None:
+    tools.start(session, now=clock.now())
+    pod.answer = lambda _request: b'{"alive": true, "text": "loading extensions"}'
+    browser = Client()
+    browser.force_login(session.owner, backend="django.contrib.auth.backends.ModelBackend")
+    page = browser.get(reverse("workbench:session", args=[session.uid])).content.decode()
+    assert "loading extensions" in page
+    assert "does not answer on port 8888 yet" in page
+    assert "After 3 minutes" in page
+
+
+def test_tool_that_ended_by_itself_is_noticed_when_its_session_is_opened(pod: FakePod, session: ToolSession) -> None:
+    tools.start(session, now=clock.now())
+    services.note_ready(session, now=clock.now())
+    pod.answer = lambda _request: b"nonsense"  # says nothing about it
+    tools.look(session, now=clock.now())
+    assert session.state is SessionState.READY
+    pod.answer = lambda _request: b'{"alive": false, "text": "killed"}'
+    tools.look(session, now=clock.now())
+    assert (session.state, session.message) == (SessionState.ENDED, "killed")
 
 
 def test_no_ticket_without_a_login_or_a_token(session: ToolSession) -> None:

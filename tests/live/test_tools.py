@@ -3,8 +3,11 @@
 import http.client
 import json
 import time
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
+import psutil
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -20,15 +23,19 @@ from hekla.apps.workbench import services as workbench
 from hekla.apps.workbench.models import ToolSession
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import PodPhase
+from hekla.domain.tools import Tool
 from hekla.lib import clock
 from hekla.live.proxy import admissions
 from hekla.live.proxy.hosts import SessionHosts
+from hekla.workbench import tools
+from hekla.workbench.pod_script import MARK
 
 __all__ = ["one_machine", "world"]
 pytestmark = pytest.mark.parametrize("world", ["local"], indirect=True)
 
 TOOL = """
-import http.server, os, sys
+import http.server, os, subprocess, sys
+subprocess.Popen(["sleep", "1000"], start_new_session=True)  # as kernels and terminals are
 options = dict(word[2:].partition("=")[::2] for word in sys.argv[1:])
 if os.path.exists("broken"):
     sys.exit("the tool is broken")
@@ -109,6 +116,7 @@ def test_tool_starts_in_the_pod_demands_its_secret_and_ends_with_the_session(
         with pytest.raises(ConnectionRefusedError):
             http.client.HTTPConnection(pod.address, row.port, timeout=5).connect()
         assert _get(port, host, "/", cookie).status == 403
+    assert processes_of(row.uid.hex) == []
     texts = [sentence(one, "lab").text for one in LoggedEvent.objects.filter(kind__startswith="Session").order_by("pk")]
     assert texts == [
         "alice opened jupyterlab in pod main-0 of lab.",
@@ -137,6 +145,28 @@ def test_tools_that_do_not_start_say_why(world: World, browser: Client) -> None:
     assert workbench.end_with_pods(now=clock.now()) == 1
     assert workbench.end_with_pods(now=clock.now()) == 0
     assert Job.objects.count() == 1
+
+
+def test_tool_whose_start_nobody_recorded_is_ended(world: World) -> None:
+    pod = run_pod(world, {"jupyterlab/__init__.py": "", "jupyterlab/__main__.py": TOOL})
+    session, _is_new = workbench.open_session(pod.pk, Tool.JUPYTERLAB, user=world.alice, now=clock.now())
+    request = {"do": "start", "session": session.uid.hex, "tool": "jupyterlab", "secret": "x"}
+    assert tools._run(session.pod, request)["port"]  # and then the process of the console was killed
+    assert len(processes_of(session.uid.hex)) >= 1
+    tools.look_after_starts(now=clock.now() + tools.START_LIMIT + timedelta(seconds=1))
+    assert processes_of(session.uid.hex) == []
+    session.refresh_from_db()
+    assert session.end_reason == "tool"
+
+
+def processes_of(session: str) -> list[psutil.Process]:
+    """What the tool of a session has started on this machine, and itself."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get(MARK) == session:
+                found.append(process)
+    return found
 
 
 def _get(port: int, host: str, path: str, cookie: str = "") -> http.client.HTTPResponse:

@@ -4,6 +4,7 @@
     {"do": "share", "folder": …}                                  pods of the local cluster may write to the folder
     {"do": "phases"}                                              name -> phase
     {"do": "audit"}                                               the result of the audit
+    {"do": "sessions"}                                            of each: uid, whether it is open, phase of its pod
     {"do": "link"}                                                the secret of a sign-in link of the first admin
 
 PostgreSQL may be down for a moment: a command is retried until it succeeds, and a submission is not repeated.
@@ -99,6 +100,13 @@ def verdict(_order: dict[str, Any]) -> str:
     return "sound"
 
 
+def sessions(_order: dict[str, Any]) -> list[tuple[str, bool, str]]:
+    from hekla.apps.workbench.models import ToolSession
+
+    found = ToolSession.objects.select_related("pod").order_by("pk")
+    return [(one.uid.hex, one.ended_at is None, one.pod.phase) for one in found]
+
+
 def link(_order: dict[str, Any]) -> str:
     from hekla.apps.accounts import services
     from hekla.apps.accounts.models import User
@@ -108,7 +116,9 @@ def link(_order: dict[str, Any]) -> str:
     return services.issue_link(User.objects.get(username="admin"), actor=PLATFORM, now=clock.now())
 
 
-COMMANDS = {"link": link, "submit": submit, "share": share, "phases": phases, "audit": verdict}
+COMMANDS = {
+    "link": link, "submit": submit, "share": share, "phases": phases, "audit": verdict, "sessions": sessions
+}  # fmt: skip
 
 if __name__ == "__main__":
     prepare()

@@ -14,10 +14,12 @@ from hekla.live.proxy import admissions
 
 
 @contextmanager
-def served(*applications: Any) -> Iterator[list[int]]:
-    """Serves them by real servers in one thread. Yields their ports."""
-    options = {"host": "127.0.0.1", "port": 0, "log_level": "critical", "ws": "websockets-sansio"}
-    servers = [uvicorn.Server(uvicorn.Config(one, timeout_graceful_shutdown=1, **options)) for one in applications]
+def served(*applications: Any, last_port: int = 0) -> Iterator[list[int]]:
+    """Serves them by real servers in one thread. Yields their ports: free ones, except `last_port` if given."""
+    options = {"host": "127.0.0.1", "log_level": "critical", "ws": "websockets-sansio", "timeout_graceful_shutdown": 1}
+    ports = [*[0] * (len(applications) - 1), last_port]
+    configs = [uvicorn.Config(one, port=port, **options) for one, port in zip(applications, ports, strict=True)]
+    servers = [uvicorn.Server(config) for config in configs]
 
     async def serve() -> None:
         await asyncio.gather(*(server.serve() for server in servers))

@@ -6,7 +6,7 @@ the URL, so it is untrusted input.
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -77,12 +77,22 @@ class Page(Generic[Row]):
     next: str
 
 
-def page(rows: QuerySet[Row], order: Order, cursor: str, size: int) -> Page[Row]:
-    """The page at this cursor, or the first page if the cursor is empty or invalid."""
+def page(
+    rows: QuerySet[Row],
+    order: Order,
+    cursor: str,
+    size: int,
+    *,
+    read: Callable[[QuerySet[Row]], Sequence[Row]] = list,
+) -> Page[Row]:
+    """The page at this cursor, or the first page if the cursor is empty or invalid.
+
+    `read`: reads the rows of the page.
+    """
     at = Cursor.read(cursor, rows.model._meta.get_field(order.field)) if cursor else None
     backwards = at is not None and at.backwards
     wanted = order.of(at.cut(rows, order) if at else rows, backwards=backwards)
-    found = list(wanted[: size + 1])
+    found = list(read(wanted[: size + 1]))
     more, found = len(found) > size, found[:size]
     if backwards:
         found.reverse()

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hekla.backends.log_chunk import LogChunk
 from hekla.backends.streams import PodCommand, Stream
@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from hekla.backends.delegated import DelegatedScheduling
     from hekla.backends.external_pods import DisplayedQueues, ExternalPods
     from hekla.backends.files import PodFiles
+    from hekla.backends.frozen import FrozenFolders
     from hekla.backends.tenancy import Tenancy
     from hekla.backends.uploads import WritableFiles
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,8 @@ class PodOrder:
     `labels`: those of the task. `placement`: its constraints, as fields of a Kubernetes pod (`domain.placement`).
     `cards`: those of the node that the pod gets, if the node reports its cards. `annotations`: how the scheduler writes
     them to a Kubernetes pod. `settings`: what the pod asks of its node. A backend that runs pods must honour or refuse
-    them.
+    them. `freezes`: its working folder must outlive it if it fails (`frozen`). `frozen`: the ended pod of the same
+    tenant whose working folder and volumes it gets, as they are.
     """
 
     key: PodKey
@@ -115,6 +115,8 @@ class PodOrder:
     cards: Sequence[HeldCard] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
     settings: RuntimeSettings = NO_SETTINGS
+    freezes: bool = False
+    frozen: PodKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,6 +389,11 @@ class Backend(ABC):
         return None
 
     @property
+    def frozen(self) -> "FrozenFolders | None":
+        """Working folders that outlive their pods."""
+        return None
+
+    @property
     def metrics(self) -> Metrics | None:
         """What pods use."""
         return None
@@ -481,17 +488,3 @@ class Backend(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release threads and connections; pods continue. The backend is not used afterwards."""
-
-
-def one_by_one(
-    work: Callable[[Item], None], items: Iterable[Item], heartbeat: Callable[[], None]
-) -> Iterator[tuple[Item, BackendError | None]]:
-    """Implement `PodRunner.start_many` and `PodRunner.stop_many` sequentially, if parallel calls gain nothing."""
-    for item in items:
-        heartbeat()
-        try:
-            work(item)
-        except BackendError as error:
-            yield item, error
-        else:
-            yield item, None

@@ -17,6 +17,7 @@ from typing import Protocol
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job
 from hekla.backends.base import BackendError
+from hekla.controller import frozen_pods
 from hekla.controller.lease_context import LeaseContext
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ def collect_garbage(lease: LeaseContext, *, now: datetime) -> None:
     """Delete jobs whose time to live is over, and remove from the backend what belongs to deleted jobs."""
     if not selectors.any_garbage(lease.cluster_id, now=now):
         return
+    frozen_pods.look_after(lease, now=now)
     services.delete_expired(lease.cluster_id, lease.epoch, now=now)
     for job in selectors.to_clean(lease.cluster_id, limit=BATCH):
         is_over = services.end_pods(lease.cluster_id, lease.epoch, job.pk, now=now)

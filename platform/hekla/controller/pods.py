@@ -11,6 +11,7 @@ from django.conf import settings
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs.debug_spec import FAILED_COMMAND
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision
@@ -31,14 +32,18 @@ from hekla.controller.observations import key_of, of_their_tenants
 from hekla.domain.cards import HeldCard
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, shares_addresses
+from hekla.domain.jobspec import SESSION
 from hekla.domain.phases import PodPhase
 from hekla.domain.placement import pod_fields
 from hekla.domain.secrets import fill_command
+from hekla.domain.shell_text import command_line
 from hekla.domain.volumes import is_mounted
 from hekla.scheduling.job_faults import JobFaults
 
-Common = tuple[dict[tuple[str, int], str], Mapping[str, str]]
-"""The addresses of a job's replicas, and its secrets."""
+Hosts = dict[tuple[str, int], str]
+Common = tuple[Hosts, Mapping[str, str], Pod | None]
+"""The addresses of a job's replicas, and its secrets; those of the failed pod's job, if it continues where one failed;
+that pod."""
 log = logging.getLogger(__name__)
 
 
@@ -115,9 +120,11 @@ def _orders(
 
 def _common(lease: LeaseContext, job: Job) -> Common:
     """What the orders of one job share. Raises NotFound if its secrets cannot be decrypted."""
+    failed = selectors.source_of(job) if job.kind == SESSION else None
+    job = failed.job if failed else job
     spec = spec_of(job)
     hosts = selectors.addresses(job, lease.runner.address) if shares_addresses(spec) else {}
-    return hosts, secrets.of_job(job.uid) if "openpai" in spec.plugins else {}
+    return hosts, secrets.of_job(job.uid) if "openpai" in spec.plugins else {}, failed
 
 
 def _order(pod: Pod, common: Callable[[], Common]) -> PodOrder:
@@ -125,17 +132,20 @@ def _order(pod: Pod, common: Callable[[], Common]) -> PodOrder:
 
 
 def order_of(
-    job: Job, pod: Pod, hosts: dict[tuple[str, int], str], values: Mapping[str, str] | None = None
+    job: Job, pod: Pod, hosts: Hosts, values: Mapping[str, str] | None = None, failed: Pod | None = None
 ) -> PodOrder:
     """The order to start this pod. Raises NotFound for a deleted environment.
 
     `hosts`: the addresses of the job's replicas, if its pods know them. `values`: the job's secrets, which the order
-    contains in plain text.
+    contains in plain text. `failed`: the pod in whose files it continues; both are those of that pod's job then.
     """
-    spec = spec_of(job)
-    task = spec.task(pod.task)
-    command, script = fill_command(task.command, values or {})
-    job_settings = settings_for(spec, pod.task, pod.index, hosts, secret_of(job), owner=job.owner.username)
+    spec, origin = spec_of(job), failed or pod
+    task, theirs = spec.task(pod.task), spec_of(origin.job)
+    command, script = fill_command(theirs.task(origin.task).command, values or {})
+    if failed:
+        command, script = task.command, {**script, FAILED_COMMAND: command_line(command)}
+    owner, secret = origin.job.owner.username, secret_of(origin.job)
+    job_settings = settings_for(theirs, origin.task, origin.index, hosts, secret, owner=owner)
     requirements = clusters.environment_requirements(task.environment)
     return PodOrder(
         key=key_of(pod),
@@ -144,8 +154,8 @@ def order_of(
         args=task.args,
         address=pod.address,
         env={**job_settings.env, **task.env, **script},
-        files={**job_settings.files, **spec.files},
-        secrets={name: text for name, text in job_settings.secrets.items() if name not in spec.files},
+        files={**job_settings.files, **theirs.files},
+        secrets={name: text for name, text in job_settings.secrets.items() if name not in theirs.files},
         hosts=job_settings.hosts,
         mounts=job_settings.mounts,
         volumes=[volume for volume in spec.volumes if is_mounted(task, volume.name)],
@@ -164,6 +174,8 @@ def order_of(
         cards=[HeldCard(**card) for card in pod.cards],
         annotations=pod.annotations,
         settings=task.runtime_settings,
+        freezes=spec.keep_failed_seconds is not None,
+        frozen=key_of(failed) if failed else None,
     )
 
 

@@ -1,6 +1,9 @@
 """The Celery tasks that run the controller. Each is one call that may be repeated or lost."""
 
-from celery import shared_task
+import logging
+
+from celery import current_app, shared_task
+from django.conf import settings
 
 from hekla.apps.batches import ending
 from hekla.apps.clusters import selectors as clusters
@@ -14,8 +17,9 @@ from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.simulation import federation, forecasting
-from hekla.workbench import idling
+from hekla.workbench import idling, tools
 
+log = logging.getLogger(__name__)
 moving = Wakeup("hekla.federated_queues.move")
 _MOVE_SECONDS = 5.0
 
@@ -80,3 +84,19 @@ def follow_metrics() -> None:
     job_metrics.read_metrics(now=clock.now())
     ending.end_batches(now=clock.now())
     following.at(metrics.next_due(), now=clock.now())
+
+
+@shared_task(name="hekla.safety_run")
+def safety_run() -> None:
+    """Run the tasks whose messages may be lost (Celery beat). One that fails does not stop the others."""
+    for name in settings.SAFETY_RUNS:
+        try:
+            current_app.tasks[name]()
+        except Exception:
+            log.exception("%s failed", name)
+
+
+@shared_task(name="hekla.workbench.look_after_starts")
+def look_after_starts() -> None:
+    """End tools in pods that did not answer in time (Celery beat)."""
+    tools.look_after_starts(now=clock.now())

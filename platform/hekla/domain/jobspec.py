@@ -46,6 +46,8 @@ MAX_PRIORITY = 1_000_000_000
 MAX_FILES = 32
 MAX_FILE_BYTES = 256 * 1024
 MAX_JOB_NAME = 53
+MAX_KEEP_SECONDS = 7 * 86_400
+"""How long the files of a failed pod are kept at most."""
 SESSION = "debugging"
 """The kind of debugging sessions."""
 EXTERNAL = "adopted"
@@ -72,6 +74,7 @@ class JobSpec(BaseModel):
     max_retry: Annotated[StrictInteger, Field(ge=1, le=MAX_RETRY)] = 3
     active_deadline_seconds: Annotated[StrictInteger, Field(ge=1, le=10 * 365 * 86_400)] | None = None
     ttl_seconds_after_finished: Annotated[StrictInteger, Field(ge=0, le=10 * 365 * 86_400)] | None = None
+    keep_failed_seconds: Annotated[StrictInteger, Field(ge=60, le=MAX_KEEP_SECONDS)] | None = None
     policies: Annotated[tuple[LifecyclePolicy, ...], Field(max_length=32)] = ()
     plugins: Annotated[dict[str, tuple[Annotated[Text, Field(max_length=4096)], ...]], Field(max_length=32)] = {}
     files: Annotated[dict[str, Text], Field(max_length=MAX_FILES)] = {}

@@ -49,6 +49,8 @@ class Config(BaseSettings):
     """Addresses of extenders that scheduling policies may call, with commas: `http://host:port/path`; empty: none."""
     restart_backoff: float = Field(10, ge=0, le=300)
     """Seconds that a job waits for its restart after a second failure of a pod in a row, doubled with each; 0: none."""
+    keep_failed_gib: int = Field(200, ge=0, le=1_000_000)
+    """GiB that the failed pods of a tenant whose jobs keep them may occupy, together; 0: none stays."""
     time_zone: str = "UTC"
     check_engine: bool = False
     """After each cycle, compare the scheduler cache with a new one. This costs as much as building the cache."""

@@ -1,13 +1,14 @@
 """Runs in a pod, with its Python: starts, looks at or ends a tool. One JSON object on standard input, one on output.
 
-Input: `do` (start, look or end), `session`, and for a start `tool` and `secret`, else `process`. Output: `port` and
-`process`; or `alive`; always `text`, the last lines of the tool. `missing`: the tool is not installed here.
+Input: `do` (start, look or end), `session`, and for a start `tool` and `secret`, else `process`; 0 if that is unknown.
+Output: `port` and `process`; or `alive`; always `text`, the last lines of the tool. `missing`: it is not installed.
 
 It needs nothing but Python 3.7. The secret is in the environment of the tool, never among its arguments.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import ipaddress
 import json
@@ -69,15 +70,9 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def end(request: dict[str, Any]) -> dict[str, Any]:
-    """End the tool and what it started: at first politely."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if not _is_alive(request):
-            break
-        os.killpg(request["process"], number)
-        deadline = time.monotonic() + 4
-        while _is_alive(request) and time.monotonic() < deadline:
-            time.sleep(0.05)
-    return {"alive": _is_alive(request)}
+    """End the tool and all that it started: at first politely."""
+    _signal_all(request["session"], signal.SIGTERM)
+    return {"alive": not (_ends(request["session"], 0) or _ends(request["session"], signal.SIGKILL))}
 
 
 def _command(tool: str, address: str, port: int) -> list[str]:
@@ -102,11 +97,42 @@ def _address() -> str:
 
 def _is_alive(request: dict[str, Any]) -> bool:
     """Whether the process is that of the session: numbers of ended processes are used again."""
+    if request["process"]:
+        return _is_marked(int(request["process"]), request["session"])
+    return bool(_processes(request["session"]))
+
+
+def _processes(session: str) -> list[int]:
+    """The processes of the tool. What a tool starts inherits its mark."""
+    numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [number for number in numbers if _is_marked(number, session)]
+
+
+def _is_marked(process: int, session: str) -> bool:
     try:
-        with open(f"/proc/{int(request['process'])}/environ", "rb") as environ:
-            return f"{MARK}={request['session']}".encode() in environ.read().split(b"\0")
+        with open(f"/proc/{process}/environ", "rb") as environ:
+            return f"{MARK}={session}".encode() in environ.read().split(b"\0")
     except OSError:
         return False
+
+
+def _ends(session: str, number: int) -> bool:
+    """Whether all processes of the tool end within seconds. They get this signal, also those that come meanwhile."""
+    deadline = time.monotonic() + 4
+    while _signal_all(session, number):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _signal_all(session: str, number: int) -> bool:
+    """Send a signal, or 0 for none, to all processes of the tool. Returns whether there were any."""
+    found = _processes(session)
+    for process in found:
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            os.kill(process, number)
+    return bool(found)
 
 
 def _log_path(session: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -21,13 +22,13 @@ from hekla.apps.workbench.models import SessionState, ToolSession
 from hekla.backends.base import Backend, BackendError, Exec, PodKey, PortForwarding
 from hekla.backends.pool import get_backend
 from hekla.domain.errors import Refused
-from hekla.domain.tools import Tool
+from hekla.domain.tools import STARTED_TOOLS, Tool
 from hekla.lib.text import strip_control_codes
 
 log = logging.getLogger(__name__)
 START_LIMIT = timedelta(minutes=3)
 """How long a tool may take until it answers."""
-_RUN_SECONDS, _PROBE_SECONDS = 30.0, 2.0
+_RUN_SECONDS, _PROBE_SECONDS, _TOGETHER_SECONDS = 30.0, 2.0, 20.0
 _MAX_OUTPUT = 64 * 1024
 _LAST_PORT, _LAST_PROCESS = 65535, 2**31 - 1
 _SCRIPT = (Path(__file__).parent / "pod_script.py").read_text()
@@ -63,24 +64,43 @@ def start(session: ToolSession, *, now: datetime) -> None:
 
 
 def look(session: ToolSession, *, now: datetime) -> None:
-    """Find out whether a starting tool answers now, or has ended. Records it."""
-    if session.state is not SessionState.STARTING:
+    """Find out whether a starting tool answers now, and whether a tool has ended by itself. Records it.
+
+    While it starts, `message` of this object is what the tool has written so far; that is not stored.
+    """
+    if session.tool not in STARTED_TOOLS or session.state is SessionState.ENDED:
         return
+    is_starting = session.state is SessionState.STARTING
+    is_late = is_starting and now > session.created_at + START_LIMIT
     if not session.port:
-        if now > session.created_at + START_LIMIT:  # the process that started it did not survive that
+        if is_late:  # the process that started it did not survive that
+            stop(session)
             services.note_failure(session, "", now=now)
         return
     try:
         if _answers(session):
             services.note_ready(session, now=now)
             return
-        answer = _run(session.pod, _request("look", session))
+        limit = _RUN_SECONDS if is_starting else _PROBE_SECONDS  # a page waits for it
+        answer = _run(session.pod, _request("look", session), limit)
     except BackendError as error:
         log.info("cannot look after a tool now: %s", error)
         return
-    if answer.get("alive") is not True or now > session.created_at + START_LIMIT:
+    is_alive = answer.get("alive")
+    if is_alive is False or is_late or (is_starting and is_alive is not True):
         stop(session)
         services.note_failure(session, _text_of(answer), now=now)
+    elif is_starting:
+        session.message = _text_of(answer)
+
+
+def look_after_starts(*, now: datetime) -> None:
+    """End tools that did not answer in time, also if nobody looks at them. Pods that hang are tried again later."""
+    deadline = time.monotonic() + _TOGETHER_SECONDS
+    for session in selectors.starting_since(now - START_LIMIT):
+        look(session, now=now)
+        if time.monotonic() > deadline:
+            return
 
 
 def stop(session: ToolSession) -> None:
@@ -91,7 +111,7 @@ def stop(session: ToolSession) -> None:
 
 def stop_process(session: ToolSession) -> None:
     """The same for a session that has just ended: its pod runs, and its tool too."""
-    if session.process:
+    if session.tool in STARTED_TOOLS:
         try:
             _run(session.pod, _request("end", session))
         except BackendError as error:
@@ -103,18 +123,18 @@ def key_of(pod: Pod) -> PodKey:
     return PodKey(pod.job.uid.hex, pod.task, pod.index, pod.attempt, tenant=pod.job.tenant.slug)
 
 
-def _run(pod: Pod, request: Mapping[str, object]) -> Mapping[str, Any]:
+def _run(pod: Pod, request: Mapping[str, object], seconds: float = _RUN_SECONDS) -> Mapping[str, Any]:
     """Run the script in the pod with this request. Returns what it answers, unchecked. Raises BackendError."""
     commands = _backend_of(pod).exec  # here, because the database cannot be read within the event loop
     if commands is None:
         raise BackendError("This cluster runs no commands in pods.")
-    return async_to_sync(_run_script)(commands, key_of(pod), request)
+    return async_to_sync(_run_script)(commands, key_of(pod), request, seconds)
 
 
-async def _run_script(commands: Exec, key: PodKey, request: Mapping[str, object]) -> Mapping[str, Any]:
+async def _run_script(commands: Exec, key: PodKey, request: Mapping[str, object], seconds: float) -> Mapping[str, Any]:
     output, errors = b"", b""
     try:
-        async with asyncio.timeout(_RUN_SECONDS), commands.run(key, _COMMAND) as running:
+        async with asyncio.timeout(seconds), commands.run(key, _COMMAND) as running:
             await running.send(json.dumps(request).encode() + b"\n")
             while (piece := await running.receive()) is not None:
                 if piece.is_error:

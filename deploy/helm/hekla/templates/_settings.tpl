@@ -20,6 +20,8 @@ the migration hook needs no object that does not exist yet.
   value: {{ .hstsSeconds | int64 | quote }}
 - name: HEKLA_RESTART_BACKOFF
   value: {{ .restartBackoff | quote }}
+- name: HEKLA_KEEP_FAILED_GIB
+  value: {{ .keepFailedGib | int64 | quote }}
 - name: HEKLA_WORKBENCH_DOMAIN
   value: {{ .workbenchDomain | quote }}
 - name: HEKLA_TIME_ZONE

@@ -40,6 +40,8 @@ ROUTES = {
     "api:v1:job_keep": RouteAccess(post=ACTS_ON_THE_JOB),
     "api:v1:idle_rule": RouteAccess(SIGNED_IN, patch=OPERATORS),
     "api:v1:tenant_idle_rule": RouteAccess(TENANT, patch=SETS_QUOTAS),
+    "api:v1:job_frozen_pods": RouteAccess(TENANT, ACTS_ON_THE_JOB),
+    "api:v1:job_frozen_pod": RouteAccess(patch=ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
     "api:v1:job_priority": RouteAccess(TENANT, patch=ACTS_ON_THE_JOB),
     "api:v1:job_start": RouteAccess(TENANT),
     "api:v1:job_waits": RouteAccess(TENANT),

@@ -17,8 +17,8 @@ from hekla.apps.audit import changes
 from hekla.apps.audit.values import describe_value
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.words import kind_in_words
-from hekla.domain.events import TerminalEnd, ToolSessionEnd
-from hekla.domain.tools import Tool
+from hekla.domain.events import ReleaseReason, TerminalEnd, ToolSessionEnd
+from hekla.domain.tools import STARTED_TOOLS, Tool
 
 Facts = Mapping[str, Any]
 _MOST_CHARACTERS = 600
@@ -135,6 +135,18 @@ def _node(event: LoggedEvent) -> str:
     return _("{actor} made node {node} of {object} available for pods.")
 
 
+def _release(event: LoggedEvent) -> str:
+    found = {
+        ReleaseReason.TIME: _("{actor} deletes the files of the failed pod {pod} of {object}: their time is over."),
+        ReleaseReason.ROOM: _(
+            "{actor} deletes the files of the failed pod {pod} of {object}: its tenant has no room for them."
+        ),
+        ReleaseReason.CLUSTER: _("{actor} cannot keep the files of the failed pod {pod} of {object} in this cluster."),
+    }
+    deleted = _("{actor} deleted the files of the failed pod {pod} of {object}.")
+    return found.get(event.payload.get("reason", ""), deleted)
+
+
 def _terminal_end(event: LoggedEvent) -> str:
     found = {
         TerminalEnd.EXIT: _("The terminal of {actor} in pod {pod} of {object} ended with exit code {exit_code}."),
@@ -179,9 +191,11 @@ def _session_end(event: LoggedEvent) -> str:
 
 
 def _session_begin(event: LoggedEvent) -> str:
-    if event.payload.get("tool") == Tool.PORT:
+    tool = event.payload.get("tool")
+    if tool == Tool.PORT:
         return _("{actor} opened port {port} of pod {pod} of {object}.")
-    return _("{actor} opened {tool} in pod {pod} of {object}.")
+    sentence = _("{actor} opened {tool} in pod {pod} of {object}.")
+    return sentence.replace("{tool}", Tool(tool).label) if tool in STARTED_TOOLS else sentence
 
 
 def _invited(event: LoggedEvent) -> str:
@@ -257,6 +271,10 @@ SENTENCES: Mapping[str, Any] = {
         "{actor} could not evict pod {pod} of {object}, because of a disruption budget."
     ),
     "FileUploaded": gettext_lazy("{actor} uploaded the file {path} to pod {pod} of {object}."),
+    "PodFrozen": gettext_lazy("{actor} keeps the files of the failed pod {pod} of {object} until {until}."),
+    "FrozenPodExtended": gettext_lazy("{actor} keeps the files of the failed pod {pod} of {object} until {until}."),
+    "FrozenPodOpened": gettext_lazy("{actor} opened the failed pod {pod} of {object} as job {name}."),
+    "FrozenPodReleased": _release,
     "TerminalOpened": gettext_lazy("{actor} opened a terminal in pod {pod} of {object}."),
     "TerminalJoined": gettext_lazy("{actor} typed in the terminal of {owner} in pod {pod} of {object}."),
     "TerminalEnded": _terminal_end,

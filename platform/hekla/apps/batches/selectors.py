@@ -11,6 +11,7 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.batches.models import Batch, BatchJob
+from hekla.apps.compiled import Parameter
 from hekla.apps.job_metrics import selectors as job_metrics
 from hekla.apps.job_metrics.ranking import Run
 from hekla.apps.jobs.models import Job
@@ -121,7 +122,7 @@ def phase_counts(batches: Sequence[Batch]) -> dict[int, dict[str, int]]:
     return counts
 
 
-def origin_of(job: Job) -> QuerySet[Batch, tuple[str, UUID, str]]:
+def origin_of(job: Job | Parameter) -> QuerySet[Batch, tuple[str, UUID, str]]:
     """`batch`, uid and name of the batch of the job; people who may see the job may see its batch."""
     found = Batch.objects.filter(members__job=job).annotate(origin=Value("batch"))
     return found.order_by().values_list("origin", "uid", "name")

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.compiled import Parameter
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.flows.models import Flow, FlowStep, JobTemplate
@@ -85,7 +86,7 @@ def step_counts(flows: Sequence[Flow]) -> dict[int, tuple[int, int]]:
     return {flow: (done, all_) for flow, done, all_ in rows}
 
 
-def origin_of(job: Job) -> QuerySet[Flow, tuple[str, UUID, str]]:
+def origin_of(job: Job | Parameter) -> QuerySet[Flow, tuple[str, UUID, str]]:
     """`flow`, uid and name of the flow that contains the job as a step; people who may see the job may see the flow."""
     found = Flow.objects.filter(steps__job=job, deleted_at=None).annotate(origin=Value("flow"))
     return found.order_by().values_list("origin", "uid", "name")

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.compiled import CompiledQuery, Parameter
 from hekla.apps.gallery.models import Template, TemplateUse, TemplateVersion
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
@@ -55,4 +56,9 @@ def may_publish(user: User, tenant_id: int | None) -> bool:
 
 def use_of(job: Job) -> TemplateUse | None:
     """The template version that the job was created from, or None."""
-    return TemplateUse.objects.filter(job=job).select_related("version__template").first()
+    return next(iter(_USE_OF.rows(job=job.pk)), None)
+
+
+_USE_OF = CompiledQuery(
+    lambda: TemplateUse.objects.filter(job=Parameter("job", Job._meta.pk)).select_related("version__template")
+)

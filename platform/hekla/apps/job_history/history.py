@@ -12,6 +12,7 @@ from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import endings, labels, messages, victims
 from hekla.apps.job_history.receipts import Receipt
 from hekla.apps.sentences import together
+from hekla.domain.events import ReleaseReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,14 @@ def _delayed(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 def _bound(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "admitted", _("%(task)s-%(index)s was bound to %(node)s.") % facts
+
+
+def _released(facts: Mapping[str, Any]) -> tuple[str, str]:
+    if facts["reason"] == ReleaseReason.ROOM:
+        return "neutral", _("The files of %(task)s-%(index)s are deleted: the tenant has no room for them.") % facts
+    if facts["reason"] == ReleaseReason.CLUSTER:
+        return "neutral", _("This cluster cannot keep the files of %(task)s-%(index)s.") % facts
+    return "neutral", _("The files of %(task)s-%(index)s are deleted.") % facts
 
 
 def _pod(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -249,6 +258,10 @@ _TELLERS = {
     "PodEvictionBlocked": _spared,
     "JobDeleted": _deleted,
     "JobCleanedUp": _cleaned,
+    "PodFrozen": lambda facts: ("waiting", _("The files of %(task)s-%(index)s are kept.") % facts),
+    "FrozenPodExtended": lambda facts: ("waiting", _("The files of %(task)s-%(index)s are kept longer.") % facts),
+    "FrozenPodOpened": lambda facts: ("neutral", _("Job %(name)s continues where %(task)s-%(index)s failed.") % facts),
+    "FrozenPodReleased": _released,
 }
 _STATES = {
     "pending": "waiting", "running": "running", "completed": "done", "succeeded": "done", "failed": "failed",

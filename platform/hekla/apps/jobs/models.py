@@ -193,6 +193,27 @@ class Pod(models.Model):
         return self.phase in FINAL_POD_PHASES
 
 
+class FrozenPod(models.Model):
+    """A failed pod whose files and environment stay until `until`, so that a job can continue there.
+
+    `size`: of its files in bytes; null until it is measured. `debug_job`: the last job that continues there, or did.
+    It ends in steps. `released_at`: nobody can continue there any more. `cleaned_at`: its files are deleted.
+    """
+
+    pod = models.OneToOneField(Pod, on_delete=models.CASCADE, related_name="+")
+    until = models.DateTimeField()
+    size = models.BigIntegerField(null=True, default=None)
+    debug_job = models.ForeignKey(Job, null=True, default=None, on_delete=models.SET_NULL, related_name="+")
+    released_at = models.DateTimeField(null=True, default=None)
+    cleaned_at = models.DateTimeField(null=True, default=None)
+
+    class Meta:
+        indexes = [models.Index(fields=["until"], condition=models.Q(cleaned_at=None), name="frozen_pod_to_clean")]
+
+    def __str__(self) -> str:
+        return f"frozen pod {self.pod_id}"
+
+
 class FileUpload(models.Model):
     """A file that a person writes into the folder of a pod, piece by piece.
 

@@ -11,7 +11,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Greatest, JSONObject, Least
 
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.models import FrozenPod, Job, Pod
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.card_resources import card_counts
 from hekla.domain.jobspec import SESSION
@@ -32,6 +32,12 @@ def unfinished(tenant: Tenant) -> dict[int, int]:
 def sessions(tenant: Tenant) -> dict[int, int]:
     """The number of unfinished debugging sessions of each person (by user id)."""
     return _by_owner(_unfinished(tenant).filter(kind=SESSION))
+
+
+def frozen_bytes(tenant: Tenant) -> int:
+    """The bytes that the frozen pods of a tenant occupy, as far as they are measured."""
+    found = FrozenPod.objects.filter(pod__job__tenant=tenant, cleaned_at=None, released_at=None)
+    return int(found.aggregate(total=Sum("size"))["total"] or 0)
 
 
 def _unfinished(tenant: Tenant) -> QuerySet[Job]:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.compiled import Parameter
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job
@@ -95,7 +96,7 @@ def finished() -> list[ScheduleRun]:
     return list(found.select_related("schedule", "job").order_by("schedule_id", "-due_at", "-id"))
 
 
-def origin_of(job: Job) -> QuerySet[Schedule, tuple[str, UUID, str]]:
+def origin_of(job: Job | Parameter) -> QuerySet[Schedule, tuple[str, UUID, str]]:
     """`schedule`, uid and name of the schedule that started the job; people who may see the job may see it."""
     found = Schedule.objects.filter(runs__job=job).annotate(origin=Value("schedule"))
     return found.order_by().values_list("origin", "uid", "name")

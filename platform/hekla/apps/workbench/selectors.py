@@ -1,6 +1,7 @@
 """Queries about sessions. Sessions of jobs outside the person's tenants do not exist."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -45,6 +46,11 @@ def of_slug(slug: str, user: User) -> ToolSession:
     if found is None or not jobs.may_act(user, found.pod.job):
         raise NotFound(_("Unknown session."))
     return found
+
+
+def starting_since(latest: datetime) -> Sequence[ToolSession]:
+    """Open sessions of this time or before whose tools have never answered. Some of them, if there are many."""
+    return list(open_sessions().filter(ready_at=None, created_at__lte=latest).order_by("?")[:MOST_LISTED])
 
 
 def still_open(slugs: Collection[str]) -> set[str]:

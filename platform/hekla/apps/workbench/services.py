@@ -63,7 +63,10 @@ def open_session(pod_id: int, tool: Tool, port: int = 0, *, user: User, now: dat
 def no_session(pod: Pod) -> str:
     """Why nobody can open a session with this pod now; empty if one can be opened."""
     if entry.lacks_domain():
-        return _("Sessions need a domain of their own. An operator of this console sets HEKLA_WORKBENCH_DOMAIN.")
+        return _(
+            "Sessions need a domain of their own. An operator of this console sets HEKLA_WORKBENCH_DOMAIN. Until then, "
+            "this command brings port 8080 of a pod to your machine: hekla ssh %(job)s -N -L 8080:localhost:8080"
+        ) % {"job": pod.job.name}
     if pod.job.cluster.is_simulated:
         return _("The pods of this job are simulated and run no programs.")
     if pod.job.is_external:

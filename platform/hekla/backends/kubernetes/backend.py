@@ -17,6 +17,7 @@ from hekla.backends.kubernetes.cluster import KubernetesCluster
 from hekla.backends.kubernetes.device_store import DeviceStore
 from hekla.backends.kubernetes.displayed_queues import KubernetesQueues
 from hekla.backends.kubernetes.external_pods import KubernetesExternalPods
+from hekla.backends.kubernetes.frozen_claims import KubernetesFrozenFolders
 from hekla.backends.kubernetes.parts import KubernetesParts
 from hekla.backends.kubernetes.runtime_classes import RuntimeClassStore
 from hekla.backends.kubernetes.storage_store import StorageStore
@@ -38,6 +39,10 @@ class KubernetesBackend(KubernetesCluster):
     def budgets(self) -> KubernetesBudgets:
         parts = self.parts
         return KubernetesBudgets(parts.client, parts.cache, parts.locator, parts.cluster, parts.budgets)
+
+    @property
+    def frozen(self) -> KubernetesFrozenFolders:
+        return KubernetesFrozenFolders(self.parts.api, self.parts.locator)
 
     @property
     def objects(self) -> DeviceStore | None:

@@ -179,6 +179,8 @@ class KubernetesConfig(config.ClusterConfig):
       NodeLocal DNSCache. Only the port of name servers is opened.
     - `prometheus`: measures the usage of nodes and pods; None: the cluster's own metrics API measures
       nodes, if there is one, and nothing measures pods.
+    - `work_claim_size`, `work_claim_class`: size and StorageClass of the volume claim that is the working folder of a
+      pod whose job keeps failed pods. No class: the default of the cluster.
     - `capabilities`: Linux capabilities that pods have, for programs such as an SSH server that runs as root.
     """
 
@@ -222,6 +224,8 @@ class KubernetesConfig(config.ClusterConfig):
     )
 
     prometheus: PrometheusConfig | None = None
+    work_claim_size: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}(Mi|Gi|Ti)$")] = "10Gi"
+    work_claim_class: Annotated[str, Field(pattern=rf"^$|{_OBJECT}", max_length=253)] = ""
 
     @property
     def uses_hypernode_objects(self) -> bool:

@@ -97,4 +97,12 @@ KUBERNETES: FieldWords = {
     ),
     "name_servers": (gettext_noop("Name servers"), gettext_noop("Beside the cluster's own. One range per line.")),
     "prometheus": (gettext_noop("Prometheus"), gettext_noop("Measures the usage of nodes and pods.")),
+    "work_claim_size": (
+        gettext_noop("Size of working folders that are kept"),
+        gettext_noop("Of the volume claims of pods whose job keeps failed pods, for example 10Gi."),
+    ),
+    "work_claim_class": (
+        gettext_noop("Storage class of these claims"),
+        gettext_noop("Empty: the default of the cluster."),
+    ),
 }

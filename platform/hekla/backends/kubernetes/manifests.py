@@ -24,6 +24,8 @@ from hekla.backends.kubernetes.resource_paths import CLAIMS, POLICIES, SERVICES
 from hekla.domain.volumes import WORKING_DIR
 
 _FILES, _SECRETS = "files", "secrets"
+_GROUP_OF_WORK = {"fsGroup": 1000, "fsGroupChangePolicy": "OnRootMismatch"}
+"""Each user in the pod may write to its claimed working folder."""
 MAX_FILES_BYTES = 900_000
 """The size that fits into one object of the API server's store, with room for the rest of the object."""
 
@@ -54,14 +56,17 @@ class Manifests:
         }
         spec = {
             "containers": [container],
-            "volumes": [{"name": "work", "emptyDir": {}}, *_volumes(order)],
+            "volumes": [{"name": "work", **volumes.work_volume(order)}, *_volumes(order)],
             "terminationGracePeriodSeconds": math.ceil(order.grace_seconds),
             **(order.placement if is_own else placement.in_shared_namespace(order.placement)),
             **self._network(order),
             **order.settings.pod_fields(),
             **({"priorityClassName": priority_class} if priority_class else {}),
         }
-        pod = self._pod(order.key, spec, {names.ADDRESS: order.address})
+        if order.freezes or order.frozen:  # the root of a new volume belongs to root, that of an emptyDir to all
+            spec["securityContext"] = {**_GROUP_OF_WORK, **spec.get("securityContext", {})}
+        freezes = {names.FREEZES: "true"} if order.freezes else {}
+        pod = self._pod(order.key, spec, {names.ADDRESS: order.address, **freezes})
         closed = {names.CLOSED: "true"} if order.is_closed else {}
         pod["metadata"]["labels"] = {**(order.labels if is_own else {}), **pod["metadata"]["labels"], **closed}
         return pod
@@ -107,7 +112,7 @@ class Manifests:
             yield POLICIES, self.policy(order)
         if order.has_peers:
             yield SERVICES, self.service(order.key.job)
-        for claim in volumes.claims(self._cluster, order, binds_later=self._config.storage):
+        for claim in volumes.claims(self._cluster, order, self._config):
             yield CLAIMS, claim
 
     def service(self, job: str) -> Json:

@@ -17,6 +17,8 @@ TASK, INDEX, ATTEMPT = f"{_PREFIX}task", f"{_PREFIX}index", f"{_PREFIX}attempt"
 STOPPED = f"{_PREFIX}stopped"
 """The reason to stop a pod. A pod with this annotation that is not bound yet is never bound."""
 ADDRESS = f"{_PREFIX}address"
+FREEZES = f"{_PREFIX}freezes"
+"""On pods whose working folder is a claim of their own, which outlives them if they fail."""
 TASK_LABEL = f"{_PREFIX}label-"
 """The beginning of names for labels of tasks in a namespace that tenants share."""
 CLOSED = f"{_PREFIX}closed"
@@ -84,6 +86,11 @@ def host_of(address: str) -> str:
 def claim_of(job: str, volume: str) -> str:
     """The name of the claim that we create for this volume of a job."""
     return f"{service_of(job)}-{volume}"
+
+
+def work_claim_of(key: PodKey) -> str:
+    """The name of the claim for the working folder of a pod that outlives it."""
+    return f"work-{key.name}"
 
 
 def volume_of(claim: str) -> tuple[str, str] | None:

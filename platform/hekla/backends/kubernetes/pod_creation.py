@@ -3,14 +3,16 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 
 from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes import runtime_settings, volumes
 from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, FORBIDDEN, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.claim_allocation import ClaimAllocation
+from hekla.backends.kubernetes.frozen_claims import frozen_claim
 from hekla.backends.kubernetes.ingresses import Ingresses
-from hekla.backends.kubernetes.layout import PodLocator
+from hekla.backends.kubernetes.layout import PodLocator, namespace_path
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.backends.kubernetes.pod_state import PodState
@@ -53,6 +55,9 @@ class PodCreation:
             pod = await self._create_pod(order)
         if pod is None:
             raise BackendError("The pod was deleted before it was bound")
+        if order.freezes and order.key.attempt > 1 and not pod.is_bound:
+            before = replace(order.key, attempt=order.key.attempt - 1)
+            await self._client.delete(f"{namespace_path(pod.namespace)}/{frozen_claim(before)}", grace_seconds=0)
         if pod.is_bound or pod.observation.phase.is_final:
             return
         for kind, manifest in self._manifests.files(order, pod.uid):
@@ -75,6 +80,8 @@ class PodCreation:
         manifest = self._manifests.pod(order, priority_class=priority_class)
         for claim in () if self._volume_binding.enabled else volumes.existing_claims(order):
             await self._require_claim(order.key, claim)
+        if order.frozen:
+            await self._require_claim(order.key, volumes.work_claim(order))
         if (missing := await self._claims.missing(order)) and not await self._read_pod(order.key):
             raise StartRefused(missing)
         try:

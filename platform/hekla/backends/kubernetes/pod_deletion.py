@@ -8,7 +8,8 @@ from hekla.backends.base import BackendError, PodKey, StartDelayed
 from hekla.backends.kubernetes import names, pod_state
 from hekla.backends.kubernetes.api import BAD_REQUEST, NOT_FOUND, ApiError
 from hekla.backends.kubernetes.async_client import AsyncClient
-from hekla.backends.kubernetes.layout import PodLocator
+from hekla.backends.kubernetes.frozen_claims import frozen_claim
+from hekla.backends.kubernetes.layout import PodLocator, namespace_path
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.backends.kubernetes.node_backoff import NodeBackoff
 from hekla.backends.kubernetes.pod_cache import PodCache
@@ -67,6 +68,10 @@ class PodDeletion:
                 if pod is not None:
                     await self.save_log(pod)
                     await self._client.delete(pod.path, grace_seconds=0)
+                    if pod.leaves_claim:
+                        await self._client.delete(
+                            f"{namespace_path(pod.namespace)}/{frozen_claim(key)}", grace_seconds=0
+                        )
         if pod is not None:
             self._cache.dismiss([pod])
 

@@ -19,7 +19,8 @@ ObjectName = tuple[str, str]
 class PodState:
     """The cached state of a pod. `object_name`: its namespace and name. `version`: only grows on the server.
 
-    `is_stopping`: its end was requested. `is_deleted`: the server no longer has it.
+    `is_stopping`: its end was requested. `is_deleted`: the server no longer has it. `freezes`: its working folder
+    outlives it if it fails.
     """
 
     object_name: ObjectName
@@ -30,6 +31,7 @@ class PodState:
     observation: Observation
     is_stopping: bool = False
     is_deleted: bool = False
+    freezes: bool = False
 
     @property
     def namespace(self) -> str:
@@ -55,6 +57,12 @@ class PodState:
     def is_bound(self) -> bool:
         """Whether it has a node."""
         return bool(self.node)
+
+    @property
+    def leaves_claim(self) -> bool:
+        """Whether the claim of its working folder must be deleted with it: it did not fail by itself."""
+        last = self.observation
+        return self.freezes and not (last.phase is PodPhase.FAILED and last.reason != "Stopped" and last.exit_code)
 
     @property
     def is_started(self) -> bool:
@@ -86,6 +94,7 @@ def parse_pod(pod: Json) -> PodState | None:
         address=annotations.get(names.ADDRESS, ""),
         observation=parse_observation(pod, key),
         is_stopping=names.STOPPED in annotations or "deletionTimestamp" in meta,
+        freezes=names.FREEZES in annotations,
     )
 
 

@@ -3,6 +3,8 @@
 A claim of the job is created before the first pod that mounts it. If Hekla does not bind the claims of the cluster, it
 names the node of that pod, like the cluster's own scheduler does. So its volume is provisioned where that node can
 reach it, also if its storage class waits for the first consumer.
+
+The working folder of a pod that may freeze is a claim of that pod, created and deleted likewise.
 """
 
 from collections.abc import Iterator
@@ -27,24 +29,51 @@ def mounts(order: PodOrder) -> list[Json]:
     return [{**one, "name": _name(numbers[one["name"]])} for one in written.dump_mounts(order.volume_mounts)]
 
 
-def claims(cluster: str, order: PodOrder, *, binds_later: bool) -> Iterator[Json]:
-    """The claims of the pod's job that the pod mounts, to be created. Not `binds_later`: they name its node."""
-    labels = names.job_labels(cluster, order.key.job)
-    for volume in order.volumes:
-        if volume.volume_claim:
-            name = names.claim_of(order.key.job, volume.name)
-            meta: Json = {"name": name, "labels": labels}
-            if not binds_later:
-                meta["annotations"] = {SELECTED_NODE: order.node}
-            spec = written.claim_spec(volume.volume_claim)
-            yield {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+def claims(cluster: str, order: PodOrder, config: KubernetesConfig) -> Iterator[Json]:
+    """The claims of the pod's job that the pod mounts, to be created. If Hekla does not bind them, they name its node.
+
+    A pod that continues where another one failed finds all of them there.
+    """
+    if order.frozen:
+        return
+    wanted = {
+        names.claim_of(order.key.job, volume.name): written.claim_spec(volume.volume_claim)
+        for volume in order.volumes
+        if volume.volume_claim
+    }
+    if order.freezes:
+        work: Json = {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": config.work_claim_size}},
+        }
+        storage_class = {"storageClassName": config.work_claim_class} if config.work_claim_class else {}
+        wanted[names.work_claim_of(order.key)] = work | storage_class
+    for name, spec in wanted.items():
+        meta: Json = {"name": name, "labels": names.job_labels(cluster, order.key.job)}
+        if not config.storage:
+            meta["annotations"] = {SELECTED_NODE: order.node}
+        yield {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+
+
+def work_claim(order: PodOrder) -> str:
+    """The claim of the working folder; empty if it ends with the pod."""
+    key = order.frozen or (order.key if order.freezes else None)
+    return names.work_claim_of(key) if key else ""
+
+
+def work_volume(order: PodOrder) -> Json:
+    """The source of the working folder: a claim if it outlives the pod, or did outlive another one."""
+    claim = work_claim(order)
+    return {"persistentVolumeClaim": {"claimName": claim}} if claim else {"emptyDir": {}}
 
 
 def claim_names(order: PodOrder) -> Iterator[str]:
     """Names of all claims that the pod mounts."""
+    if claim := work_claim(order):
+        yield claim
     for volume in order.volumes:
         if volume.empty_dir is None:
-            yield volume.volume_claim_name or names.claim_of(order.key.job, volume.name)
+            yield volume.volume_claim_name or names.claim_of(_owner(order), volume.name)
 
 
 def existing_claims(order: PodOrder) -> Iterator[str]:
@@ -71,12 +100,17 @@ def check_claim(name: str, config: KubernetesConfig) -> None:
         )
 
 
+def _owner(order: PodOrder) -> str:
+    """The job for which the claims of its volumes were created."""
+    return order.frozen.job if order.frozen else order.key.job
+
+
 def _sources(order: PodOrder) -> Iterator[Json]:
     for volume in order.volumes:
         if volume.empty_dir is not None:
             yield written.empty_dir(volume)
         else:
-            claim = volume.volume_claim_name or names.claim_of(order.key.job, volume.name)
+            claim = volume.volume_claim_name or names.claim_of(_owner(order), volume.name)
             yield {"persistentVolumeClaim": {"claimName": claim}}
 
 

@@ -37,7 +37,6 @@ from hekla.backends.base import (
     PodOrder,
     StartRefused,
     UnknownPod,
-    one_by_one,
 )
 from hekla.backends.kind import BackendContext
 from hekla.backends.local import (
@@ -45,6 +44,7 @@ from hekla.backends.local import (
     cgroups,
     cpu_topology,
     cpusets,
+    frozen_folders,
     inventory,
     isolation,
     machine,
@@ -78,6 +78,7 @@ from hekla.backends.local.pod_folder import (
 from hekla.backends.local.process_exec import ProcessExec
 from hekla.backends.local.uploads import LocalUploads
 from hekla.backends.log_chunk import LogChunk
+from hekla.backends.sequential import one_by_one
 from hekla.backends.streams import Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cpu_sets import parse_cpus
@@ -97,9 +98,7 @@ class LocalBackend(Backend):
         self._meter = MachineMeter(config)
         home = context.home.resolve()
         self._root = home / "local" / context.cluster
-        self._pods = self._root / "pods"
-        self._active = self._root / "active"
-        self._wake = self._root / "wake"
+        self._pods, self._active, self._wake = (self._root / name for name in ("pods", "active", "wake"))
         self._pipe: int | None = None
         self._make_folders()
         name = _group_name(self._root)
@@ -127,11 +126,15 @@ class LocalBackend(Backend):
 
     @property
     def files(self) -> LocalFiles:
-        return LocalFiles(self._existing_folder)
+        return LocalFiles(frozen_folders.with_its_files(self._existing_folder))
 
     @property
     def uploads(self) -> LocalUploads:
-        return LocalUploads(self._existing_folder)
+        return LocalUploads(frozen_folders.with_its_files(self._existing_folder))
+
+    @property
+    def frozen(self) -> frozen_folders.LocalFrozenFolders:
+        return frozen_folders.LocalFrozenFolders(self._existing_folder)
 
     @property
     def metrics(self) -> "LocalBackend | None":
@@ -339,11 +342,12 @@ class LocalBackend(Backend):
         return None
 
     def _create_folder(self, order: PodOrder, folder: PodFolder, here: orders.Machine) -> None:
-        accepted = self._config.accept_weak_isolation
-        is_apart = self._machine.runtime is not None or isolation.is_complete()
+        contained, accepted = self._machine.runtime is not None, self._config.accept_weak_isolation
+        source = frozen_folders.source_of(order, self._existing_folder, in_containers=contained)
+        is_apart = contained or isolation.is_complete()
         uid = tenants.admit(self._root / "tenants", order.key.tenant, is_apart=is_apart, accepts_several=accepted)
         with self._claimed_cpus(order) as cpus, self._draft(folder) as draft:
-            orders.write(order, draft, final=folder.path, uid=uid, machine=here, cpus=cpus)
+            orders.write(order, draft, final=folder.path, uid=uid, machine=here, cpus=cpus, source=source)
 
     def _create_tombstone(self, key: PodKey, folder: PodFolder, reason: str) -> bool:
         """Create a stopped pod in place of one that was never started. False if a start came first."""

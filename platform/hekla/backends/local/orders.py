@@ -76,37 +76,54 @@ class Machine:
 
 
 def write(
-    order: PodOrder, folder: PodFolder, *, final: str, uid: int, machine: Machine, cpus: CpuOrder | None = None
+    order: PodOrder,
+    folder: PodFolder,
+    *,
+    final: str,
+    uid: int,
+    machine: Machine,
+    cpus: CpuOrder | None = None,
+    source: PodFolder | None = None,
 ) -> None:
     """Write the order to a new folder that will be renamed to `final`. `uid`: of the pod; 0 for the console's own.
 
-    `cpus`: None if all pods share all CPUs. Its group is filled in.
+    `cpus`: None if all pods share all CPUs. Its group is filled in. `source`: the ended pod whose files it gets. That
+    pod may have put anything into them, so nothing is written there.
     """
-    work = Path(folder.work)
-    os.makedirs(folder.work)
     os.makedirs(folder.tmp)
     os.makedirs(folder.root)
+    lasting = PodFolder(final).with_files_of(source) if source else PodFolder(final)
+    if source is None:
+        _write_files(order, folder, lasting, uid)
+    folders.create(Path(folder.run).parent, PurePosixPath(RUN), "The folder of the job", uid=uid)
+    Path(folder.hosts).write_text(_hosts(order.hosts), encoding="utf-8")
+    if uid and machine.runtime:
+        pod_sandbox.give_folders(folder, uid)
+    elif uid:
+        pod_sandbox.write_users(folder, uid, pod_sandbox.home_of(lasting))
+    if order.image and not machine.runtime:
+        _note(folder.log, f"Pods of this cluster are processes, so the image {order.image} is not used.")
+    made = _order(order, lasting, uid, machine)
+    if source:
+        made["frozen"] = source.path
+    if cpus:
+        made["cpus"] = cpus if machine.runtime else _with_cpu_group(cpus, made, machine.cpu_groups)
+    folder.write_order(made)
+
+
+def _write_files(order: PodOrder, folder: PodFolder, lasting: PodFolder, uid: int) -> None:
+    """Write the working folder and the volumes. `lasting`: where they will be."""
+    work = Path(folder.work)
+    os.makedirs(folder.work)
     for name, content in order.files.items():
         path = work / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8", newline="")
     for name, content in order.secrets.items():
         _write_secret(work / name, content)
-    volumes.write(order, folder, PodFolder(final), uid=uid)
-    folders.create(Path(folder.run).parent, PurePosixPath(RUN), "The folder of the job", uid=uid)
+    volumes.write(order, folder, lasting, uid=uid)
     if not PurePosixPath(order.working_dir).is_absolute():
         volumes.write_working_dir(order, folder, uid=uid)
-    Path(folder.hosts).write_text(_hosts(order.hosts), encoding="utf-8")
-    if uid and machine.runtime:
-        pod_sandbox.give_folders(folder, uid)
-    elif uid:
-        pod_sandbox.write_users(folder, uid, pod_sandbox.home_of(PodFolder(final)))
-    if order.image and not machine.runtime:
-        _note(folder.log, f"Pods of this cluster are processes, so the image {order.image} is not used.")
-    made = _order(order, PodFolder(final), uid, machine)
-    if cpus:
-        made["cpus"] = cpus if machine.runtime else _with_cpu_group(cpus, made, machine.cpu_groups)
-    folder.write_order(made)
 
 
 def _with_cpu_group(cpus: CpuOrder, made: ShimOrder, parent: cpusets.Parent | None) -> CpuOrder:

@@ -94,7 +94,8 @@ class ContainerState(TypedDict, total=False):
 
 class ShimOrder(TypedDict):
     """The complete order for the shim, which decides nothing itself. `gpus`: the ids of those that the pod holds alone;
-    older orders do not have it. `cpus`: only if the cluster gives pods CPUs of their own.
+    older orders do not have it. `cpus`: only if the cluster gives pods CPUs of their own. `frozen`: the folder of
+    the ended pod whose files this one has.
     """
 
     key: tuple[str, str, int, int]
@@ -111,6 +112,7 @@ class ShimOrder(TypedDict):
     container: "ContainerOrder | None"
     gpus: NotRequired[list[str]]
     cpus: "NotRequired[CpuOrder]"
+    frozen: NotRequired[str]
 
 
 class EnvironmentOrder(TypedDict):
@@ -148,6 +150,12 @@ class PodFolder:
         self._lock = os.path.join(path, "lock")
         self.lasting = frozenset({self.log, self.log_times, self._status})
         """The files that stay when the job is deleted. With its final status, the pod never runs again."""
+
+    def with_files_of(self, source: "PodFolder") -> "PodFolder":
+        """This folder, with the working folder and the volumes of an ended pod in place of its own."""
+        found = PodFolder(self.path)
+        found.work, found.volumes, found.claims = source.work, source.volumes, source.claims
+        return found
 
     def order(self) -> ShimOrder | None:
         """The order, or None if there is no such pod or it was stopped before its start.

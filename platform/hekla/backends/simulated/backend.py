@@ -24,10 +24,10 @@ from hekla.backends.base import (
     PodMetrics,
     PodOrder,
     UnknownPod,
-    one_by_one,
 )
 from hekla.backends.kind import BackendContext
 from hekla.backends.log_chunk import LogChunk
+from hekla.backends.sequential import one_by_one
 from hekla.backends.simulated.config import SimulatedConfig, device_facts
 from hekla.backends.simulated.journal import Entry, SimulationJournal
 from hekla.backends.simulated.node_usage import RequestsOfNodes, SimulatedNodeMeter

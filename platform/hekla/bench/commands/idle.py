@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from hekla.bench.commands import whole
-from hekla.bench.commands.whole import Cost
+from hekla.bench import whole
+from hekla.bench.whole import Cost
 from hekla.cli import output
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from hekla.bench.commands import whole
+from hekla.bench import whole
 from hekla.cli import output
 
 

@@ -1,5 +1,6 @@
 """Events of pods. The subject is their job."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -109,6 +110,43 @@ class FileUploaded(_PodEvent):
     path: Message
     size: int
     sha256: Name
+
+
+class ReleaseReason(StrEnum):
+    """Why the files of a failed pod are deleted."""
+
+    TIME = "time"  # their time is over
+    PERSON = "person"  # a person deleted them, or the job
+    ROOM = "room"  # the failed pods of the tenant occupy too much space
+    CLUSTER = "cluster"  # the cluster keeps no files of ended pods
+
+
+class PodFrozen(_PodEvent):
+    """The files and the environment of the failed pod stay `until` then. `size`: of the files in bytes."""
+
+    until: datetime
+    size: int = 0
+
+
+class FrozenPodExtended(_PodEvent):
+    """The actor lets the files of the failed pod stay longer: `until` then."""
+
+    until: datetime
+
+
+class FrozenPodOpened(_PodEvent):
+    """The actor submitted a job that continues in the files of the failed pod. `debug_job`: its uid; `name`: its
+    name.
+    """
+
+    debug_job: Name
+    name: Name
+
+
+class FrozenPodReleased(_PodEvent):
+    """The files of the failed pod are deleted. `reason`: a `ReleaseReason`."""
+
+    reason: ReleaseReason
 
 
 class TerminalOpened(_PodEvent):

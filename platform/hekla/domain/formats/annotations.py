@@ -9,6 +9,9 @@ ENVIRONMENT = "hekla.io/environment"
 DEADLINE = "hekla.io/active-deadline-seconds"
 """For kinds without a field for it."""
 
+KEEP_FAILED = "hekla.io/keep-failed-seconds"
+"""How long the files of failed pods are kept."""
+
 MIN_RESOURCES = "hekla.io/min-resources"
 """What must be free before the job is admitted, for kinds without a field for it: `cpu=4,memory=8Gi`."""
 

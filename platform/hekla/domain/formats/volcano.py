@@ -1,9 +1,9 @@
 """Volcano Jobs (`batch.volcano.sh/v1alpha1`): the kind that holds every job completely.
 
 Annotations hold what it has no field for: on the Job `hekla.io/kind`, `hekla.io/description`, `hekla.io/priority`,
-`hekla.io/active-deadline-seconds`, `hekla.io/min-resources`; on the Job or a pod template `hekla.io/environment`; on a
-pod template `hekla.io/ports`, `hekla.io/success-policy` and `hekla.io/autoscaling`. Annotations for plugins of the
-scheduler (`annotations.SCHEDULING`) are kept.
+`hekla.io/active-deadline-seconds`, `hekla.io/keep-failed-seconds`, `hekla.io/min-resources`; on the Job or a pod
+template `hekla.io/environment`; on a pod template `hekla.io/ports`, `hekla.io/success-policy` and
+`hekla.io/autoscaling`. Annotations for plugins of the scheduler (`annotations.SCHEDULING`) are kept.
 """
 
 from typing import Any

@@ -24,6 +24,7 @@ def metadata(spec: JobSpec, more: Mapping[str, str] | None = None) -> dict[str, 
         words.KIND: spec.kind if spec.kind != "training" else None,
         words.DESCRIPTION: spec.description or None,
         words.PRIORITY: str(spec.priority) if spec.priority else None,
+        words.KEEP_FAILED: str(spec.keep_failed_seconds) if spec.keep_failed_seconds else None,
         **(more or {}),
     }
     return without_empty(name=spec.name, annotations=without_empty(**annotations))

@@ -36,6 +36,10 @@ def slug_of(host: bytes) -> str | None:
     return slug if domain == settings.WORKBENCH_DOMAIN and _SLUG.fullmatch(slug) else None
 
 
+class TooManyOpen(Exception):
+    """So many requests and websockets of the session are open that it gets no more now."""
+
+
 class SessionHosts:
     """An ASGI application in front of all others."""
 
@@ -81,6 +85,8 @@ class _Request:
             await pages.not_understood(self._headers, self._send)
         except NotFound:
             await pages.closed(self._headers, self._send)
+        except TooManyOpen:
+            await pages.too_many(self._headers, self._send, MAX_OPEN)
         except (DatabaseError, RedisError):
             await pages.unavailable(self._headers, self._send)
 
@@ -93,13 +99,13 @@ class _Request:
             admission, grant = await self._find()
             passing = self._counted(grant)
             await _guarded(admission, bridge(self._scope, passing.receive, passing.send, self._target(grant)))
-        except (NotFound, BadRequest, UpstreamError, DatabaseError):
+        except (NotFound, BadRequest, TooManyOpen, UpstreamError, DatabaseError):
             await self._send({"type": "websocket.close", "code": 1008})  # before it is open: the browser gets a 403
 
     async def _find(self) -> tuple[SessionAdmission, Grant]:
         """Who this is, and whether they may. The same for requests and websockets.
 
-        Raises NotFound, BadRequest, DatabaseError.
+        Raises NotFound, BadRequest, TooManyOpen, DatabaseError.
         """
         if not self._has_one_host:
             raise BadRequest
@@ -107,7 +113,7 @@ class _Request:
             raise NotFound("No such page.")
         admission, grant = await admissions().find(self._slug, own_cookie(self._headers, self._cookie))
         if len(admission.open) >= MAX_OPEN:
-            raise NotFound("Too many requests at once.")
+            raise TooManyOpen
         return admission, grant
 
     def _counted(self, grant: Grant) -> SessionTraffic:

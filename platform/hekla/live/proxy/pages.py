@@ -47,6 +47,14 @@ async def not_understood(headers: Sequence[Header], send: Send) -> None:
         await _send(send, HTTPStatus.BAD_REQUEST, _("Refused."), _("This request cannot be passed on to the pod."))
 
 
+async def too_many(headers: Sequence[Header], send: Send, most: int) -> None:
+    """So many requests and websockets are open that the session gets no more now."""
+    with _language_of(headers):
+        title = _("This session has too many open requests.")
+        text = _("At most %(n)d are open at once. Close some of its pages, or wait for its downloads.") % {"n": most}
+        await _send(send, HTTPStatus.TOO_MANY_REQUESTS, title, text, _again(), (b"retry-after", b"5"))
+
+
 async def unavailable(headers: Sequence[Header], send: Send) -> None:
     """The rights cannot be looked up now."""
     with _language_of(headers):
@@ -74,10 +82,10 @@ async def redirect(send: Send, place: str, cookie: str = "") -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _send(send: Send, status: HTTPStatus, title: str, text: str, links: str = "") -> None:
+async def _send(send: Send, status: HTTPStatus, title: str, text: str, links: str = "", *more: Header) -> None:
     language = translation.get_language() or settings.LANGUAGE_CODE
     page = _PAGE.format(language=language, title=escape(title), text=escape(text), links=links).encode()
-    headers = [*_HEADERS, (b"content-length", str(len(page)).encode())]
+    headers = [*_HEADERS, *more, (b"content-length", str(len(page)).encode())]
     await send({"type": "http.response.start", "status": status.value, "headers": headers})
     await send({"type": "http.response.body", "body": page})
 

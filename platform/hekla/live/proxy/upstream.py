@@ -48,11 +48,10 @@ class UpstreamPool:
 
     async def acquire(self, *, fresh: bool) -> Connection:
         """A connection; a new one if `fresh`, or if none is idle. Raises UpstreamError."""
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                await self._slots.acquire()
-        except TimeoutError as error:
-            raise UpstreamError("Too many connections") from error
+        if self._slots.locked():
+            await self._wait_for_slot()
+        else:
+            await self._slots.acquire()  # at once
         if self._idle and not fresh:
             connection = self._idle.pop()
             connection.is_reused = True
@@ -62,6 +61,13 @@ class UpstreamPool:
         except BaseException:
             self._slots.release()
             raise
+
+    async def _wait_for_slot(self) -> None:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            raise UpstreamError("Too many connections") from error
 
     def release(self, connection: Connection, *, is_reusable: bool) -> None:
         """Give a connection back, for the next request or to be closed."""

@@ -7,6 +7,7 @@ commands.py      a command in the pod, and the SSH channel of its input and outp
 forwards.py      a connection to a port of the pod
 sftp.py          starts a server of SFTP in the pod: OpenSSH's, else `sftp_server.py`
 sftp_server.py   a program for pods, which are only required to have Python
+output_order.py  which connection sends the next piece of output
 connections.py   the open connections of this process: their limits, and when they end
 host_key.py      the key that the console proves itself with
 """

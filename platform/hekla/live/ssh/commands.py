@@ -35,7 +35,7 @@ def refuse(process: Process, text: str) -> None:
 async def run(process: Process, commands: Exec, key: PodKey, note_use: Callable[[], Awaitable[None]]) -> None:
     """Run what the channel requests, until it ends or the client closes the channel.
 
-    `note_use`: called before bytes are sent to the client; waits until it reads.
+    `note_use`: called before bytes are sent to the client; waits until it reads, and lets others send in between.
     """
     if process.subsystem not in (None, SFTP):
         refuse(process, f"There is no subsystem {process.subsystem!r} here.")
@@ -89,7 +89,6 @@ async def _send_output(process: Process, running: PodCommand, note_use: Callable
             writer = process.stderr if piece.is_error else process.stdout
             writer.write(piece.data)
             await writer.drain()
-            await asyncio.sleep(0)  # a program that always has output leaves the process to others
 
 
 async def _type_all(process: Process, running: PodCommand, in_terminal: bool) -> None:

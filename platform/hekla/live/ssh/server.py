@@ -18,6 +18,7 @@ from asyncssh.stream import SSHTCPStreamSession
 from hekla.backends.base import Exec, PodKey, PortForwarding
 from hekla.live.ssh import commands
 from hekla.live.ssh.forwards import Forward, reach
+from hekla.live.ssh.output_order import output_order
 
 log = logging.getLogger(__name__)
 MAX_COMMANDS, MAX_FORWARDS = 10, 32
@@ -147,9 +148,10 @@ class PodServer(asyncssh.SSHServer):
             self._connection.abort()
 
     async def note_use(self) -> None:
-        """Bytes are about to be sent to the client. Wait until it reads."""
+        """Bytes are about to be sent to the client. Wait until it reads, and for the turn of this channel."""
         self.used_at = time.monotonic()
         await self.room()
+        await output_order().next()
 
     # What asyncssh calls
 

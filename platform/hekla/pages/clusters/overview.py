@@ -12,7 +12,6 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs.models import Job
 from hekla.apps.queues import selectors as queues
 from hekla.domain.phases import JobPhase
 from hekla.pages.jobs import columns
@@ -94,12 +93,11 @@ def _capacity(nodes: list[NodeView]) -> dict[str, Any]:
 
 def _jobs(cluster: Cluster, views: Iterable[QueueView], user: User) -> dict[str, Any]:
     """The oldest pending and the newest running jobs, in one table, and how many there are."""
-    known = jobs.listed(jobs.visible_to(user).filter(cluster=cluster))
+    known = jobs.visible_to(user).filter(cluster=cluster)
     pending = known.filter(phase=JobPhase.PENDING).order_by("submitted_at", "id")[:_MOST_JOBS]
     running = known.filter(phase=JobPhase.RUNNING)[:_MOST_JOBS]
-    found: list[Job] = [*pending, *running]
     return {
-        "rows": job_rows.rows(found),
+        "rows": job_rows.rows([*jobs.listed(pending), *jobs.listed(running)]),
         "columns": columns.short(),
         "running": sum(view.use.running for view in views),
         "waiting": sum(view.use.waiting for view in views),

@@ -24,10 +24,11 @@ from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
-from django_filters import CharFilter, FilterSet
+from django_filters import CharFilter
 from django_tables2.columns import BoundColumn
 from markupsafe import escape as text
 
+from hekla.apps.filter_sets import QuickFilterSet
 from hekla.pages.frame import current_tenant, html
 from hekla.pages.frame.people import person
 
@@ -186,7 +187,7 @@ def _opening_tag(kind: str, label: str) -> SafeString:
     return format_html("<td{}{}>", marks, format_html(' data-label="{}"', label) if label else "")
 
 
-class ListFilter(FilterSet):  # type: ignore[misc]
+class ListFilter(QuickFilterSet):
     """The filters of a list. `search`: the fields that the text search covers; `hint`: their description."""
 
     search: ClassVar[tuple[str, ...]] = ()
@@ -225,7 +226,10 @@ class TextSearch:
 
     def found(self, rows: Iterable[Any], words: str) -> list[Any]:
         """The rows whose text contains these words, ignoring case; all rows without words."""
-        return [row for row in rows if words.casefold() in self.text(row).casefold()] if words else list(rows)
+        if not words:
+            return list(rows)
+        wanted, text = words.casefold(), self.text
+        return [row for row in rows if wanted in text(row).casefold()]
 
 
 Filters = type[ListFilter] | TextSearch

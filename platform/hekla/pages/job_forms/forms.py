@@ -46,7 +46,7 @@ FRAMEWORKS = [
 ]
 _TIMES = (
     *policy_fields.OF_JOB, "min_available", "priority", "priority_class", "closeness", "max_retry",
-    "ttl_seconds_after_finished",
+    "ttl_seconds_after_finished", "keep_failed_seconds",
 )  # fmt: skip
 _WORDS = ("description", "secrets", "kind", "framework")
 _NO_FRAMEWORKS = {"env", "svc", "ssh"}
@@ -119,6 +119,15 @@ class JobForm(forms.Form):
         minimum=0,
         help_text=gettext_lazy("Counted from the end of the job. Leave empty to keep the job."),
     )
+    keep_failed_seconds = DurationField(
+        label=gettext_lazy("Keep failed pods for"),
+        required=False,
+        minimum=60,
+        help_text=gettext_lazy(
+            "At most 7d. If the job ends with a failed pod, open its files and environment where it failed. "
+            "They are then deleted."
+        ),
+    )
 
     description = forms.CharField(
         label=gettext_lazy("Description"),
@@ -176,6 +185,7 @@ class JobForm(forms.Form):
             "max_retry",
             "active_deadline_seconds",
             "ttl_seconds_after_finished",
+            "keep_failed_seconds",
         )
         rest = cleaned["rest"]
         policies = policy_fields.documents(cleaned, policy_fields.OF_JOB)
@@ -379,9 +389,19 @@ class UniqueNames(forms.BaseFormSet):
             names.add(name)
 
 
+class TaskRows(forms.BaseFormSet):
+    """The tasks of a job."""
+
+    @property
+    def offered(self) -> str:
+        """What its rows offer: two forms with the same choices have the same empty row."""
+        return repr(sorted((name, value) for name, value in self.form_kwargs.items()))
+
+
 # `absolute_max`: by default Django makes up to 1,000 rows more, because a request says so, before it refuses them.
 TaskFormSet = forms.formset_factory(
     TaskForm,
+    formset=TaskRows,
     extra=0,
     min_num=1,
     max_num=MAX_TASK_ROWS,

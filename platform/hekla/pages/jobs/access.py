@@ -23,6 +23,7 @@ ROUTES = {
     "jobs:manifest": RouteAccess(TENANT, impersonation=OPEN),
     "jobs:timeline": RouteAccess(TENANT, impersonation=OPEN),
     "jobs:pod": RouteAccess(TENANT, impersonation=OPEN),
+    "jobs:frozen": RouteAccess(post=ACTS_ON_THE_JOB, impersonation=OPEN),
     "jobs:terminal": RouteAccess(ACTS_ON_THE_JOB),
 }
 

@@ -32,7 +32,7 @@ from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.pages.frame import html
-from hekla.pages.jobs import event_groups, file_rows, headline, merged_logs, origins, port_links, tabs
+from hekla.pages.jobs import event_groups, file_rows, frozen_views, headline, merged_logs, origins, port_links, tabs
 
 _OFFERED = (LifecycleAction.ABORT_JOB, LifecycleAction.RESUME_JOB, LifecycleAction.RESTART_JOB)
 _MOST_EVENTS = 200
@@ -80,7 +80,7 @@ class JobRights:
 def detail(job: Job, params: Mapping[str, str], may: JobRights, *, tab: str = "") -> dict[str, Any]:
     """What one tab of the job's page shows. `tab`: as in `tabs.chosen` if empty, which also says what `params` are."""
     tab = tab or tabs.chosen(params)
-    pods = list(selectors.pods(job))
+    pods = selectors.pods_of([job.pk])
     last = {(pod.task, pod.index): pod for pod in pods}.values()
     current = [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
     actions, withheld = _possible(job, offered(job)) if may.act and job.deleted_at is None else ([], "")
@@ -101,6 +101,7 @@ def detail(job: Job, params: Mapping[str, str], may: JobRights, *, tab: str = ""
         "has_terminals": may.act and job.deleted_at is None and not job.is_external and not job.cluster.is_simulated,
         "running_pod": next((pod for pod in current if pod.phase == PodPhase.RUNNING), None),
         **origins.context(job),
+        **frozen_views.context(job, may_act=may.act),
         "attempts": pods,
         "live_query": urlencode({"tab": tab}),
         **_OF_TAB[tab](job, pods, current, params),
@@ -110,7 +111,7 @@ def detail(job: Job, params: Mapping[str, str], may: JobRights, *, tab: str = ""
 def _overview(job: Job, pods: Sequence[Pod], current: Sequence[Pod], _params: Mapping[str, str]) -> dict[str, Any]:
     course = selectors.course(job)
     lost, gained = _receipts(job, pods)
-    newest = list(selectors.history(job).reverse()[:_RECENT_EVENTS])
+    newest = selectors.newest_events(job, _RECENT_EVENTS)
     oldest = newest[-1].pk if newest else 0
     return {
         "strips": strips(job, current),
@@ -158,8 +159,11 @@ def _pods_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: Ma
 def _events_tab(job: Job, pods: Sequence[Pod], _current: Sequence[Pod], params: Mapping[str, str]) -> dict[str, Any]:
     """`events` in `params`: a number, for the page of events before that one; else the newest."""
     before = _number(params.get("events", ""))
-    events = selectors.history(job).filter(**({"pk__lt": before} if before else {}))
-    newest = list(events.reverse()[:_MOST_EVENTS])
+    newest = (
+        list(selectors.history(job).filter(pk__lt=before).reverse()[:_MOST_EVENTS])
+        if before
+        else selectors.newest_events(job, _MOST_EVENTS)
+    )
     oldest = newest[-1].pk if len(newest) == _MOST_EVENTS else 0
     _lost, gained = _receipts(job, pods)
     gained = [one for one in gained if one.number > oldest and (not before or one.number < before)]

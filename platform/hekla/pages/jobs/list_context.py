@@ -82,7 +82,7 @@ def choices(query: QueryDict, user: User, rights: Rights, scope: Tenant | None) 
     narrowing = filters.words(query)
     if scope and query.get("tenant") == scope.slug:  # the switch of tenants shows it
         narrowing.pop("tenant", None)
-    places = list(queues.visible_to(user, rights).values_list("name", "cluster__name"))
+    places = queues.names(user, rights)
     known = [(name, name) for name, _cluster in places]
     return {
         "queue_options": options(known, {query.get("queue", "")}) if len(known) > 1 else "",
@@ -96,7 +96,8 @@ def choices(query: QueryDict, user: User, rights: Rights, scope: Tenant | None) 
 def _rows(
     query: QueryDict, found: QuerySet[Job], may_act: Callable[[Job], bool], arrangement: JobListSettings
 ) -> dict[str, Any]:
-    page = paging.page(selectors.listed(found), filters.order(query), query.get("cursor", ""), job_context.PAGE)
+    order, cursor = filters.order(query), query.get("cursor", "")
+    page = paging.page(found, order, cursor, job_context.PAGE, read=selectors.listed)
     return {
         "rows": job_context.rows(page.rows, may_act),
         "columns": columns.chosen(arrangement.columns),

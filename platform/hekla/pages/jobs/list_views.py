@@ -40,7 +40,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     context = list_context.context(query, user, rights=rights, arrangement=arrangement)
     context |= list_context.choices(query, user, rights, scope) | {
         "since": since,
-        "views": list(selectors.views_of(user, rights)),
+        "views": selectors.listed_views_of(user, rights),
         "arrangement": arrangement,
         "every_column": columns.COLUMNS,
         "shares": rights.where(Permission.SHARE_VIEWS),

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.jobs import list_views, terminal_views, views
+from hekla.pages.jobs import frozen_views, list_views, terminal_views, views
 
 prefix = "jobs/"
 app_name = "jobs"
@@ -16,6 +16,7 @@ urlpatterns = [
     path("<uuid:uid>/timeline/", views.timeline, name="timeline"),
     path("<uuid:uid>/pods/<int:pod_id>/", views.pod, name="pod"),
     path("<uuid:uid>/pods/<int:pod_id>/terminal/", terminal_views.terminal, name="terminal"),
+    path("<uuid:uid>/pods/<int:pod_id>/frozen/", frozen_views.act, name="frozen"),
     path("<uuid:uid>/command/", views.command, name="command"),
     path("<uuid:uid>/retry/", views.retry, name="retry"),
     path("<uuid:uid>/scale/", views.scale, name="scale"),

@@ -279,7 +279,7 @@ def name_cards(views: Sequence[NodeView], user: User, rights: Rights) -> None:
 
 def queue_views(user: User, whole: Occupancy, rights: Rights | None = None) -> list[QueueView]:
     """The queues that the person may see. `rights`: the person's rights, if already read."""
-    return views_of(queues.visible_to(user, rights), whole)
+    return views_of(queues.listed_visible_to(user, rights), whole)
 
 
 def views_of(rows: Iterable[Queue], whole: Occupancy) -> list[QueueView]:

@@ -100,6 +100,7 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
 def _rows(found: QueuePositions, known: QuerySet[Job]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The first rows of pending jobs, in scheduling order, and of other jobs, newest first."""
     first, rest = list(found.places)[:_MOST], found.others[::-1][:_MOST]
-    rows = {row["job"].pk: row for row in context.rows(jobs.listed(known.filter(pk__in=[*first, *rest])))}
+    visible = jobs.listed(known.filter(pk__in=[*first, *rest]).order_by())
+    rows = {row["job"].pk: row for row in context.rows(visible)}
     waiting = [{**rows[pk], "turn": found.places[pk]} for pk in first if pk in rows]
     return waiting, [rows[pk] for pk in rest if pk in rows]

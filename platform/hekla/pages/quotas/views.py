@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import attach
+from hekla.apps.jobs import spending
 from hekla.apps.quotas import selectors, services
 from hekla.apps.quotas.forms import BOUNDS, key_of
 from hekla.apps.quotas.models import Quota
@@ -45,9 +47,14 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect("tenancy:quotas", slug)
     hidden = () if allowed else ("edit",)
     quotas = listing(request, QuotasTable, quota_usage.visible_rows(user, tenant, now), SEARCH, exclude=hidden)
-    return render(
-        request, "quotas/detail.html", {"tenant": tenant, "quotas": quotas, "form": form if allowed else None}
-    )
+    context = {
+        "tenant": tenant,
+        "quotas": quotas,
+        "form": form if allowed else None,
+        "frozen_bytes": spending.frozen_bytes(tenant),
+        "most_frozen_bytes": settings.KEEP_FAILED_BYTES,
+    }
+    return render(request, "quotas/detail.html", context)
 
 
 def _saved(form: QuotaChangeForm, tenant: Tenant, user: User, now: datetime) -> bool:

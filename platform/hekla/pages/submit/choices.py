@@ -17,7 +17,7 @@ from hekla.scheduling.topology import tier_names
 
 def open_queues(tenant: Tenant) -> list[Queue]:
     """The queues that the tenant may submit to."""
-    return list(queues.open_to(tenant))
+    return queues.listed_open_to(tenant)
 
 
 def submission_form(

@@ -9,7 +9,10 @@ from hekla.pages.job_forms import git_code, network_closeness, passthrough_field
 from hekla.pages.job_forms.submission_form import InitialValues
 
 DEBUGGING = "debugging"
-_NUMBERS = ("min_available", "priority", "max_retry", "active_deadline_seconds", "ttl_seconds_after_finished")
+_NUMBERS = (
+    *("min_available", "priority", "max_retry"),
+    *("active_deadline_seconds", "ttl_seconds_after_finished", "keep_failed_seconds"),
+)
 
 
 def filled(spec: JobSpec) -> InitialValues:

@@ -110,6 +110,16 @@ address = os.environ.get("HEKLA_POD_ADDRESS", "0.0.0.0")
 options = ["--no-browser", "--ip", address, "--port", "8888", "--allow-root", "--ServerApp.allow_remote_access=True"]
 os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options])
 """
+_BOARD = """\
+import os, sys
+try:
+    import tensorboard
+except ImportError:
+    sys.exit("TensorBoard is not in this environment. Choose an environment or an image that has it.")
+address = os.environ.get("HEKLA_POD_ADDRESS", "127.0.0.1")
+options = ["--logdir", sys.argv[1], "--host", address, "--port", "6006"]
+os.execv(sys.executable, [sys.executable, "-m", "tensorboard.main", *options])
+"""
 _COMPLETE_WITH_IT = {"on_completion": str(LifecycleAction.COMPLETE_JOB)}
 _RESTART = dict.fromkeys(policy_fields.OF_JOB, str(LifecycleAction.RESTART_JOB))
 """For distributed training: if one replica is gone, the others wait for it forever, so all restart."""
@@ -181,6 +191,20 @@ NOTEBOOK = _job(
     needs="jupyterlab",
     about=_("JupyterLab for at most four hours. The page of the job has the link, its log the token."),
     files={"notebook.py": _NOTEBOOK},
+)
+BOARD = _job(
+    "tensorboard",
+    _("Curves: TensorBoard"),
+    [_SMALL | {"name": "main", "command": "python board.py runs", "memory": "1Gi"}],
+    shape="debugging",
+    kind=SESSION,
+    active_deadline_seconds=_FOUR_HOURS,
+    max_retry=1,
+    needs="tensorboard",
+    about=_(
+        "TensorBoard of the folder “runs” for at most four hours: mount a volume there. Tools opens its port 6006."
+    ),
+    files={"board.py": _BOARD},
 )
 FRAMEWORKS = (
     _job(
@@ -277,7 +301,7 @@ FRAMEWORKS = (
         **_RESTART,
     ),
 )
-INCLUDED = (*KINDS, SWEEP, NOTEBOOK, *FRAMEWORKS)
+INCLUDED = (*KINDS, SWEEP, NOTEBOOK, BOARD, *FRAMEWORKS)
 """All of them, as the gallery shows them."""
 
 

@@ -63,6 +63,7 @@ def session(request: HttpRequest, uid: UUID) -> HttpResponse:
         "is_own": found.owner_id == person(request).pk,
         "goes_on": _GO in request.GET,
         "verdict": activity.summary(found).verdict,
+        "limit_minutes": starting.START_LIMIT.seconds // 60,
     }
     response = render(request, "workbench/session.html", context)
     if found.state is SessionState.STARTING:

@@ -11,6 +11,7 @@ from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterR
 
 from hekla.apps.compiled import CompiledQuery, OneOf, Parameter
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.selectors.freezing import in_use
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
 
 _UID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
@@ -31,6 +32,10 @@ _ANY_GARBAGE = """
         SELECT 1 FROM jobs_job WHERE cluster_id = %(cluster)s AND expires_at <= %(now)s AND deleted_at IS NULL
     ) OR EXISTS (
         SELECT 1 FROM jobs_job WHERE cluster_id = %(cluster)s AND deleted_at IS NOT NULL AND cleaned_at IS NULL
+    ) OR EXISTS (
+        SELECT 1 FROM jobs_frozenpod f JOIN jobs_pod p ON p.id = f.pod_id JOIN jobs_job j ON j.id = p.job_id
+        WHERE f.cleaned_at IS NULL AND (f.until <= %(now)s OR f.released_at IS NOT NULL OR f.size IS NULL)
+        AND j.cluster_id = %(cluster)s
     )
 """
 """Written out: a reconcile asks each time, and building the query costs Django more than running it."""
@@ -107,15 +112,16 @@ def _uids(texts: Iterable[str]) -> list[UUID]:
 
 
 def any_garbage(cluster_id: int, *, now: datetime) -> bool:
-    """Whether a job's time to live is over, or a deleted job is not cleaned up yet."""
+    """Whether a job's time to live is over, a deleted job is not cleaned up yet, or a frozen pod needs something."""
     with connection.cursor() as cursor:
         cursor.execute(_ANY_GARBAGE, {"cluster": cluster_id, "now": now})
         return bool(cursor.fetchone()[0])
 
 
 def to_clean(cluster_id: int, *, limit: int) -> list[Job]:
-    """Deleted jobs that are not cleaned up yet."""
-    return list(_to_clean(cluster_id).select_related("tenant")[:limit])
+    """Deleted jobs that are not cleaned up yet, without those in whose files another job continues."""
+    used = in_use().filter(pod__job=OuterRef("pk"))
+    return list(_to_clean(cluster_id).filter(~Exists(used)).select_related("tenant")[:limit])
 
 
 def _to_clean(cluster_id: int) -> QuerySet[Job]:

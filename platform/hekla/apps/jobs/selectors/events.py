@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import cache
 
 from django.db.models import QuerySet
 
+from hekla.apps.compiled import CompiledQuery, Parameter
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job, Pod
@@ -13,6 +15,14 @@ MOST_OF_COURSE = 400
 MOST_EVICTIONS = 500
 MOST_OF_TIMELINE = 200
 _COURSE = ("JobUnschedulable", "JobPhaseChanged", "GangPhaseChanged")
+
+_SUBJECT = Parameter("subject", LoggedEvent._meta.get_field("subject"))
+_COURSE_OF = CompiledQuery(lambda: event_log.about(_SUBJECT).filter(kind__in=_COURSE).order_by("-id")[:MOST_OF_COURSE])
+
+
+@cache
+def _newest(most: int) -> CompiledQuery[LoggedEvent]:
+    return CompiledQuery(lambda: event_log.about(_SUBJECT).order_by("-id")[:most])
 
 
 def history(job: Job) -> QuerySet[LoggedEvent]:
@@ -33,7 +43,12 @@ def newest_of_kinds(job: Job, kinds: Collection[str]) -> list[LoggedEvent]:
 
 def course(job: Job) -> list[LoggedEvent]:
     """The job's changes of phase and reasons to wait, oldest first: the newest events, at most `MOST_OF_COURSE`."""
-    return list(history(job).filter(kind__in=_COURSE).order_by("-id")[:MOST_OF_COURSE])[::-1]
+    return _COURSE_OF.rows(subject=f"job:{job.uid}")[::-1]
+
+
+def newest_events(job: Job, most: int) -> list[LoggedEvent]:
+    """The newest events of the job, newest first, at most `most`: one of a few numbers."""
+    return _newest(most).rows(subject=f"job:{job.uid}")
 
 
 def evictions_of(job: Job) -> list[LoggedEvent]:

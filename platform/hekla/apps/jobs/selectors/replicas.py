@@ -7,10 +7,11 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.compiled import CompiledQuery, OneOf
+from hekla.apps.compiled import CompiledQuery, OneOf, Parameter
 from hekla.apps.jobs.facts import is_wanted, replica_of, replicas, reserved_slots
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.jobs.selectors.visibility import known_to
+from hekla.apps.jobs.selectors.visibility import knowing
+from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.addresses import Replica
 from hekla.domain.errors import NotFound
 from hekla.domain.jobspec import EXTERNAL
@@ -20,6 +21,12 @@ _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 _PLACED_PODS = [phase.value for phase in PLACED_POD_PHASES]
 _PODS_OF = CompiledQuery(
     lambda: Pod.objects.filter(OneOf("job", "jobs", Job._meta.pk)).order_by("job_id", "task", "index", "attempt")
+)
+
+_POD = CompiledQuery(
+    lambda: Pod.objects.filter(pk=Parameter("pk", Pod._meta.pk)).select_related(
+        "job__cluster__lease", "job__queue", "job__tenant"
+    )
 )
 
 
@@ -66,10 +73,10 @@ def attempts(job: Job, refs: Collection[tuple[str, int]]) -> list[Pod]:
 
 def pod(pod_id: int, user: User) -> Pod:
     """One pod, with the lease of its cluster. Raises NotFound."""
-    found = Pod.objects.select_related("job__cluster__lease", "job__queue", "job__tenant").filter(pk=pod_id).first()
-    if found is None or not known_to(user).filter(pk=found.job_id).exists():
-        raise NotFound(_("Unknown pod."))
-    return found
+    for found in _POD.rows(pk=pod_id):
+        if knowing(user, tenancy.rights(user))(found.job):
+            return found
+    raise NotFound(_("Unknown pod."))
 
 
 def pods_of(job_ids: Sequence[int]) -> list[Pod]:

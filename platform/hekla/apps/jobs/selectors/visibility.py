@@ -9,18 +9,34 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.compiled import CompiledQuery, OneOf, Parameter
 from hekla.apps.jobs import cards
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import NotFound
 
+_RELATED = ("tenant", "queue", "cluster", "owner")
 _LISTED = (
     *("uid", "name", "kind", "priority", "replicas", "phase", "reason", "waiting", "message", "message_facts"),
     *("tenant__slug", "tenant__name", "owner__username", "owner__display_name"),
     *("queue__name", "cluster__name", "cluster__kind", "cluster__config"),
     *("submitted_at", "started_at", "finished_at", "deleted_at"),
     *("gang_phase", "version", "revision", "retry_count", "deadline_at", "restart_at"),
+)
+
+
+def _with_listed_columns() -> QuerySet[Job]:
+    """Jobs with only what a list shows: half of a job's columns are wide."""
+    jobs = Job.objects.filter(OneOf("pk", "ids", Job._meta.pk)).select_related(*_RELATED)
+    return cards.with_tasks(jobs.only(*_LISTED))
+
+
+_LISTED_AMONG = CompiledQuery(_with_listed_columns, shares=True)
+_BY_UID = CompiledQuery(
+    lambda: Job.objects.filter(uid=Parameter("uid", Job._meta.get_field("uid"))).select_related(
+        *_RELATED, "cluster__lease"
+    )
 )
 
 
@@ -36,7 +52,7 @@ def deleted_for(user: User, rights: Rights | None = None) -> QuerySet[Job]:
 
 def known_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
     """All jobs that this person can see, including deleted ones, newest first."""
-    jobs = Job.objects.select_related("tenant", "queue", "cluster", "owner")
+    jobs = Job.objects.select_related(*_RELATED)
     if not accounts.may(user, Permission.SEE_EVERYTHING):
         jobs = jobs.filter(tenant__in=(rights or tenancy.rights(user)).where(Permission.SEE_TENANT))
     return jobs.order_by("-submitted_at", "-id")
@@ -48,23 +64,26 @@ def names(uids: Collection[str]) -> dict[str, str]:
     return {str(uid): name for uid, name in found}
 
 
-def listed(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """These jobs with only what a list shows: half of a job's columns are wide."""
-    return cards.with_tasks(jobs.only(*_LISTED))
+def listed(jobs: QuerySet[Job]) -> list[Job]:
+    """These jobs, in their order, with what a list shows. Only these are joined with other rows.
+
+    Their queues, clusters etc. are shared objects, to be read only.
+    """
+    return _LISTED_AMONG.rows_among("ids", jobs)
 
 
-def newest(jobs: QuerySet[Job], most: int) -> QuerySet[Job]:
-    """The newest of these jobs, at most so many, with what a list shows. Only these are joined with other rows."""
-    first = jobs.order_by("-submitted_at", "-pk").values("pk")[:most]
-    return listed(jobs.filter(pk__in=first)).order_by("-submitted_at", "-pk")
+def newest(jobs: QuerySet[Job], most: int) -> list[Job]:
+    """The newest of these jobs, at most so many, with what a list shows."""
+    return listed(jobs.order_by("-submitted_at", "-pk")[:most])
 
 
 def get(uid: UUID, user: User, rights: Rights | None = None) -> Job:
     """One job, possibly deleted, with the lease of its cluster. Raises NotFound."""
-    job = known_to(user, rights).select_related("cluster__lease").filter(uid=uid).first()
-    if job is None:
-        raise NotFound(_("Unknown job."))
-    return job
+    sees_all = accounts.may(user, Permission.SEE_EVERYTHING)
+    for job in _BY_UID.rows(uid=uid):
+        if sees_all or job.tenant_id in (rights or tenancy.rights(user)).where(Permission.SEE_TENANT):
+            return job
+    raise NotFound(_("Unknown job."))
 
 
 def by_name(name: str, user: User) -> Job:

@@ -3,10 +3,12 @@
 from hekla.apps.jobs.services.blocked_evictions import block_evictions
 from hekla.apps.jobs.services.bulk import BULK_ACTIONS, MOST_AT_ONCE, BulkOutcome, act_on_all, require_priority
 from hekla.apps.jobs.services.commands import command, end, require_right
+from hekla.apps.jobs.services.debugging import keep_frozen, last_moment, open_frozen, release_frozen
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.delaying import delay
 from hekla.apps.jobs.services.delegated_jobs import follow
 from hekla.apps.jobs.services.faults import record_fault
+from hekla.apps.jobs.services.freezing import mark_frozen_cleaned, note_size, release_due
 from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
 from hekla.apps.jobs.services.many import submit_many, try_out_many
 from hekla.apps.jobs.services.moving import move
@@ -83,12 +85,17 @@ __all__ = [
     "follow",
     "has_priority",
     "is_scalable",
+    "keep_frozen",
+    "last_moment",
     "mark_cleaned",
+    "mark_frozen_cleaned",
     "mark_logs_purged",
     "move",
     "no_terminal",
     "note_preparation",
+    "note_size",
     "observe",
+    "open_frozen",
     "purge_history",
     "record_fault",
     "record_ssh",
@@ -96,6 +103,8 @@ __all__ = [
     "record_terminal",
     "record_terminal_end",
     "record_terminal_guest",
+    "release_due",
+    "release_frozen",
     "require_priority",
     "require_right",
     "require_submission_right",

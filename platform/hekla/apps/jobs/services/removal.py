@@ -14,7 +14,8 @@ from hekla.apps.clusters import leases
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import CONTROLLER, PLATFORM, Actor, unit_of_work
 from hekla.apps.jobs import job_rows
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import FrozenPod, Job
+from hekla.apps.jobs.services import freezing
 from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import request_stop
@@ -36,8 +37,12 @@ def delete(job: Job, *, user: User, now: datetime) -> None:
 
 
 def delete_expired(cluster_id: int, epoch: int, *, now: datetime) -> None:
-    """Delete finished jobs whose time to live is over, some at a time. Raises LeaseLost."""
+    """Delete finished jobs whose time to live is over, some at a time; not while failed pods of theirs stay.
+
+    Raises LeaseLost.
+    """
     expired = Job.objects.filter(cluster_id=cluster_id, expires_at__lte=now, deleted_at=None).order_by("pk")
+    expired = expired.exclude(pk__in=FrozenPod.objects.filter(released_at=None).values("pod__job"))
     for pk in expired.values_list("pk", flat=True)[:_MOST_EXPIRED]:
         with unit_of_work():
             leases.assert_held(cluster_id, epoch)
@@ -61,6 +66,7 @@ def _delete(job: Job, actor: Actor, now: datetime) -> None:
         job.deleted_at = now
         job.save(update_fields=["deleted_at"])
         tell(job, events.JobDeleted(name=job.name), actor=actor, now=now)
+        freezing.expire_now(job, now=now)
         secrets.forget(job.uid)
 
 

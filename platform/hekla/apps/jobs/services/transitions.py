@@ -9,6 +9,7 @@ from django.db import connection
 from hekla.apps.event_log.services import Actor
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, replica_of, replicas, reserved_slots, spec_of
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services import freezing
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.rows import save_all
 from hekla.domain import events, lifecycle
@@ -91,6 +92,8 @@ def _write(
     now: datetime,
 ) -> bool:
     changed = _write_job(job, outcome, actor, now)
+    if changed:
+        freezing.freeze(job, pods, now=now)
     by_ref = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
     for ref in outcome.stop:
         reason = SCALED_DOWN if ref in outcome.surplus else outcome.reason or action

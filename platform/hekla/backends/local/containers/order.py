@@ -150,7 +150,7 @@ def _mounts(order: PodOrder, folder: PodFolder, shared: Sequence[SharedPath]) ->
         yield READ_ONLY, folder.hosts, target
     for mode, path in shared:
         yield mode, path, path
-    for path, below in order.mounts.items():
+    for path, below in () if order.frozen else order.mounts.items():  # an ended pod may have put a link there
         if any(PurePosixPath(name).is_relative_to(below) for name in (*order.files, *order.secrets)):
             yield "", f"{folder.work}/{below}", path
     for mount, root, part in volumes.mounted_elsewhere(order, folder):

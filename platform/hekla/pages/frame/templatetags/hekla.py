@@ -9,11 +9,13 @@ from django.utils.safestring import SafeString
 
 from hekla.apps.sentences import space_after, translated
 from hekla.domain.resources import format_quantity
-from hekla.pages.frame import buttons, html
+from hekla.pages.frame import buttons, html, quick_components, quick_tags, quick_variables
 from hekla.pages.frame.fields import form_field
 from hekla.pages.frame.tables import ListTable
 from hekla.pages.frame.translate_tag import replace_tag
 
+for steps in (quick_components, quick_tags, quick_variables):
+    steps.replace_steps()
 replace_tag()
 register = template.Library()
 register.simple_tag(html.icon)

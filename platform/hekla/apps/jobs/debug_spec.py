@@ -1,0 +1,66 @@
+"""The specification of a job that continues where a pod failed: the same pod, with a shell instead of its command."""
+
+from typing import Any
+
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.facts import valid_spec
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.jobspec import SESSION, JobSpec
+
+LAST_SECONDS = 8 * 3600
+"""How long it runs at most."""
+_HOST = "kubernetes.io/hostname"
+FAILED_COMMAND, HISTORY = "HEKLA_FAILED_COMMAND", "/tmp/.hekla-history"  # noqa: S108  (in the pod)
+_WAIT = (
+    'umask 077; printf "%s\\n" "$HEKLA_FAILED_COMMAND" > "$HISTFILE"; '
+    'echo "Open a terminal: the command that failed is the last one in its history."; '
+    'trap "exit 0" TERM INT; while :; do sleep 3600 & wait "$!"; done'
+)
+"""Writes the failed command into the history of the shells that are opened in the pod, then waits for its end.
+
+The command may contain secrets, and more people read the log.
+"""
+_NOT_OF_ONE_POD = {
+    *("name", "replicas", "min_available", "command", "args", "policies", "success_policy", "max_retry", "depends_on"),
+    *("partition_size", "min_partitions", "partition_topology", "autoscaling", "env", "node_selector"),
+}
+
+
+def debug_spec(job: Job, pod: Pod, name: str) -> JobSpec:
+    """The job of this name that continues where this pod of the job failed. Raises Invalid.
+
+    Its files, its command and the settings of its plugins come from the failed pod when it starts.
+    """
+    spec = valid_spec(job)
+    task = spec.task(pod.task)
+    mounted = {mount.name for mount in task.volume_mounts}
+    document: dict[str, Any] = {
+        "name": name,
+        "kind": SESSION,
+        "queue": job.queue.name,
+        "priority": spec.priority,
+        "priority_class": spec.priority_class,
+        "volumes": [
+            volume.model_dump(mode="json", exclude_defaults=True) for volume in spec.volumes if volume.name in mounted
+        ],
+        "tasks": [
+            {
+                **task.model_dump(mode="json", exclude_defaults=True, exclude=_NOT_OF_ONE_POD),
+                "name": task.name,
+                "command": ["sh", "-c", _WAIT],
+                "env": {**task.env, "HISTFILE": HISTORY},
+                "node_selector": {**task.node_selector, **_node_of(pod, job.cluster)},
+            }
+        ],
+        "max_retry": 1,
+        "active_deadline_seconds": LAST_SECONDS,
+    }
+    return JobSpec.parse(document)
+
+
+def _node_of(pod: Pod, cluster: Cluster) -> dict[str, str]:
+    """The label of the node that has the files, if there are several nodes."""
+    node = clusters.nodes_of(cluster, [pod.node]).first() if cluster.kind == Cluster.Kind.KUBERNETES else None
+    name = node.labels.get(_HOST) if node else None
+    return {_HOST: name} if name else {}
