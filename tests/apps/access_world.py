@@ -91,6 +91,14 @@ DATA: dict[str, dict[str, Any]] = {
     "jobs:submit_yaml": {"text": MANIFEST},
     "jobs:command": {"action": "AbortJob"},
     "workbench:tools": {"port": "8080"},
+    "workbench:keep": {"hours": "2", "reason": "It waits."},
+    "api:v1:job_session_keep": {"hours": 2, "reason": "It waits."},
+    "idleness:platform": {"idle_minutes": "60", "grace_minutes": "30"},
+    "idleness:tenant": {"idle_minutes": "60", "grace_minutes": "30"},
+    "idleness:keep_job": {"hours": "2", "reason": "It waits."},
+    "api:v1:job_keep": {"hours": 2, "reason": "It waits."},
+    "api:v1:idle_rule": {"idle_minutes": 60},
+    "api:v1:tenant_idle_rule": {"idle_minutes": 60},
     "api:v1:job_sessions": {"task": "main", "tool": "port", "port": 8081},
     "jobs:frozen": {"do": "open"},
     "api:v1:job_frozen_pods": {"task": "main"},
@@ -177,10 +185,11 @@ QUERIES = {
 }
 DATA |= {f"openpai:{version}:jobs": JOBCONFIG for version in ("v1", "v2")}
 DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in ("v1", "v2")}
+_OF_SESSIONS = ("session", "session_url", "session_activity", "session_keep")
 NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
 NEEDS_REAL_PODS = {
     "pod_files", "pod_file", "pod_file_preview", "pod_file_search", "pod_archive", "pod_uploads", "upload",
-    "job_sessions", "job_session_url",
+    "job_sessions", "job_session_url", "job_session_keep",
 }  # fmt: skip
 """The cluster is simulated: who may, learns that there are none."""
 NEEDS_ENDED_JOB = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # the job must have ended
@@ -291,8 +300,8 @@ def make_world() -> World:
         "files:preview": [pod.pk], "files:image": [pod.pk], "files:archive": [pod.pk], "files:edit": [pod.pk],
         "jobs:terminal": [job.uid, pod.pk], "workbench:tools": [job.uid, pod.pk],
         "jobs:frozen": [job.uid, pod.pk], "api:v1:job_frozen_pod": [job.uid, "main", 0],
-        **{f"api:v1:job_{name}": [job.uid, tool_session.uid] for name in ("session", "session_url")},
-        **{f"workbench:{name}": [tool_session.uid] for name in ("session", "enter", "end")},
+        **{f"api:v1:job_{name}": [job.uid, tool_session.uid] for name in _OF_SESSIONS},
+        **{f"workbench:{name}": [tool_session.uid] for name in ("session", "activity", "keep", "enter", "end")},
         "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0],
         "api:v1:pod_usage": [job.uid, "main", 0],
         **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("search", "files", "file")},
@@ -300,6 +309,8 @@ def make_world() -> World:
         **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("file_search", "archive")},
         "departments:detail": ["science"], "departments:edit": ["science"], "api:v1:department": ["science"],
         "tenancy:quotas": ["lab"], "api:v1:quotas": ["lab"], "tenancy:files": ["lab"], "api:v1:tenant_files": ["lab"],
+        "idleness:job": [job.uid], "idleness:keep_job": [job.uid],
+        "idleness:tenant": ["lab"], "api:v1:tenant_idle_rule": ["lab"],
         "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],
         "api:v1:queue": ["labs-own"], "api:v1:pod_log": [job.uid, "main", 0],
     }  # fmt: skip

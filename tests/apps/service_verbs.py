@@ -24,6 +24,8 @@ from hekla.apps.gallery import services as gallery
 from hekla.apps.gallery.models import Template
 from hekla.apps.identities import services as identities
 from hekla.apps.identities.models import Identity
+from hekla.apps.idleness import job_services as idle_jobs
+from hekla.apps.idleness import services as idleness
 from hekla.apps.impersonation import services as impersonation
 from hekla.apps.invitations import importing
 from hekla.apps.invitations import services as invitations
@@ -98,6 +100,11 @@ def _running_pod(world: World) -> int:
     Cluster.objects.filter(pk=world.job.cluster_id).update(kind="local")
     Pod.objects.filter(pk=world.pod.pk).update(phase="running")
     return world.pod.pk
+
+
+def _ready_session(world: World) -> ToolSession:
+    _running_pod(world)
+    return ToolSession.objects.select_related("pod__job__tenant").get()
 
 
 def _ended_flow() -> Flow:
@@ -261,6 +268,7 @@ TENANT: dict[str, Call] = {
     "presets.delete": lambda w, by: presets.delete(Preset.objects.get(), **_by(by)),
     "quotas.bound": lambda w, by: _quota(w, by, Quota.Of.EACH),
     "quotas.set_quota": lambda w, by: _set_quota(w, by, Quota.Of.EACH),
+    "idleness.set_rule": lambda w, by: idleness.set_rule(w.people.lab, {"idle_minutes": 60}, **_by(by)),
     "tenancy.set_retention": lambda w, by: tenancy.set_retention(w.people.lab, log_days=1, history_days=2, **_acts(by)),
     "tenancy.add_member": lambda w, by: tenancy.add_member(w.people.lab, w.people.ada, "viewer", **_acts(by)),
     "tenancy.change_role": lambda w, by: tenancy.change_role(w.people.lab, w.people.bob.pk, "member", **_acts(by)),
@@ -283,6 +291,8 @@ ITS_OWNER: dict[str, Call] = {
     "jobs.record_terminal_guest": lambda w, by: jobs.record_terminal_guest(
         _running_pod(w), uuid4(), owner="alice", **_by(by)
     ),
+    "idleness.keep": lambda w, by: idleness.keep(_ready_session(w), hours=1, reason="It waits.", **_by(by)),
+    "idleness.job_services.keep": lambda w, by: idle_jobs.keep(w.job, hours=1, reason="It waits.", **_by(by)),
     "jobs.begin_upload": lambda w, by: jobs.begin_upload(
         w.pod, lambda _made: "mark", path="b", size=3, replaces="", **_by(by)
     ),

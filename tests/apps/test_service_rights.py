@@ -55,6 +55,7 @@ QUESTIONS = {
     "accounts": {"actor_of", "person_of", "require", "require_actor"},
     "event_log": {"dry_run", "is_pending"},
     "external_pods": {"find_owner"},
+    "idleness": {"evidence_of", "require_reason", "require_right"},
     "invitations.importing": {"counted"},
     "jobs": {
         "find_problems",
@@ -75,7 +76,7 @@ QUESTIONS = {
     "quotas": {"checked"},
     "signin": {"secret_of"},
     "tenancy": {"require", "require_actor", "require_some"},
-    "workbench": {"no_session"},
+    "workbench": {"facts_of", "no_session"},
 }
 """They change nothing. Some of them are the checks of the others."""
 
@@ -89,6 +90,8 @@ OF_THE_PLATFORM = {
     "external_pods": {"follow", "return_to_pending"},
     "flows": {"advance_all"},
     "forecasts": {"keep"},
+    "idleness": {"end_idle", "warn"},
+    "idleness.job_services": {"abort_idle", "warn"},
     "impersonation": {"end_overdue"},
     "invitations.letters": {"send_due"},
     "jobs": {
@@ -123,7 +126,7 @@ OF_THE_PLATFORM = {
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},
     "usage": {"record", "thin"},
-    "workbench": {"end_with_pods", "note_failure", "note_ready", "note_start"},
+    "workbench": {"end_idle", "end_with_pods", "note_failure", "note_ready", "note_start"},
 }
 """Controllers, periodic tasks and other services call them, with the rows that they lead; people cannot reach them."""
 
@@ -132,6 +135,7 @@ OTHER_MODULES = (
     "batches.ending",
     "clusters.leases",
     "demonstrations.workload",
+    "idleness.job_services",
     "invitations.importing",
     "invitations.letters",
     "tenancy.departments",

@@ -140,6 +140,17 @@ EXAMPLES = {
     "SshEnded": {**_POD, "connection": "6f1c", "reason": "closed", "commands": 3, "forwards": 1, "seconds": 12.5},
     "SessionOpened": {**_POD, "session": "6f1c", "tool": "port", "port": 8080},
     "SessionEnded": {**_POD, "session": "6f1c", "tool": "port", "owner": "alice", "reason": "closed"},
+    "SessionIdleWarned": {
+        **_POD, "session": "6f1c", "tool": "port", "owner": "alice", "idle_since": "2026-11-20T08:00:00+00:00",
+        "ends_at": "2026-11-20T10:30:00+00:00", "evidence": [{"signal": "cpu", "limit": 20.0, "most": 2.5}],
+    },
+    "SessionKeepRequested": {
+        **_POD, "session": "6f1c", "tool": "port", "until": "2026-11-20T12:00:00+00:00", "reason": "waits for data",
+    },
+    "IdlePolicyChanged": {"changes": {"idle_minutes": {"old": 120, "new": 60}}},
+    "JobIdleAborted": {"idle_since": "2026-11-20T08:00:00+00:00", "evidence": [{"signal": "gpu", "limit": 5.0}]},
+    "JobIdleWarned": {"idle_since": "2026-11-20T08:00:00+00:00", "ends_at": "2026-11-20T10:30:00+00:00"},
+    "JobKeepRequested": {"until": "2026-11-20T12:00:00+00:00", "reason": "waits for data"},
     "PodEvicted": {
         **_POD, "action": "preempt", "node": "n1", "for_job": "6f1c", "plugins": ["gang", "drf"],
         "shares": [{"plugin": "drf", "of": "job", "giver": _SHIFT, "taker": _SHIFT}],

@@ -12,6 +12,7 @@ from websockets.uri import parse_uri
 
 from hekla.apps.workbench.entry import EntryPass
 from hekla.backends.local import sockets as local_sockets
+from hekla.domain.tools import Tool
 from hekla.live.proxy import admissions, sockets
 from hekla.live.proxy.exchange import BrowserLeft, Exchange, ProxyTarget
 from hekla.live.proxy.headers import Destination, response_headers
@@ -183,7 +184,7 @@ def test_connection_to_a_server_that_reads_nothing_is_closed(monkeypatch: pytest
 
 def test_another_ticket_of_the_same_login_gives_no_more_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = UpstreamPool(FakeStream)  # type: ignore[arg-type, return-value]
-    grant = admissions.Grant(frozenset(), NOWHERE, pool, 1, "/")  # type: ignore[arg-type]
+    grant = admissions.Grant(frozenset(), NOWHERE, pool, 1, 0, Tool.PORT)  # type: ignore[arg-type]
 
     async def answer(_work: object) -> admissions.Grant:
         return grant

@@ -12,7 +12,8 @@ SAFETY_RUNS = (
 )
 EACH_MINUTE = (
     *("hekla.impersonation.end_overdue", "hekla.notifications.look", "hekla.schedules.tidy"),
-    *("hekla.workbench.follow_pods", "hekla.workbench.look_after_starts", "hekla.pod_files.look_after"),
+    *("hekla.idleness.watch", "hekla.workbench.follow_pods", "hekla.workbench.look_after_starts"),
+    "hekla.pod_files.look_after",
 )
 BEAT_SCHEDULE = {
     "reconcile clusters": {

@@ -17,7 +17,7 @@ from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.pod_files import measuring, uploading
 from hekla.simulation import federation, forecasting
-from hekla.workbench import tools
+from hekla.workbench import idling, tools
 
 log = logging.getLogger(__name__)
 moving = Wakeup("hekla.federated_queues.move")
@@ -70,6 +70,12 @@ def move() -> None:
     federation.move_waiting()
     if jobs.movable().exists():
         moving.after(_MOVE_SECONDS)
+
+
+@shared_task(name="hekla.idleness.watch")
+def watch_sessions() -> None:
+    """Measure what keeps sessions with pods, warn of idle ones, and end those that stay idle."""
+    idling.watch(now=clock.now())
 
 
 @shared_task(name="hekla.job_metrics.follow")

@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "hekla.apps.forecasts",
     "hekla.apps.usage",
     "hekla.apps.workbench",
+    "hekla.apps.idleness",
     "hekla.apps.notifications",
     "hekla.apps.demonstrations",
     "hekla.apps.search",

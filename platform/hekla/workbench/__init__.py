@@ -2,6 +2,8 @@
 
 pod_script.py   runs in the pod: starts, looks after and ends one tool
 tools.py        runs that script by the backend's exec, and records what it answers
+kernels.py      asks JupyterLab which of its kernels are busy
+idling.py       measures what keeps sessions, warns of idle ones, and ends those that stay idle
 
 Above apps and backends, because it joins them; below pages and REST, which both use it.
 """

@@ -105,11 +105,22 @@ def look_after_starts(*, now: datetime) -> None:
 
 def stop(session: ToolSession) -> None:
     """End the tool in its pod, as far as the pod can be reached. Its port is nobody's then."""
-    if session.tool in STARTED_TOOLS and session.state is not SessionState.ENDED:
+    if session.state is not SessionState.ENDED:
+        stop_process(session)
+
+
+def stop_process(session: ToolSession) -> None:
+    """The same for a session that has just ended: its pod runs, and its tool too."""
+    if session.tool in STARTED_TOOLS:
         try:
             _run(session.pod, _request("end", session))
         except BackendError as error:
             log.info("a tool could not be ended: %s", error)
+
+
+def key_of(pod: Pod) -> PodKey:
+    """The key of a pod at its backend."""
+    return PodKey(pod.job.uid.hex, pod.task, pod.index, pod.attempt, tenant=pod.job.tenant.slug)
 
 
 def _run(pod: Pod, request: Mapping[str, object], seconds: float = _RUN_SECONDS) -> Mapping[str, Any]:
@@ -117,7 +128,7 @@ def _run(pod: Pod, request: Mapping[str, object], seconds: float = _RUN_SECONDS)
     commands = _backend_of(pod).exec  # here, because the database cannot be read within the event loop
     if commands is None:
         raise BackendError("This cluster runs no commands in pods.")
-    return async_to_sync(_run_script)(commands, _key_of(pod), request, seconds)
+    return async_to_sync(_run_script)(commands, key_of(pod), request, seconds)
 
 
 async def _run_script(commands: Exec, key: PodKey, request: Mapping[str, object], seconds: float) -> Mapping[str, Any]:
@@ -145,7 +156,7 @@ async def _run_script(commands: Exec, key: PodKey, request: Mapping[str, object]
 def _answers(session: ToolSession) -> bool:
     """Whether a server answers at the port of the session."""
     ports = _backend_of(session.pod).port_forwarding
-    return ports is not None and async_to_sync(_probe)(ports, _key_of(session.pod), session.port)
+    return ports is not None and async_to_sync(_probe)(ports, key_of(session.pod), session.port)
 
 
 async def _probe(ports: PortForwarding, key: PodKey, port: int) -> bool:
@@ -179,10 +190,6 @@ def _number(answer: Mapping[str, Any], name: str, most: int) -> int:
     """A positive number in an answer; 0 if there is none."""
     value = answer.get(name)
     return value if type(value) is int and 0 < value <= most else 0
-
-
-def _key_of(pod: Pod) -> PodKey:
-    return PodKey(pod.job.uid.hex, pod.task, pod.index, pod.attempt, tenant=pod.job.tenant.slug)
 
 
 def _backend_of(pod: Pod) -> Backend:

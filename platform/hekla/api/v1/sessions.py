@@ -98,14 +98,14 @@ class JobSessionView(ApiView):
     @extend_schema(responses=SessionSerializer)
     def get(self, request: Request, uid: UUID, session: UUID) -> Response:
         """A session, also one that has ended."""
-        found = _find(request, uid, session)
+        found = find_session(request, uid, session)
         tools.look(found, now=clock.now())
         return respond(SessionSerializer(found))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID, session: UUID) -> Response:
         """End a session, and the tool that was started for it."""
-        found = _find(request, uid, session)
+        found = find_session(request, uid, session)
         tools.stop(found)
         services.end_session(found, user=person(request), now=clock.now())
         return Response(status=204)
@@ -117,7 +117,7 @@ class JobSessionUrlView(ApiView):
     @extend_schema(request=None, responses=SessionUrlSerializer)
     def post(self, request: Request, uid: UUID, session: UUID) -> Response:
         """A URL that opens your session in a browser. With a token, the session lasts as long as the token."""
-        found = _find(request, uid, session)
+        found = find_session(request, uid, session)
         if found.owner_id != person(request).pk:
             raise Forbidden(_("Only the person who opened a session can enter it. Open one of your own."))
         if found.state is not SessionState.READY:
@@ -128,8 +128,8 @@ class JobSessionUrlView(ApiView):
         return respond(SessionUrlSerializer({"url": entry.entry_url(found, ticket, request.get_host())}))
 
 
-def _find(request: Request, uid: UUID, session: UUID) -> ToolSession:
-    """Raises NotFound, Forbidden."""
+def find_session(request: Request, uid: UUID, session: UUID) -> ToolSession:
+    """A session with a pod of this job. Raises NotFound, Forbidden."""
     found = selectors.get(session, person(request))
     if found.pod.job.uid != uid:
         raise NotFound(_("Unknown session."))

@@ -15,6 +15,7 @@ from hekla.api.v1 import (
     following,
     frozen_pods,
     gallery,
+    idleness,
     imports,
     invitations,
     jobs,
@@ -68,6 +69,8 @@ urlpatterns = [
     path("tenants", people.TenantsView.as_view(), name="tenants"),
     path("tenants/<slug:slug>/files", tenant_files.TenantFilesView.as_view(), name="tenant_files"),
     path("tenants/<slug:slug>/retention", people.RetentionView.as_view(), name="retention"),
+    path("tenants/<slug:slug>/idle-rule", idleness.TenantIdleRuleView.as_view(), name="tenant_idle_rule"),
+    path("idle-rule", idleness.IdleRuleView.as_view(), name="idle_rule"),
     path("tenants/<slug:slug>/invitations", invitations.InvitationListView.as_view(), name="invitations"),
     path(
         "tenants/<slug:slug>/invitations/<int:invitation_id>", invitations.InvitationView.as_view(), name="invitation"
@@ -88,6 +91,14 @@ urlpatterns = [
     path("jobs/<uuid:uid>/sessions", sessions.JobSessionsView.as_view(), name="job_sessions"),
     path("jobs/<uuid:uid>/sessions/<uuid:session>", sessions.JobSessionView.as_view(), name="job_session"),
     path("jobs/<uuid:uid>/sessions/<uuid:session>/url", sessions.JobSessionUrlView.as_view(), name="job_session_url"),
+    path(
+        "jobs/<uuid:uid>/sessions/<uuid:session>/activity",
+        idleness.SessionActivityView.as_view(),
+        name="job_session_activity",
+    ),
+    path("jobs/<uuid:uid>/sessions/<uuid:session>/keep", idleness.SessionKeepView.as_view(), name="job_session_keep"),
+    path("jobs/<uuid:uid>/gpu-activity", idleness.JobGpuActivityView.as_view(), name="job_gpu_activity"),
+    path("jobs/<uuid:uid>/keep", idleness.JobKeepView.as_view(), name="job_keep"),
     path("jobs/<uuid:uid>/frozen-pods", frozen_pods.FrozenPodListView.as_view(), name="job_frozen_pods"),
     path(
         "jobs/<uuid:uid>/frozen-pods/<slug:task>/<int:index>",

@@ -29,6 +29,7 @@ NOUNS: Mapping[str, Any] = {
     "gallery": gettext_lazy("published template {name}"),
     "invitation": gettext_lazy("tenant {name}"),
     "job": gettext_lazy("job {name}"),
+    "platform": gettext_lazy("the platform"),
     "preset": gettext_lazy("saved template {name}"),
     "priority_class": gettext_lazy("priority class {name}"),
     "queue": gettext_lazy("queue {name}"),

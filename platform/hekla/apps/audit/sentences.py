@@ -185,6 +185,7 @@ def _session_end(event: LoggedEvent) -> str:
         ToolSessionEnd.CLOSED: _("{actor} ended the session of {owner} with pod {pod} of {object}."),
         ToolSessionEnd.POD: _("{actor} ended the session of {owner} with pod {pod} of {object}: the pod ended."),
         ToolSessionEnd.TOOL: _("{actor} ended the session of {owner} with pod {pod} of {object}: its tool ended."),
+        ToolSessionEnd.IDLE: _("{actor} ended the session of {owner} with pod {pod} of {object}: it was idle."),
     }
     return found.get(event.payload.get("reason", ""), found[ToolSessionEnd.CLOSED])
 
@@ -244,6 +245,9 @@ SENTENCES: Mapping[str, Any] = {
     "JobAutoscaled": gettext_lazy("{actor} scaled task {task} of {object} from {old} to {new} replicas."),
     "JobDeleted": _DELETED,
     "JobCleanedUp": gettext_lazy("{actor} removed the pods, files and addresses of {object}."),
+    "JobIdleAborted": gettext_lazy("{actor} aborted {object}, because its GPUs were idle."),
+    "JobIdleWarned": gettext_lazy("{actor} warned the owner of {object} that its GPUs are idle."),
+    "JobKeepRequested": gettext_lazy("{actor} keeps {object} running, also if its GPUs are idle. Reason: {reason}"),
     "JobTagged": _if(
         "is_on",
         gettext_lazy("{actor} added the tag “{tag}” to {object}."),
@@ -278,6 +282,8 @@ SENTENCES: Mapping[str, Any] = {
     "SshEnded": _ssh_end,
     "SessionOpened": _session_begin,
     "SessionEnded": _session_end,
+    "SessionIdleWarned": gettext_lazy("{actor} warned {owner} that a session with pod {pod} of {object} is idle."),
+    "SessionKeepRequested": gettext_lazy("{actor} keeps a session with pod {pod} of {object} open. Reason: {reason}"),
     # flows, batches, schedules, demonstrations
     "JobTemplateCreated": _CREATED,
     "JobTemplateChanged": _if(
@@ -346,6 +352,7 @@ SENTENCES: Mapping[str, Any] = {
     "DepartmentCreated": _CREATED,
     "DepartmentChanged": _changed,
     "QuotaSet": _changed,
+    "IdlePolicyChanged": gettext_lazy("{actor} changed the idle rule of {object}: {changes}."),
     "LogsPurged": gettext_lazy("{actor} deleted logs of {object} after their retention. Jobs: {jobs}."),
     "HistoryPurged": gettext_lazy("{actor} deleted history of {object} after its retention. Jobs: {jobs}."),
     "MemberAdded": gettext_lazy("{actor} added {username} to {object} as {role}."),

@@ -16,6 +16,7 @@ class Moment(StrEnum):
     DELETING = "deleting"
     ACTED_FOR = "acted_for"
     CREDENTIAL = "credential"
+    IDLE = "idle"
 
 
 class Channel(StrEnum):

@@ -1,5 +1,8 @@
 """Notifications as sentences, rendered when they are read, in the reader's language."""
 
+from datetime import datetime
+
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -8,6 +11,7 @@ from hekla.apps.job_history import labels as jobs
 from hekla.apps.job_history import messages
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import Notification
+from hekla.domain.tools import Tool
 from hekla.lib.text import show_bidi_controls
 
 
@@ -63,6 +67,15 @@ def _credential(notice: Notification) -> str:
     return _("Your account: %(what)s. If this was not you, change your password and ask a platform admin.") % facts
 
 
+def _idle(notice: Notification) -> str:
+    ends_at = localtime(datetime.fromisoformat(notice.facts["ends_at"]))
+    facts = {"job": notice.facts["job"], "at": f"{ends_at:%Y-%m-%d %H:%M %Z}"}
+    if "tool" not in notice.facts:
+        return _("The GPUs of %(job)s are idle. Unless it uses them, it is aborted at %(at)s.") % facts
+    facts["session"] = Tool(notice.facts["tool"]).label or _("a port")
+    return _("Your session with %(session)s in %(job)s is idle. Unless you use it, it ends at %(at)s.") % facts
+
+
 _SENTENCES = {
     Moment.STARTED: _started,
     Moment.ENDED: _ended,
@@ -72,6 +85,7 @@ _SENTENCES = {
     Moment.DELETING: _deleting,
     Moment.ACTED_FOR: _acted_for,
     Moment.CREDENTIAL: _credential,
+    Moment.IDLE: _idle,
 }
 
 

@@ -1,10 +1,12 @@
 """Notification settings, notifications, and their deliveries."""
 
+from uuid import UUID
+
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from hekla.apps.notifications.choices import DEFAULT_CHANNELS, DEFAULT_MOMENTS, LONG_WAIT_MINUTES
+from hekla.apps.notifications.choices import DEFAULT_CHANNELS, DEFAULT_MOMENTS, LONG_WAIT_MINUTES, Moment
 
 
 def _moments() -> list[str]:
@@ -90,7 +92,11 @@ class Notification(models.Model):
 
     @property
     def page(self) -> str:
-        """The path of the page of what it is about: the batch, the job, or the person's notifications."""
+        """The path of the page of what it is about: the batch, the session, the job, or the person's notifications."""
+        if session := self.facts.get("session"):
+            return reverse("workbench:activity", args=[UUID(session)])
+        if self.moment == Moment.IDLE:
+            return reverse("idleness:job", args=[UUID(self.facts["job_uid"])])
         if batch := self.facts.get("batch"):
             return reverse("batches:detail", args=[batch])
         return reverse("jobs:detail", args=[self.job_uid]) if self.job_uid else reverse("notifications:list")

@@ -1,11 +1,13 @@
 """Resource use of pods over time, and files of jobs. `apps.jobs` decides which pods and jobs a person may see."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import connection
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models.functions import TruncMinute
 
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.tenancy.models import Tenant
@@ -67,6 +69,54 @@ def largest_folders(tenant: Tenant, most: int) -> QuerySet[JobFolder]:
 def folder_of(job: Job) -> JobFolder | None:
     """The room that the files of a job take; None if they were not measured."""
     return JobFolder.objects.filter(job=job, measured_at__isnull=False).first()
+
+
+@dataclass(frozen=True, slots=True)
+class RecentUse:
+    """The recent use of a pod in per cent of one core and of one GPU; None: not known."""
+
+    cpu_percent: int | None
+    gpu_percent: int | None
+
+
+def recent(pods: Collection[int], *, since: datetime) -> dict[int, RecentUse]:
+    """The use of these pods (primary keys) since then: of CPU the mean, of GPUs the highest. CPU needs two samples."""
+    found: dict[int, list[tuple[datetime, int, int | None]]] = defaultdict(list)
+    rows = Sample.objects.filter(pod__in=pods, at__gte=since, span_seconds=FINEST).order_by("pod_id", "at")
+    for pod, at, cpu_ms, gpu in rows.values_list("pod_id", "at", "cpu_ms", "gpu_thousandths"):
+        found[pod].append((at, cpu_ms, gpu))
+    return {pod: RecentUse(_cpu_percent(points), _gpu_percent(points)) for pod, points in found.items()}
+
+
+def gpu_minutes(pods: Collection[int], *, since: datetime) -> dict[tuple[int, datetime], int | None]:
+    """The highest use of GPUs of these pods (primary keys) in each measured minute, in per cent of one; None: unknown.
+
+    Samples older than a day cover more than a minute.
+    """
+    rows = Sample.objects.filter(pod__in=pods, at__gte=since).annotate(minute=TruncMinute("at", tzinfo=UTC)).order_by()
+    found = rows.values("pod_id", "minute").annotate(most=Max("gpu_thousandths"))
+    return {(row["pod_id"], row["minute"]): _percent(row["most"]) for row in found}
+
+
+def recent_gpus(pods: Collection[int], *, since: datetime) -> dict[int, int | None]:
+    """The highest use of GPUs of each of these pods since then, in per cent of one; None: unknown."""
+    rows = Sample.objects.filter(pod__in=pods, at__gte=since, span_seconds=FINEST).order_by()
+    found = rows.values("pod_id").annotate(most=Max("gpu_thousandths"))
+    return {row["pod_id"]: _percent(row["most"]) for row in found}
+
+
+def _percent(thousandths: int | None) -> int | None:
+    return None if thousandths is None else round(thousandths / 10)
+
+
+def _cpu_percent(points: Sequence[tuple[datetime, int, int | None]]) -> int | None:
+    (begin, before, _gpu), (end, after, _gpu) = points[0], points[-1]
+    seconds = (end - begin).total_seconds()
+    return round(max(0, after - before) / 10 / seconds) if seconds > 0 else None
+
+
+def _gpu_percent(points: Sequence[tuple[datetime, int, int | None]]) -> int | None:
+    return _percent(max((gpu for _at, _cpu_ms, gpu in points if gpu is not None), default=None))
 
 
 def samples(pod: Pod) -> QuerySet[Sample]:

@@ -1,6 +1,7 @@
 """Sessions begin and end. Who may abort or delete the job may open ports of its pods, as with terminals."""
 
 import secrets
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -16,7 +17,7 @@ from hekla.apps.workbench.encryption import make_secret
 from hekla.apps.workbench.models import ToolSession
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Problem, Refused
-from hekla.domain.events import ToolSessionEnd
+from hekla.domain.events import IdleSignal, ToolSessionEnd
 from hekla.domain.phases import FINAL_POD_PHASES, PodPhase
 from hekla.domain.tools import Tool
 
@@ -54,7 +55,7 @@ def open_session(pod_id: int, tool: Tool, port: int = 0, *, user: User, now: dat
             created_at=now,
             ready_at=now if is_port else None,
         )
-        event = events.SessionOpened(**_facts(session), port=session.port)
+        event = events.SessionOpened(**facts_of(session), port=session.port)
         _tell(pod.job, event, actor=actor_of(user), now=now)
     return session, True
 
@@ -107,12 +108,30 @@ def end_session(session: ToolSession, *, user: User, now: datetime) -> bool:
         return _end(session, ToolSessionEnd.CLOSED, actor=actor_of(user), now=now)
 
 
+def end_idle(session: ToolSession, evidence: Sequence[IdleSignal], *, now: datetime) -> bool:
+    """End a session because it was idle, which the caller has found out. Returns whether it was open."""
+    with unit_of_work():
+        return _end(session, ToolSessionEnd.IDLE, actor=PLATFORM, now=now, evidence=evidence)
+
+
 def end_with_pods(*, now: datetime) -> int:
     """Record the end of sessions whose pods have ended. They have no effect by then. Returns their number."""
     with unit_of_work():
         ended = ToolSession.objects.filter(ended_at=None, pod__phase__in=[str(phase) for phase in FINAL_POD_PHASES])
         found = list(ended.select_related("owner", "pod__job")[:_BATCH])
         return sum(_end(session, ToolSessionEnd.POD, actor=PLATFORM, now=now) for session in found)
+
+
+def facts_of(session: ToolSession) -> dict[str, str | int]:
+    """The fields that all events of a session have."""
+    pod = session.pod
+    return {
+        "task": pod.task,
+        "index": pod.index,
+        "attempt": pod.attempt,
+        "session": session.uid.hex,
+        "tool": session.tool,
+    }
 
 
 def _require_pod(pod_id: int, user: User) -> Pod:
@@ -137,25 +156,22 @@ def _require_room(pod: Pod, user: User) -> None:
         )
 
 
-def _end(session: ToolSession, reason: ToolSessionEnd, *, actor: Actor, now: datetime) -> bool:
+def _end(
+    session: ToolSession,
+    reason: ToolSessionEnd,
+    *,
+    actor: Actor,
+    now: datetime,
+    evidence: Sequence[IdleSignal] = (),
+) -> bool:
     changed = ToolSession.objects.filter(pk=session.pk, ended_at=None).update(ended_at=now, end_reason=reason)
     if not changed:
         return False
     session.ended_at, session.end_reason = now, reason
-    event = events.SessionEnded(**_facts(session), owner=session.owner.username, reason=reason)
+    facts = facts_of(session)
+    event = events.SessionEnded(**facts, owner=session.owner.username, reason=reason, evidence=tuple(evidence))
     _tell(session.pod.job, event, actor=actor, now=now)
     return True
-
-
-def _facts(session: ToolSession) -> dict[str, str | int]:
-    pod = session.pod
-    return {
-        "task": pod.task,
-        "index": pod.index,
-        "attempt": pod.attempt,
-        "session": session.uid.hex,
-        "tool": session.tool,
-    }
 
 
 def _tell(job: Job, event: events.Event, *, actor: Actor, now: datetime) -> None:

@@ -10,6 +10,7 @@ One file for each subject. A new kind is a class in one of them, and needs nothi
 from hekla.domain.events.base import *  # noqa: F403
 from hekla.domain.events.batches import *  # noqa: F403
 from hekla.domain.events.clusters import *  # noqa: F403
+from hekla.domain.events.evidence import *  # noqa: F403
 from hekla.domain.events.flows import *  # noqa: F403
 from hekla.domain.events.invitations import *  # noqa: F403
 from hekla.domain.events.jobs import *  # noqa: F403

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, JsonValue
 
 from hekla.domain.events.base import Changes, Event, Message, Name, Vocabulary, bounded
+from hekla.domain.events.evidence import Evidence
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.domain.policies import LifecycleAction
 
@@ -47,6 +48,28 @@ class JobCommanded(Event):
     task: Name = ""
     index: int | None = None
     message: Message = ""
+
+
+class JobIdleWarned(Event):
+    """The GPUs of the job are idle since then, and it is aborted at `ends_at` if that goes on."""
+
+    idle_since: Name
+    ends_at: Name
+    evidence: Evidence = ()
+
+
+class JobIdleAborted(Event):
+    """The job is aborted, because its GPUs were idle since then."""
+
+    idle_since: Name
+    evidence: Evidence = ()
+
+
+class JobKeepRequested(Event):
+    """The actor keeps the job `until` then, also if its GPUs are idle, for this reason."""
+
+    until: Name
+    reason: Message
 
 
 class JobPhaseChanged(Event):

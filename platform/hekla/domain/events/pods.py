@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from hekla.domain.events.base import Event, Message, Name, Vocabulary
+from hekla.domain.events.evidence import Evidence
 from hekla.domain.phases import PodPhase
 
 
@@ -57,6 +58,7 @@ class ToolSessionEnd(StrEnum):
     CLOSED = "closed"  # a person ended it
     POD = "pod"  # the pod ended
     TOOL = "tool"  # the tool ended by itself, or did not start
+    IDLE = "idle"  # nobody and nothing used it
 
 
 class ShareChange(BaseModel):
@@ -196,9 +198,30 @@ class SessionOpened(_PodEvent):
 
 
 class SessionEnded(_PodEvent):
-    """The session that `owner` had opened has ended. `reason`: a `ToolSessionEnd`."""
+    """The session that `owner` had opened has ended. `reason`: a `ToolSessionEnd`. `evidence`: of an idle session."""
 
     session: Name
     tool: Name
     owner: Name
     reason: ToolSessionEnd
+    evidence: Evidence = ()
+
+
+class SessionIdleWarned(_PodEvent):
+    """The session of `owner` is idle since then, and ends at `ends_at` if that goes on."""
+
+    session: Name
+    tool: Name
+    owner: Name
+    idle_since: Name
+    ends_at: Name
+    evidence: Evidence = ()
+
+
+class SessionKeepRequested(_PodEvent):
+    """The actor keeps the session `until` then, also if it is idle, for this reason."""
+
+    session: Name
+    tool: Name
+    until: Name
+    reason: Message

@@ -35,6 +35,12 @@ class QuotaSet(Event):
     changes: Changes
 
 
+class IdlePolicyChanged(Event):
+    """The rule for idle sessions of a tenant, or of the whole platform."""
+
+    changes: Changes
+
+
 class LogsPurged(Event):
     """The logs of this number of deleted jobs were removed after the tenant's retention period."""
 

@@ -40,13 +40,14 @@ MAX_OPEN = 128
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The right to use a session, with where it leads. `pool`: new connections to its port, not yet any."""
+    """The right to use a session (primary key), with where it leads. `pool`: new connections, not yet any."""
 
     roles: RoleSnapshot
     destination: Destination
     pool: UpstreamPool
     port: int
-    start_path: str
+    session: int
+    tool: Tool
 
 
 class SessionAdmission:
@@ -203,7 +204,7 @@ def _grant(entry: EntryPass, visitor: Visitor) -> Grant:
         prefix=f"/{secret}".encode() if tool is Tool.TENSORBOARD else b"",
     )
     connect = partial(ports.connect, key_of(session.pod), session.port)
-    return Grant(roles, destination, UpstreamPool(connect), session.port, tool.start_path)
+    return Grant(roles, destination, UpstreamPool(connect), session.port, session.pk, tool)
 
 
 admissions = per_loop(Admissions)

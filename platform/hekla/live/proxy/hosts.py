@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 from hekla.apps.workbench import entry
 from hekla.domain.errors import NotFound
 from hekla.live.proxy import pages
+from hekla.live.proxy.activity import SessionTraffic
 from hekla.live.proxy.admissions import MAX_OPEN, Grant, SessionAdmission, admissions
 from hekla.live.proxy.exchange import BrowserLeft, Exchange, ProxyTarget, Receive
 from hekla.live.proxy.headers import BadRequest, Header, is_foreign, own_cookie
@@ -77,7 +78,8 @@ class _Request:
                 await self._enter()
             else:
                 admission, grant = await self._find()
-                exchange = Exchange(self._scope, self._receive, self._send, self._target(grant))
+                passing = self._counted(grant)
+                exchange = Exchange(self._scope, passing.receive, passing.send, self._target(grant))
                 await _guarded(admission, self._run(exchange, grant))
         except BadRequest:
             await pages.not_understood(self._headers, self._send)
@@ -95,7 +97,8 @@ class _Request:
             if [value for name, value in self._headers if name == b"origin"] != [self._origin]:
                 raise NotFound("Another site.")
             admission, grant = await self._find()
-            await _guarded(admission, bridge(self._scope, self._receive, self._send, self._target(grant)))
+            passing = self._counted(grant)
+            await _guarded(admission, bridge(self._scope, passing.receive, passing.send, self._target(grant)))
         except (NotFound, BadRequest, TooManyOpen, UpstreamError, DatabaseError):
             await self._send({"type": "websocket.close", "code": 1008})  # before it is open: the browser gets a 403
 
@@ -112,6 +115,9 @@ class _Request:
         if len(admission.open) >= MAX_OPEN:
             raise TooManyOpen
         return admission, grant
+
+    def _counted(self, grant: Grant) -> SessionTraffic:
+        return SessionTraffic(grant.session, grant.tool, self._scope, self._receive, self._send)
 
     def _target(self, grant: Grant) -> ProxyTarget:
         return ProxyTarget(grant.pool, replace(grant.destination, origin=self._origin), self._cookie)
@@ -135,7 +141,7 @@ class _Request:
         _admission, grant = await admissions().find(self._slug, cookie)
         secure = "; Secure" if settings.SESSION_COOKIE_SECURE else ""
         line = f"{self._cookie}={cookie}; Path=/; HttpOnly; SameSite=Lax{secure}" if found is not None else ""
-        await pages.redirect(self._send, grant.start_path, line)
+        await pages.redirect(self._send, grant.tool.start_path, line)
 
 
 async def _guarded(admission: SessionAdmission, work: Awaitable[None]) -> None:

@@ -31,8 +31,10 @@ from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.backends.base import BackendError
 from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
 from hekla.domain.events import TerminalEnd
+from hekla.domain.idleness import Signal
 from hekla.lib import clock
 from hekla.live import subscriptions
+from hekla.live.activity import meter
 from hekla.live.consumers import NOT_SIGNED_IN, TRY_AGAIN, UNKNOWN, GuardedConsumer
 from hekla.live.guard import Visitor
 from hekla.live.logs import backend_of, key_of
@@ -148,6 +150,7 @@ class SshConsumer(GuardedConsumer):
     async def _serve(self, found: _Opening) -> None:
         connection = uuid4()
         self._server = PodServer(found.access)
+        self._server.note_input = partial(meter().of_person, found.pod.pk, found.user.pk, Signal.SSH)
         record = partial(services.record_ssh, found.pod.pk, connection, user=found.user, now=clock.now())
         opening = asyncio.create_task(in_thread(record))
         try:

@@ -65,8 +65,16 @@ def _require_packets(channel: SSHChannel[bytes]) -> None:
 class PodSession(asyncssh.SSHServerProcess[bytes]):
     """A session. asyncssh itself would serve SFTP from the files of the console, or not at all."""
 
-    def __init__(self, run: Callable[[asyncssh.SSHServerProcess[bytes]], Awaitable[None]]) -> None:
+    def __init__(
+        self, run: Callable[[asyncssh.SSHServerProcess[bytes]], Awaitable[None]], note_input: Callable[[int], None]
+    ) -> None:
         super().__init__(run, None, 0, False)
+        self._note_input = note_input
+
+    def data_received(self, data: bytes, datatype: int | None) -> None:
+        """Input of the client."""
+        self._note_input(len(data))
+        super().data_received(data, datatype)
 
     def subsystem_requested(self, subsystem: str) -> bool:  # noqa: ARG002
         """Let `commands` refuse it with a sentence."""
@@ -106,12 +114,16 @@ class PortSession(SSHTCPStreamSession[bytes]):
 
 
 class PodServer(asyncssh.SSHServer):
-    """Serves one connection. `commands`, `forwards`: how many it has had. `room`: waits until the client reads."""
+    """Serves one connection. `commands`, `forwards`: how many it has had. `room`: waits until the client reads.
+
+    `note_input`: called with the number of bytes that the client types or sends to a command.
+    """
 
     def __init__(self, access: PodAccess) -> None:
         self.commands, self.forwards = 0, 0
         self.opened_at = self.used_at = time.monotonic()
         self.room: Callable[[], Awaitable[None]]
+        self.note_input: Callable[[int], None] = lambda _count: None
         self._access = access
         self._connection: asyncssh.SSHServerConnection | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -157,7 +169,7 @@ class PodServer(asyncssh.SSHServer):
         window = self._window(connection, WINDOW_BYTES)
         channel = connection.create_server_channel(encoding=None, errors="strict", window=window)
         channel._env = _FewValues()
-        return channel, PodSession(self._run)
+        return channel, PodSession(self._run, self.note_input)
 
     async def _run(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         """Run a command, a shell, or SFTP."""

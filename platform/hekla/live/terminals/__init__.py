@@ -3,6 +3,7 @@
 output.py     what a terminal printed, by byte offset, so that every page reads from where it is
 terminal.py   one terminal: its command in the pod, its size, who holds its keyboard, when it ends
 registry.py   the open terminals of this process, and their limits
+notices.py    prints warnings of idle sessions
 claims.py     which process runs a terminal, if there are several
 consumer.py   the websocket of a page that shows one
 

@@ -12,6 +12,7 @@ from hekla.domain.errors import Refused
 from hekla.domain.events import TerminalEnd
 from hekla.live.logs import key_of
 from hekla.live.terminals import claims
+from hekla.live.terminals.notices import IdleNotices
 from hekla.live.terminals.terminal import SHELL, Terminal, TerminalPage
 from hekla.live.threads import per_loop
 
@@ -29,6 +30,7 @@ class Terminals:
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, int], Terminal] = {}
+        self._notices = IdleNotices(lambda: self._open)
 
     def of_pod(self, pod_id: int) -> Sequence[Terminal]:
         """The terminals in this pod."""
@@ -61,6 +63,7 @@ class Terminals:
             made.refuse(Elsewhere())
             raise
         await made.open(commands.run(key_of(pod), SHELL, in_terminal=True))
+        self._notices.begin()
         return made
 
     async def stop_all(self) -> None:

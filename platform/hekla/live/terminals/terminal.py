@@ -22,7 +22,9 @@ from hekla.backends.base import BackendError
 from hekla.backends.streams import PodCommand
 from hekla.domain.errors import HeklaError
 from hekla.domain.events import TerminalEnd
+from hekla.domain.idleness import Signal
 from hekla.lib import clock
+from hekla.live.activity import meter
 from hekla.live.guard import Visitor, guard
 from hekla.live.terminals import claims
 from hekla.live.terminals.output import RollingOutput
@@ -168,8 +170,15 @@ class Terminal:
         if page.user.pk != self.owner.pk and page.user.pk not in self._guests:
             self._guests[page.user.pk] = asyncio.create_task(self._record_guest(page.user))
         self._typed_at = time.monotonic()
+        meter().of_person(self.pod.pk, self.owner.pk, Signal.TERMINAL, len(data))
         self._pending_bytes += len(data)
         self._pending.put_nowait(data)
+
+    def print_line(self, text: str) -> None:
+        """Show a line of the console on all pages, between the output of the program."""
+        self.output.append(f"\r\n\x1b[7m {text} \x1b[0m\r\n".encode())
+        for page in self.pages:
+            page.wake()
 
     async def resize(self, page: TerminalPage, size: TerminalSize) -> None:
         """Set the size, if this page holds the keyboard."""

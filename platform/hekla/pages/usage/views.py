@@ -58,6 +58,7 @@ def _part(
         "by_task": by_task,
         "is_over": all(pod.is_final for pod in pods) and job.is_final,
         "has_started": bool(pods),
+        "holds_gpus": any(pod.cards for pod in pods),
         "scaled": scaled,
     }
     return render(request, "usage/_use.html", context)

@@ -8,5 +8,7 @@ ROUTES = {
     "workbench:tools": RouteAccess(ACTS_ON_THE_JOB, ACTS_ON_THE_JOB),
     "workbench:session": RouteAccess(ACTS_ON_THE_JOB),
     "workbench:enter": RouteAccess(post=_OWN),
+    "workbench:activity": RouteAccess(ACTS_ON_THE_JOB),
+    "workbench:keep": RouteAccess(post=ACTS_ON_THE_JOB),
     "workbench:end": RouteAccess(post=ACTS_ON_THE_JOB),
 }

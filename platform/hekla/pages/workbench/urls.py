@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.workbench import views
+from hekla.pages.workbench import activity, views
 
 prefix = ""
 app_name = "workbench"
@@ -8,5 +8,7 @@ urlpatterns = [
     path("jobs/<uuid:uid>/pods/<int:pod_id>/tools/", views.tools, name="tools"),
     path("sessions/<uuid:uid>/", views.session, name="session"),
     path("sessions/<uuid:uid>/enter/", views.enter, name="enter"),
+    path("sessions/<uuid:uid>/activity/", activity.activity, name="activity"),
+    path("sessions/<uuid:uid>/keep/", activity.keep, name="keep"),
     path("sessions/<uuid:uid>/end/", views.end, name="end"),
 ]

@@ -20,6 +20,7 @@ from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
 from hekla.domain.tools import STARTED_TOOLS, Tool
 from hekla.lib import clock
 from hekla.pages.frame.people import person
+from hekla.pages.workbench import activity
 from hekla.pages.workbench.forms import PortForm
 from hekla.workbench import tools as starting
 
@@ -53,7 +54,7 @@ def tools(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
 @require_safe
 def session(request: HttpRequest, uid: UUID) -> HttpResponse:
     """One session: how it is, and how to open it. While its tool starts, the page looks again by itself."""
-    found = _session(request, uid)
+    found = activity.find(request, uid)
     starting.look(found, now=clock.now())
     context = {
         "session": found,
@@ -61,6 +62,7 @@ def session(request: HttpRequest, uid: UUID) -> HttpResponse:
         "job": found.pod.job,
         "is_own": found.owner_id == person(request).pk,
         "goes_on": _GO in request.GET,
+        "verdict": activity.summary(found).verdict,
         "limit_minutes": starting.START_LIMIT.seconds // 60,
     }
     response = render(request, "workbench/session.html", context)
@@ -72,7 +74,7 @@ def session(request: HttpRequest, uid: UUID) -> HttpResponse:
 @require_POST
 def enter(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Open one's own session: its origin, with a ticket."""
-    found = _session(request, uid)
+    found = activity.find(request, uid)
     if found.owner_id != person(request).pk:
         raise Forbidden(_("Only the person who opened a session can enter it. Open one of your own."))
     if found.state is not SessionState.READY:
@@ -83,7 +85,7 @@ def enter(request: HttpRequest, uid: UUID) -> HttpResponse:
 @require_POST
 def end(request: HttpRequest, uid: UUID) -> HttpResponse:
     """End a session, also one of another person."""
-    found = _session(request, uid)
+    found = activity.find(request, uid)
     starting.stop(found)
     services.end_session(found, user=person(request), now=clock.now())
     return redirect("workbench:tools", found.pod.job.uid, found.pod_id)
@@ -96,12 +98,6 @@ def _open_tool(pod: Pod, tool: Tool, request: HttpRequest) -> HttpResponse:
         with suppress(Refused):  # the page of the session says why
             starting.start(found, now=clock.now())
     return redirect(f"{reverse('workbench:session', args=[found.uid])}?{_GO}")
-
-
-def _session(request: HttpRequest, uid: UUID) -> ToolSession:
-    found = selectors.get(uid, person(request))
-    job_services.require_right(found.pod.job, person(request))
-    return found
 
 
 def _enter(request: HttpRequest, found: ToolSession) -> HttpResponse:

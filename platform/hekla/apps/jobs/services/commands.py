@@ -46,22 +46,16 @@ def command(
     return job
 
 
-def end(job_id: int, *, now: datetime) -> bool:
-    """Terminate a job on behalf of the platform. Returns whether there was anything to end."""
+def end(job_id: int, action: LifecycleAction = LifecycleAction.TERMINATE_JOB, *, now: datetime) -> bool:
+    """Terminate or abort a job on behalf of the platform. Returns whether there was anything to end."""
     with unit_of_work():
         job = job_rows.locked(job_id)
         if job.is_final or job.is_external:
             return False
-        tell(job, events.JobCommanded(action=LifecycleAction.TERMINATE_JOB), actor=PLATFORM, now=now)
+        tell(job, events.JobCommanded(action=action), actor=PLATFORM, now=now)
         if job.cluster.leads_jobs:
-            return write(
-                job,
-                [],
-                delegated.request(job_facts(job), LifecycleAction.TERMINATE_JOB),
-                actor=PLATFORM,
-                now=now,
-            )
-        return advance(job, list(job.pods.all()), LifecycleAction.TERMINATE_JOB, actor=PLATFORM, now=now)
+            return write(job, [], delegated.request(job_facts(job), action), actor=PLATFORM, now=now)
+        return advance(job, list(job.pods.all()), action, actor=PLATFORM, now=now)
 
 
 def _require_quota(job: Job, by: User, now: datetime) -> None:

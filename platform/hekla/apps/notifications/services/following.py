@@ -23,7 +23,8 @@ OF_CREDENTIALS = (
     *("IdentityDisconnected", "SecondFactorAdded", "SecondFactorRemoved", "SecurityKeyAdded", "SecurityKeyRemoved"),
     *("RecoveryCodesGenerated", "RecoveryCodeUsed", "MailAddressChanged"),
 )
-KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted")
+OF_IDLENESS = ("SessionIdleWarned", "JobIdleWarned")
+KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted", *OF_IDLENESS)
 _MOST = 500
 
 
@@ -40,6 +41,7 @@ def follow(*, now: datetime) -> int:
         events = event_log.of_kinds_after(reader.number, KINDS, limit=_MOST)
         count = _tell_all([event for event in events if event.kind in OF_JOBS], now)
         count += sum(_notify_of_impersonation(event) for event in events if event.kind == "ImpersonationStarted")
+        count += sum(_notify_of_idleness(event) for event in events if event.kind in OF_IDLENESS)
         count += sum(_notify_of_credential(event) for event in events if event.kind in OF_CREDENTIALS)
         reader.number = events[-1].pk if len(events) == _MOST else max(last, reader.number)
         reader.save(update_fields=["number"])
@@ -88,6 +90,20 @@ def _notify_of_credential(event: LoggedEvent) -> bool:
     }
     notify = partial(tell_of_themselves, user, Moment.CREDENTIAL, f"event:{event.pk}", always_mail=True)
     return notify(at=event.at, facts=facts, mail=event.payload.get("old", ""))
+
+
+def _notify_of_idleness(event: LoggedEvent) -> bool:
+    """Warn the owner of an idle session or job, by mail too: they are not at its page."""
+    job = next(iter(jobs.with_uids([event.subject.removeprefix("job:")])), None)
+    if job is None:
+        return False
+    owner = event.payload.get("owner")
+    user = User.objects.filter(username=owner).first() if owner else job.owner
+    if user is None:
+        return False
+    facts = {"job": job.name, "job_uid": job.uid.hex, "ends_at": event.payload["ends_at"]}
+    facts |= {name: event.payload[name] for name in ("session", "tool") if name in event.payload}
+    return tell_of_themselves(user, Moment.IDLE, f"event:{event.pk}", at=event.at, facts=facts, always_mail=True)
 
 
 def _subject(event: LoggedEvent) -> User | None:

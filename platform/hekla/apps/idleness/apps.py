@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class IdlenessConfig(AppConfig):
+    name = "hekla.apps.idleness"
+    label = "idleness"

@@ -1,0 +1,157 @@
+"""Questions about idleness: the rule of a tenant, the record of a session, and what the rule says about it."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from hekla.apps.idleness.models import IdlePolicy, SessionIdleness, SessionMinute
+from hekla.apps.tenancy.models import Tenant
+from hekla.apps.workbench.models import ToolSession
+from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, Signal, is_in_use, judge, strictest
+from hekla.domain.phases import PodPhase
+from hekla.domain.tools import Tool
+
+USUAL_WINDOW = timedelta(hours=3)
+"""How much of the record is shown without a rule."""
+MARGIN, RECENT = timedelta(minutes=10), timedelta(minutes=4)
+"""RECENT is less than the shortest idle time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionActivity:
+    """A session against the rule of its tenant. `rule`: None if idle sessions go on; then there is no verdict."""
+
+    session: ToolSession
+    rule: IdleRule | None
+    verdict: IdleVerdict | None
+    minutes: Sequence[ActiveMinute]
+    state: SessionIdleness | None
+
+    @property
+    def keep_until(self) -> datetime | None:
+        """Until when a person keeps it; None if nobody has."""
+        return self.state.keep_until if self.state else None
+
+
+def policy_of(tenant: Tenant | None) -> IdlePolicy:
+    """The stored policy of a tenant, or that for all; one with the default values if there is none."""
+    return IdlePolicy.objects.filter(tenant=tenant).first() or IdlePolicy(tenant=tenant)
+
+
+def rules_of(tenants: Collection[int]) -> dict[int, IdleRule | None]:
+    """The rule for the sessions of each of these tenants (primary keys): its own and that for all, both kept."""
+    found: dict[int | None, list[IdleRule]] = defaultdict(list)
+    for policy in IdlePolicy.objects.filter(Q(tenant__in=tenants) | Q(tenant=None), ends_sessions=True):
+        found[policy.tenant_id].append(_rule(policy))
+    return {tenant: strictest([*found[None], *found[tenant]]) for tenant in tenants}
+
+
+def _rule(policy: IdlePolicy) -> IdleRule:
+    limits = {Signal.CPU: policy.cpu_percent, Signal.GPU: policy.gpu_percent, Signal.NETWORK: policy.network_kib}
+    return IdleRule(
+        idle=timedelta(minutes=policy.idle_minutes),
+        grace=timedelta(minutes=policy.grace_minutes),
+        limits={signal: float(limit) for signal, limit in limits.items() if limit is not None},
+    )
+
+
+def activity_of(session: ToolSession, *, now: datetime) -> SessionActivity:
+    """One session against its rule. The caller has checked that the person may see it."""
+    return activities([session], now=now)[0]
+
+
+def activities(sessions: Iterable[ToolSession], *, now: datetime) -> list[SessionActivity]:
+    """These sessions against their rules, with as many queries as for one."""
+    sessions = list(sessions)
+    rules = rules_of({session.pod.job.tenant_id for session in sessions})
+    since = {session.pk: now - window(rules[session.pod.job.tenant_id]) for session in sessions}
+    minutes = _minutes(since)
+    states = {state.session_id: state for state in SessionIdleness.objects.filter(session__in=sessions)}
+    return [
+        _activity(session, rules[session.pod.job.tenant_id], minutes[session.pk], states.get(session.pk), since, now)
+        for session in sessions
+    ]
+
+
+def quiet(sessions: Sequence[ToolSession], *, now: datetime) -> list[ToolSession]:
+    """Those of these sessions that a rule applies to, and that nothing has used in the last minutes.
+
+    Only they need the whole record: a session in use is kept, whatever was before.
+    """
+    rules = rules_of({session.pod.job.tenant_id for session in sessions})
+    minutes = _minutes({session.pk: now - RECENT for session in sessions if rules[session.pod.job.tenant_id]})
+    found = []
+    for session in sessions:
+        rule = rules[session.pod.job.tenant_id]
+        recent = [ActiveMinute(row.at, _amounts(row, session)) for row in minutes.get(session.pk, ())]
+        if rule is not None and not is_in_use(rule, recent):
+            found.append(session)
+    return found
+
+
+def window(rule: IdleRule | None) -> timedelta:
+    """How much of the record decides: until the end of the grace time, the idle time before the warning is in it."""
+    return rule.idle + rule.grace + MARGIN if rule else USUAL_WINDOW
+
+
+def warnings(places: Collection[tuple[int, int]], *, after: datetime) -> list[SessionIdleness]:
+    """The warnings since then about open sessions of these people in these pods: pairs of primary keys."""
+    pods, people = {pod for pod, _person in places}, {person for _pod, person in places}
+    found = SessionIdleness.objects.filter(
+        warned_at__gt=after, session__ended_at=None, session__pod__in=pods, session__owner__in=people
+    )
+    return [one for one in found.select_related("session") if (one.session.pod_id, one.session.owner_id) in places]
+
+
+def open_sessions() -> list[ToolSession]:
+    """All sessions that are ready and have not ended."""
+    found = ToolSession.objects.filter(ended_at=None, ready_at__isnull=False, pod__phase=PodPhase.RUNNING)
+    return list(found.select_related("owner", "pod__job__cluster", "pod__job__tenant").order_by("pk"))
+
+
+def _activity(
+    session: ToolSession,
+    rule: IdleRule | None,
+    rows: Sequence[SessionMinute],
+    state: SessionIdleness | None,
+    since: Mapping[int, datetime],
+    now: datetime,
+) -> SessionActivity:
+    minutes = [ActiveMinute(row.at, _amounts(row, session)) for row in rows]
+    verdict = None
+    if rule is not None and session.ended_at is None and session.ready_at is not None:
+        warning = state.warning if state else None
+        until = state.keep_until if state else None
+        begin = max(session.ready_at, since[session.pk])
+        verdict = judge(rule, minutes, begin=begin, keep_until=until, warning=warning, now=now)
+    return SessionActivity(session, rule, verdict, minutes, state)
+
+
+def _minutes(since: Mapping[int, datetime]) -> Mapping[int, list[SessionMinute]]:
+    """The record of these sessions (primary keys), each from its time on."""
+    found: dict[int, list[SessionMinute]] = defaultdict(list)
+    first = min(since.values(), default=None)
+    rows = SessionMinute.objects.filter(session__in=since, at__gte=first) if first else SessionMinute.objects.none()
+    for row in rows.order_by("session_id", "at"):
+        if row.at >= since[row.session_id]:
+            found[row.session_id].append(row)
+    return found
+
+
+def _amounts(row: SessionMinute, session: ToolSession) -> dict[Signal, float | None]:
+    amounts: dict[Signal, float | None] = {
+        Signal.REQUESTS: row.requests,
+        Signal.INPUT: row.input,
+        Signal.TERMINAL: row.terminal,
+        Signal.SSH: row.ssh,
+        Signal.CPU: row.cpu,
+        Signal.NETWORK: row.network_bytes / 1024,
+    }
+    if session.tool == Tool.JUPYTERLAB:
+        amounts[Signal.KERNEL] = row.kernel
+    if session.pod.cards:
+        amounts[Signal.GPU] = row.gpu
+    return amounts

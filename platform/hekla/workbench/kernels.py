@@ -1,0 +1,79 @@
+"""Asks JupyterLab in a pod how many of its kernels are busy. What answers is hostile, so its response is bounded."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asgiref.sync import async_to_sync
+
+from hekla.backends.base import BackendError, PodKey, PortForwarding
+
+log = logging.getLogger(__name__)
+_SECONDS, _AT_ONCE, _MAX_BYTES = 5.0, 16, 256 * 1024
+_BUSY = frozenset({"busy", "starting", "restarting"})
+
+
+@dataclass(frozen=True, slots=True)
+class KernelServer:
+    """JupyterLab at a port of a pod."""
+
+    ports: PortForwarding
+    key: PodKey
+    port: int
+    token: str
+
+
+def count_busy(servers: Sequence[KernelServer]) -> list[int | None]:
+    """The number of busy kernels of each of these servers; None if it is not known."""
+    return async_to_sync(_count_all)(servers) if servers else []
+
+
+async def _count_all(servers: Sequence[KernelServer]) -> list[int | None]:
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(server: KernelServer) -> int | None:
+        async with places:
+            try:
+                async with asyncio.timeout(_SECONDS):
+                    return _busy(await _ask(server))
+            except (BackendError, TimeoutError, OSError) as error:
+                log.info("cannot read the kernels of a session: %s", error)
+                return None
+
+    return list(await asyncio.gather(*map(one, servers)))
+
+
+async def _ask(server: KernelServer) -> bytes:
+    """The response, up to a limit. HTTP/1.0: it ends with the connection, and is in one piece."""
+    head = ("GET /api/kernels HTTP/1.0", f"Host: localhost:{server.port}", f"Authorization: token {server.token}")
+    async with server.ports.connect(server.key, server.port) as stream:
+        await stream.send("\r\n".join((*head, "", "")).encode())
+        found = b""
+        while len(found) <= _MAX_BYTES and (data := await stream.receive()):
+            found += data
+            if _is_whole(found):
+                break
+        return found
+
+
+def _is_whole(response: bytes) -> bool:
+    """Whether the body has the length that the head names: some servers keep the connection open."""
+    head, end, body = response.partition(b"\r\n\r\n")
+    fields = (line.partition(b":") for line in head.lower().split(b"\r\n"))
+    lengths = [value.strip() for name, _colon, value in fields if name == b"content-length"]
+    return bool(end and lengths and lengths[0].isdigit() and len(body) >= int(lengths[0][:9]))
+
+
+def _busy(response: bytes) -> int | None:
+    head, _end, body = response.partition(b"\r\n\r\n")
+    if b" 200 " not in head.partition(b"\r\n")[0] + b" ":
+        return None
+    try:
+        kernels = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(kernels, list) or not all(isinstance(one, dict) for one in kernels):
+        return None
+    return sum(one.get("execution_state") in _BUSY for one in kernels)
