@@ -103,6 +103,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "scale": ("scale:scale", "Change the number of pods of a job's tasks."),
             "set-priority": ("acts:set_priority", "Change the priority of a job."),
             "set-notifications": ("notifications:set_notifications", "Change the notification settings of a job."),
+            "fork": ("sharing:fork", "Submit a copy of a job, with the files of a pod."),
             "abort": ("acts:abort", "Abort a job. It can be resumed."),
             "resume": ("acts:resume", "Resume an aborted job."),
             "restart": ("acts:restart", "Restart a job, or a part of it."),
@@ -125,6 +126,22 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "open": ("sessions:open_session", "Open a port of a pod, or a tool in it."),
             "list": ("sessions:list_sessions", "List the open sessions with pods of a job."),
             "end": ("sessions:end_session", "End a session."),
+        },
+    ),
+    "share": (
+        "Terminals and sessions that people share.",
+        {
+            "invite": ("sharing:invite", "Invite a person to your terminal, or to a session."),
+            "list": ("sharing:list_invitations", "List the invitations to you, or of a job."),
+            "accept": ("sharing:accept", "Accept an invitation."),
+            "end": ("sharing:end_invitation", "Decline or revoke an invitation."),
+        },
+    ),
+    "recording": (
+        "Recordings of shared terminals.",
+        {
+            "list": ("sharing:list_recordings", "List the recordings of a job."),
+            "save": ("sharing:save_recording", "Save a recording as a file."),
         },
     ),
     "pod": ("Pods.", {"show": ("pods:show", "Show every attempt of a pod, and why it failed.")}),

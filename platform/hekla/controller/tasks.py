@@ -7,15 +7,18 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.job_metrics import selectors as metrics
 from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
+from hekla.apps.sharing import selectors as sharing
 from hekla.apps.wakeups import Wakeup
 from hekla.backends import registry
-from hekla.controller import health, job_metrics
+from hekla.controller import health, job_forks, job_metrics
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.simulation import federation, forecasting
 
 moving = Wakeup("hekla.federated_queues.move")
+copying = Wakeup("hekla.job_forks.copy")
+_COPY_SECONDS = 3.0
 _MOVE_SECONDS = 5.0
 
 
@@ -73,3 +76,11 @@ def follow_metrics() -> None:
     job_metrics.read_metrics(now=clock.now())
     ending.end_batches(now=clock.now())
     following.at(metrics.next_due(), now=clock.now())
+
+
+@shared_task(name="hekla.job_forks.copy")
+def copy_forks() -> None:
+    """Copy files to forks that run. Repeats while there are any that do not run yet."""
+    job_forks.copy_files(now=clock.now())
+    if sharing.any_fork_waits():
+        copying.after(_COPY_SECONDS)

@@ -70,6 +70,7 @@ INSTALLED_APPS = [
     "hekla.apps.forecasts",
     "hekla.apps.usage",
     "hekla.apps.workbench",
+    "hekla.apps.sharing",
     "hekla.apps.notifications",
     "hekla.apps.demonstrations",
     "hekla.apps.search",
@@ -267,6 +268,8 @@ CELERY_BEAT_SCHEDULE = {
     "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
     "end impersonations": {"task": "hekla.impersonation.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
     "end sessions of pods": {"task": "hekla.workbench.follow_pods", "schedule": 30.0, "options": {"expires": 60}},
+    "copy files of forks": {"task": "hekla.job_forks.copy", "schedule": _SLOW, "options": {"expires": 10}},
+    "tidy guests": {"task": "hekla.sharing.tidy", "schedule": 60.0, "options": {"expires": 120}},
     "tidy schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it

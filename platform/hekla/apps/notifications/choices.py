@@ -16,6 +16,7 @@ class Moment(StrEnum):
     DELETING = "deleting"
     ACTED_FOR = "acted_for"
     CREDENTIAL = "credential"
+    INVITED = "invited"
 
 
 class Channel(StrEnum):

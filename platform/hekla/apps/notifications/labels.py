@@ -63,6 +63,13 @@ def _credential(notice: Notification) -> str:
     return _("Your account: %(what)s. If this was not you, change your password and ask a platform admin.") % facts
 
 
+def _invited(notice: Notification) -> str:
+    facts = {"actor": notice.facts["actor"], "job": notice.facts["job"]}
+    if notice.facts["tool"] == "terminal":
+        return _("%(actor)s invites you to a terminal of job %(job)s.") % facts
+    return _("%(actor)s invites you to a session of job %(job)s.") % facts
+
+
 _SENTENCES = {
     Moment.STARTED: _started,
     Moment.ENDED: _ended,
@@ -72,6 +79,7 @@ _SENTENCES = {
     Moment.DELETING: _deleting,
     Moment.ACTED_FOR: _acted_for,
     Moment.CREDENTIAL: _credential,
+    Moment.INVITED: _invited,
 }
 
 

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from hekla.apps.notifications.choices import DEFAULT_CHANNELS, DEFAULT_MOMENTS, LONG_WAIT_MINUTES
+from hekla.apps.notifications.choices import DEFAULT_CHANNELS, DEFAULT_MOMENTS, LONG_WAIT_MINUTES, Moment
 
 
 def _moments() -> list[str]:
@@ -90,7 +90,9 @@ class Notification(models.Model):
 
     @property
     def page(self) -> str:
-        """The path of the page of what it is about: the batch, the job, or the person's notifications."""
+        """The path of the page of what it is about: a batch, a job, the person's invitations, or the notifications."""
+        if self.moment == Moment.INVITED:
+            return reverse("sharing:mine")
         if batch := self.facts.get("batch"):
             return reverse("batches:detail", args=[batch])
         return reverse("jobs:detail", args=[self.job_uid]) if self.job_uid else reverse("notifications:list")

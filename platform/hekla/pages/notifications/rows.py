@@ -21,6 +21,7 @@ _STATES = {
     Moment.DELETING: "waiting",
     Moment.ACTED_FOR: "waiting",
     Moment.CREDENTIAL: "waiting",
+    Moment.INVITED: "waiting",
 }
 
 
@@ -33,7 +34,7 @@ def _row(one: Notification) -> str:
     words: str = text(labels.sentence(one))
     if not one.read_at:
         words = f"<strong>{words}</strong>"
-    if one.tenant_id:
+    if one.tenant_id or one.moment == Moment.INVITED:
         words = f'<a href="{text(one.page)}">{words}</a>'
     sent = "".join(map(_delivery, one.deliveries.all()))
     return html.event(SafeString(words + sent), one.at, state=_STATES[Moment(one.moment)], key=f"notification-{one.pk}")

@@ -37,7 +37,6 @@ from hekla.apps.jobs.services.terminals import (
     record_ssh_end,
     record_terminal,
     record_terminal_end,
-    record_terminal_guest,
     require_terminal,
 )
 from hekla.apps.jobs.services.uploads import (
@@ -95,7 +94,6 @@ __all__ = [
     "record_ssh_end",
     "record_terminal",
     "record_terminal_end",
-    "record_terminal_guest",
     "require_priority",
     "require_right",
     "require_submission_right",

@@ -23,7 +23,7 @@ OF_CREDENTIALS = (
     *("IdentityDisconnected", "SecondFactorAdded", "SecondFactorRemoved", "SecurityKeyAdded", "SecurityKeyRemoved"),
     *("RecoveryCodesGenerated", "RecoveryCodeUsed", "MailAddressChanged"),
 )
-KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted")
+KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted", "GuestInvited")
 _MOST = 500
 
 
@@ -40,6 +40,7 @@ def follow(*, now: datetime) -> int:
         events = event_log.of_kinds_after(reader.number, KINDS, limit=_MOST)
         count = _tell_all([event for event in events if event.kind in OF_JOBS], now)
         count += sum(_notify_of_impersonation(event) for event in events if event.kind == "ImpersonationStarted")
+        count += sum(_notify_of_guest(event) for event in events if event.kind == "GuestInvited")
         count += sum(_notify_of_credential(event) for event in events if event.kind in OF_CREDENTIALS)
         reader.number = events[-1].pk if len(events) == _MOST else max(last, reader.number)
         reader.save(update_fields=["number"])
@@ -66,6 +67,16 @@ def _notify_of_impersonation(event: LoggedEvent) -> bool:
         return False
     facts = {"admin": event.actor_name, "reason": event.payload["reason"]}
     return tell_of_themselves(user, Moment.ACTED_FOR, f"event:{event.pk}", at=event.at, facts=facts)
+
+
+def _notify_of_guest(event: LoggedEvent) -> bool:
+    """Tell the invited person, whose consent it needs."""
+    user = User.objects.filter(username=event.payload["person"]).first()
+    job = next(iter(jobs.with_uids({event.subject.removeprefix("job:")})), None)
+    if user is None or job is None:
+        return False
+    facts = {"actor": event.actor_name, "tool": event.payload["tool"], "job": job.name}
+    return tell_of_themselves(user, Moment.INVITED, f"event:{event.pk}", at=event.at, facts=facts)
 
 
 def _notify_of_credential(event: LoggedEvent) -> bool:
