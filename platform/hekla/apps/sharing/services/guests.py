@@ -107,7 +107,8 @@ def end_guests_of(target: Target, *, actor: Actor, now: datetime) -> None:
     with unit_of_work():
         of_it = Q(terminal=target) if isinstance(target, OpenTerminal) else Q(session=target)
         for guest in Guest.objects.select_related("pod__job", "person").filter(of_it, ended_at=None):
-            _end_one(guest, GuestEnd.CLOSED, actor=actor, now=now)
+            reason = GuestEnd.EXPIRED if guest.expires_at <= now else GuestEnd.CLOSED
+            _end_one(guest, reason, actor=actor, now=now)
 
 
 def tidy_guests(*, now: datetime) -> int:
