@@ -184,7 +184,7 @@ DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in (
 NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
 NEEDS_REAL_PODS = {
     "pod_files", "pod_file", "pod_file_preview", "pod_file_search", "pod_archive", "pod_uploads", "upload",
-    "job_sessions", "job_session_url", "job_guests", "guest_accept", "guest_url", "accept",
+    "job_sessions", "job_session_url", "job_guests", "guest_accept", "guest_url",
 }  # fmt: skip
 """The cluster is simulated: who may, learns that there are none."""
 NEEDS_ENDED_JOB = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # the job must have ended

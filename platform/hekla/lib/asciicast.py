@@ -70,23 +70,23 @@ def cut(found: Iterable[CastEvent], begin: float, end: float) -> Iterator[CastEv
 
 def text_lines(found: Iterable[CastEvent]) -> Iterator[CastLine]:
     """The lines of text in the output, without control codes. Of a line that was written again, the last state."""
-    begun, parts, length = 0.0, list[str](), 0
+    began, parts, length = 0.0, list[str](), 0
     for event in found:
         if event.code != OUTPUT:
             continue
         *whole, rest = event.data.split("\n")
         for part in whole:
-            at = begun if parts else event.at
+            at = began if parts else event.at
             parts.append(part)
             if text := _visible("".join(parts)):
                 yield CastLine(at, text)
             parts, length = [], 0
         if rest and length < LONGEST_EVENT:
-            begun = begun if parts else event.at
+            began = began if parts else event.at
             parts.append(rest)
             length += len(rest)
     if text := _visible("".join(parts)):
-        yield CastLine(begun, text)
+        yield CastLine(began, text)
 
 
 def _visible(line: str) -> str:

@@ -18,7 +18,7 @@ from hekla.apps.sharing.roles import LABELS
 from hekla.apps.sharing.selectors import Target
 from hekla.apps.workbench import entry
 from hekla.apps.workbench.models import SessionState
-from hekla.domain.errors import Forbidden, HeklaError
+from hekla.domain.errors import Forbidden, HeklaError, Refused
 from hekla.domain.sharing import GuestRole
 from hekla.lib import clock
 from hekla.pages.frame.people import person
@@ -37,7 +37,10 @@ def mine(request: HttpRequest) -> HttpResponse:
 @require_POST
 def accept(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Accept one's own invitation."""
-    services.accept(selectors.guest(uid, person(request)), user=person(request), now=clock.now())
+    try:
+        services.accept(selectors.guest(uid, person(request)), user=person(request), now=clock.now())
+    except Refused as refusal:
+        messages.warning(request, refusal.message)
     return redirect("sharing:mine")
 
 
