@@ -95,7 +95,7 @@ DATA: dict[str, dict[str, Any]] = {
     "jobs:command": {"action": "AbortJob"},
     "workbench:tools": {"port": "8080"},
     "api:v1:job_forks": {"task": "main"},
-    "api:v1:job_guests": {"terminal": str(TERMINAL), "person": "mia", "role": "peer"},
+    "api:v1:job_guests": {"terminal": str(TERMINAL), "person": "mia", "guest_role": "peer"},
     "api:v1:recording_cuts": {"begin": 0, "end": 5},
     "sharing:cut": {"begin": "0", "end": "5"},
     "sharing:terminal": {"person": "mia", "role": "peer", "hours": "1"},

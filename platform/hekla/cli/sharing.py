@@ -31,7 +31,7 @@ def invite(
     client = client_of(choice)
     place = f"jobs/{client.job(job)['uid']}"
     target = {"session": str(session)} if session else {"terminal": str(terminal or _own_terminal(client, place))}
-    client.post(f"{place}/guests", {**target, "person": person, "role": role, "hours": hours})
+    client.post(f"{place}/guests", {**target, "person": person, "guest_role": role, "hours": hours})
     click.echo(f"Invited {person}. It opens once they accept.")
 
 
@@ -47,7 +47,7 @@ def list_invitations(choice: ServerOptions, job: str | None, as_json: bool) -> N
         output.as_json(found)
         return
     rows = [
-        (one["uid"], one["job_name"], one["tool"], one["owner"], one["person"], one["role"], one["state"])
+        (one["uid"], one["job_name"], one["tool"], one["owner"], one["person"], one["guest_role"], one["state"])
         for one in found
     ]
     output.table(("INVITATION", "JOB", "WHAT", "OWNER", "PERSON", "ROLE", "STATE"), rows, "No invitations.")
@@ -113,7 +113,7 @@ def fork(choice: ServerOptions, job: str, task: str | None, index: int, tool: st
     """Submit a job like JOB (a name or uid). The files of one of its pods are copied once it runs."""
     client = client_of(choice)
     found = client.job(job)
-    request = {"task": task or only_task(found), "index": index, **({"tool": tool} if tool else {})}
+    request = {"task": task or only_task(found), "index": index, **({"open_tool": tool} if tool else {})}
     made = client.post(f"jobs/{found['uid']}/forks", request)
     click.echo(f"Submitted {made['name']}, a fork of {found['name']}.")
 

@@ -71,8 +71,8 @@ def _copy(found: JobFork, target: Pod) -> None:
         raise Refused(missing_files.no_folder(source)) from error
     except NoRoomError as error:
         raise Refused(_("The disk of the node has too little room.")) from error
-    facts = {"files": copying.files, "size": copying.size, "left_out": copying.left_out}
-    services.finish_fork(found, **facts, now=clock.now())
+    done = {"files": copying.files, "size": copying.size, "left_out": copying.left_out}
+    services.finish_fork(found, **done, message="", now=clock.now())
 
 
 class _Copying:

@@ -13,7 +13,7 @@ from hekla.api.v1.following import find_pod
 from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.sharing import services
-from hekla.apps.sharing.models import ForkState, JobFork
+from hekla.apps.sharing.models import JobFork
 from hekla.domain.tools import STARTED_TOOLS
 from hekla.lib import clock
 
@@ -23,13 +23,13 @@ class ForkRequestSerializer(serializers.Serializer[Any]):
 
     task = serializers.CharField(max_length=63)
     index = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=0)
-    tool = serializers.ChoiceField([tool.value for tool in STARTED_TOOLS], required=False)
+    open_tool = serializers.ChoiceField([tool.value for tool in STARTED_TOOLS], required=False)
 
 
 class ForkSerializer(serializers.Serializer[JobFork]):
     job = serializers.UUIDField(source="job.uid")
     name = serializers.CharField(source="job.name")
-    state = serializers.ChoiceField(ForkState.choices, help_text="of the copy of the files")
+    state = serializers.CharField(help_text="of the copy of the files: waiting, copying, done or failed")
 
 
 class JobForksView(ApiView):
@@ -40,5 +40,5 @@ class JobForksView(ApiView):
         """Submit a job like this one. The files of a pod are copied once it runs."""
         values, user = validated(ForkRequestSerializer(data=request.data)), person(request)
         pod = find_pod(uid, user, values["task"], values["index"], None)
-        made = services.fork(pod, tool=values.get("tool", ""), user=user, now=clock.now())
+        made = services.fork(pod, tool=values.get("open_tool", ""), user=user, now=clock.now())
         return respond(ForkSerializer(made), 201)

@@ -40,8 +40,8 @@ class RecordingSerializer(serializers.Serializer[Recording]):
     seconds = serializers.FloatField(help_text="0 while it goes on")
     size = serializers.IntegerField(help_text="in bytes; 0 while it goes on")
     is_full = serializers.BooleanField(help_text="it reached the most bytes of a recording")
-    source = serializers.UUIDField(
-        source="source.uid", default=None, allow_null=True, help_text="of which it is a part"
+    part_of = serializers.UUIDField(
+        source="source.uid", default=None, allow_null=True, help_text="the recording that it was cut from"
     )
 
 

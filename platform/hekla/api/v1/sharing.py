@@ -35,7 +35,7 @@ class GuestRequestSerializer(serializers.Serializer[Any]):
     terminal = serializers.UUIDField(required=False)
     session = serializers.UUIDField(required=False)
     person = serializers.CharField(max_length=150, help_text="user name")
-    role = serializers.ChoiceField(
+    guest_role = serializers.ChoiceField(
         [role.value for role in GuestRole], help_text="owner: a co-owner. Sessions have no observers."
     )
     hours = serializers.IntegerField(min_value=1, max_value=services.MAX_HOURS, default=1)
@@ -58,7 +58,7 @@ class GuestSerializer(serializers.Serializer[Guest]):
     owner = serializers.CharField(source="target.owner.username")
     inviter = serializers.CharField(source="inviter.username")
     person = serializers.CharField(source="person.username")
-    role = serializers.ChoiceField([role.value for role in GuestRole])
+    guest_role = serializers.ChoiceField([role.value for role in GuestRole], source="role")
     state = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()
@@ -115,7 +115,7 @@ class JobGuestsView(ApiView):
             target = selectors.session_of(values["session"], user)
         if target.pod.job.uid != uid:
             raise NotFound(_("Unknown terminal or session."))
-        role, now = GuestRole(values["role"]), clock.now()
+        role, now = GuestRole(values["guest_role"]), clock.now()
         guest = services.invite(target, values["person"], role, hours=values["hours"], user=user, now=now)
         return respond(GuestSerializer(guest), 201)
 

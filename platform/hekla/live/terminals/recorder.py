@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from django.db import DatabaseError
 from django.utils.translation import gettext as _
@@ -83,7 +84,7 @@ class Recorder:
         self._end_output()
         await self._write()
         self.is_open = False
-        facts = {"seconds": self._now(), "is_full": self.is_full, "now": clock.now()}
+        facts: dict[str, Any] = {"seconds": self._now(), "is_full": self.is_full, "now": clock.now()}
         try:
             await in_thread(partial(services.finish_recording, self.recording, self.people, **facts))
         except DatabaseError as error:

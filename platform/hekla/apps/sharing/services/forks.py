@@ -1,6 +1,5 @@
 """Forks: a job with the same specification, and a copy of the files of one pod."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db.models import Q
@@ -79,9 +78,6 @@ def _finish(found: JobFork, *, message: str, now: datetime) -> None:
 
 
 def _target(found: JobFork) -> Pod | None:
-    """The running pod in the place of the source; of a job with other pods, the first."""
-    running: Sequence[Pod] = Pod.objects.select_related("job__cluster", "job__tenant").filter(
-        job=found.job, phase=PodPhase.RUNNING
-    )
-    same = [pod for pod in running if (pod.task, pod.index) == (found.source.task, found.source.index)]
-    return same[0] if same else None
+    """The running pod in the place of the source."""
+    running = Pod.objects.select_related("job__cluster", "job__tenant").filter(job=found.job, phase=PodPhase.RUNNING)
+    return running.filter(task=found.source.task, index=found.source.index).first()
