@@ -18,7 +18,6 @@ import { startMenus } from "./menu.js";
 import { startPalette } from "./palette.js";
 import { startPlots } from "./plots.js";
 import { startRefresh } from "./refresh.js";
-import { startReplay } from "./replay.js";
 import { startRibbons } from "./ribbon.js";
 import { startRows } from "./rows.js";
 import { startSecurityKeys } from "./security_key.js";
@@ -57,7 +56,6 @@ startYamlEditors(); // after the drafts, whose text it shows
 startFormChecks();
 startDraftBack();
 startTerminal();
-startReplay();
 startUploads();
 startLive();
 startRefresh();

@@ -1,67 +1,17 @@
-// <section data-replay="address">: plays a recording of a terminal (asciicast v2). It reads the file in parts, so that a long
-// recording costs no more memory than a short one: to go back, it begins again and shows everything up to there at once.
+// Only on the page of a recording: <section data-replay="address"> plays it. The file is read in parts, so that a long recording
+// costs no more memory than a short one: to go back, it begins again and shows everything up to there at once.
 
+import { CastReader, clock, within } from "./cast_reader.js";
 import { copyText } from "./copy.js";
 import { say } from "./messages.js";
 import { loadScript } from "./script.js";
 import { followTheme, themeOf, useNonce } from "./terminal_look.js";
 
-const PART_BYTES = 256 * 1024;
 const FONT_PX = [4, 15];
 const SIDES = [2, 500];
 const PAUSE_SECONDS = 2; // longer pauses are skipped
 const TICK_MS = 40;
 const STEP_SECONDS = 5;
-
-/** The events of a recording, one after another. next() is null at the end. */
-class CastReader {
-  constructor(address, size) {
-    Object.assign(this, { address, size, offset: 0, lines: [], at: 0, rest: "", decoder: new TextDecoder() });
-  }
-
-  async next() {
-    for (;;) {
-      while (this.at < this.lines.length) {
-        const event = parsed(this.lines[this.at++]);
-        if (event) return event;
-      }
-      if (this.offset >= this.size) return null;
-      await this.read();
-    }
-  }
-
-  async read() {
-    const last = Math.min(this.offset + PART_BYTES, this.size) - 1;
-    const answer = await fetch(this.address, { headers: { Range: `bytes=${this.offset}-${last}` } });
-    if (answer.status !== 206) throw new Error(String(answer.status));
-    const data = await answer.arrayBuffer();
-    this.offset += data.byteLength;
-    if (!data.byteLength) this.size = this.offset;
-    const lines = (this.rest + this.decoder.decode(data, { stream: true })).split("\n");
-    this.rest = lines.pop();
-    this.lines = lines;
-    this.at = 0;
-  }
-}
-
-/** { at, code, data } of a line; null for the header, and for a damaged line. */
-function parsed(line) {
-  try {
-    const [at, code, data] = JSON.parse(line);
-    return Number.isFinite(at) && typeof data === "string" ? { at, code, data } : null;
-  } catch {
-    return null;
-  }
-}
-
-function within(value, [low, high]) {
-  return Math.min(Math.max(value, low), high);
-}
-
-function clock(seconds) {
-  const whole = Math.floor(seconds);
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
-}
 
 class Player {
   constructor(section) {
@@ -185,14 +135,13 @@ class Player {
   }
 
   toggle() {
-    if (this.isPlaying) this.pause();
-    else this.play();
+    return this.isPlaying ? this.pause() : this.play();
   }
 
   label() {
     this.section.dataset.state = this.isPlaying ? "open" : "ended";
     this.part("play").setAttribute("aria-pressed", String(Boolean(this.isPlaying)));
-    this.part("play").querySelector("span").textContent = say(this.isPlaying ? "replay_pause" : "replay_play");
+    this.part("play").querySelector("span").textContent = this.isPlaying ? say("replay_pause") : say("replay_play");
   }
 
   /** What the address says: #t=12.3&to=20 */
@@ -200,11 +149,10 @@ class Player {
     const wanted = new URLSearchParams(location.hash.slice(1));
     const [begin, end] = [Number(wanted.get("t")), Number(wanted.get("to"))];
     this.until = end > begin ? end : Infinity;
-    if (begin > 0) {
-      this.pause();
-      this.seek(begin);
-      this.section.scrollIntoView({ block: "nearest" });
-    }
+    if (!(begin > 0)) return;
+    this.pause();
+    this.seek(begin);
+    this.section.scrollIntoView({ block: "nearest" });
   }
 
   press(event) {
@@ -235,7 +183,7 @@ class Player {
   }
 }
 
-export async function startReplay() {
+async function startReplay() {
   const section = document.querySelector("[data-replay]");
   if (!section) return;
   useNonce(section.dataset.nonce);
@@ -247,3 +195,5 @@ export async function startReplay() {
   }
   new Player(section).start();
 }
+
+startReplay();

@@ -42,7 +42,7 @@ class Frame {
   tell(state, words) {
     this.section.dataset.state = state;
     if (this.part("state").textContent !== words) this.part("state").textContent = words;
-    this.part("new").hidden = state !== "ended";
+    this.part("new").hidden = state !== "ended" || !this.isOwn;
     this.part("end").hidden = state !== "open" || !this.mayEnd;
     this.part("share").hidden = state !== "open" || !this.mayEnd;
     if (state !== "open") this.part("keyboard").hidden = true;

@@ -25,7 +25,7 @@ def test_viewer_accepts_watches_and_the_recording_is_replayed(hekla: HeklaServer
     page.keyboard.type("echo $((40 + 2))\n")
     expect(rows).to_contain_text("42")
     place = page.url
-    page.get_by_role("link", name="Share").click()
+    page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_label("User name").fill("vera")
     page.get_by_label("Role", exact=True).select_option("observer")
     assert _violations(page, LEVELS) == []
