@@ -173,11 +173,11 @@ class Player {
     for (const button of document.querySelectorAll("[data-replay-mark]")) {
       button.addEventListener("click", () => (document.querySelector(`#replay-cut [name=${button.dataset.replayMark}]`).value = this.now.toFixed(1)));
     }
-    this.section.tabIndex = 0;
     this.section.addEventListener("keydown", (event) => this.press(event));
     addEventListener("hashchange", () => this.follow());
     new ResizeObserver(() => this.fit()).observe(this.screen);
     this.pause();
+    this.part("play").disabled = false;
     this.seek(0);
     this.follow();
   }
