@@ -34,3 +34,11 @@ def old_config(name: str = "old", **changes: Any) -> dict[str, Any]:
 def send(client: Any, document: dict[str, Any], query: str = "", *, kind: str = "text/yaml") -> Any:
     """Submit a JobConfig as YAML."""
     return client.post(f"{V2}/jobs{query}", yaml.safe_dump(document), content_type=kind)
+
+
+def refused(answer):
+    """Status and code of a refusal. Every refusal has a message."""
+    body = answer.json()
+    assert set(body) == {"code", "message"}
+    assert body["message"]
+    return answer.status_code, body["code"]

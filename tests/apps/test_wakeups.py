@@ -104,8 +104,9 @@ def test_missing_broker_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_wakeup_has_a_task_and_a_beat_entry(wakeup: Wakeup) -> None:
     current_app.loader.import_default_modules()
     assert wakeup.task in current_app.tasks
+    assert wakeup.task in settings.SAFETY_RUNS
     (interval,) = [
-        entry["schedule"] for entry in settings.CELERY_BEAT_SCHEDULE.values() if entry["task"] == wakeup.task
+        entry["schedule"] for entry in settings.CELERY_BEAT_SCHEDULE.values() if entry["task"] == "hekla.safety_run"
     ]
     assert interval < HORIZON_SECONDS
 

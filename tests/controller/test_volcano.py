@@ -1,24 +1,34 @@
 """A cluster scheduled by Volcano: users see in Hekla what the real Volcano does with their jobs."""
 
-import contextlib
-import json
-import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.urls import reverse
 from django.utils.html import escape
-from tests.controller import conftest
-from tests.controller.conftest import World
-from tests.kubernetes.control_plane import LOG_LINES, ControlPlane, RequestRefused
-from tests.kubernetes.volcano.processes import Volcano
+from tests.controller.delegated import (
+    JOBS,
+    LOG,
+    PODS,
+    QUEUES,
+    delegated,
+    disturb_restart,
+    end_pods,
+    is_running,
+    list_jobs,
+    log_of,
+    long_patience,
+    phase,
+    plane,
+    reason_of,
+    reconcile_until_phase,
+    resize,
+    send,
+    submit,
+)
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.job_history import labels as wording
 from hekla.apps.jobs import audit as rows
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
@@ -32,131 +42,10 @@ from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
-from hekla.domain.scaling import JobScale, TaskScale
+from hekla.domain.scaling import TaskScale
 from hekla.lib import clock
 
-SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
-LOG = "".join(f"{line}\n" for line in LOG_LINES).encode()
-_JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
-_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
-_PODS = "/api/v1/namespaces/{}/pods"
-_QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
-
-
-@pytest.fixture(autouse=True)
-def long_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits longer: Volcano's controllers and its scheduler also need time."""
-    monkeypatch.setattr(conftest, "LAST_SECONDS", 90.0)
-
-
-@pytest.fixture
-def plane(volcano: Volcano) -> ControlPlane:
-    return volcano.plane
-
-
-@pytest.fixture
-def delegated(
-    plane: ControlPlane, volcano_namespace: str, transactional_db: None, settings: Any, tmp_path: Path
-) -> Iterator[World]:
-    """A node of this test with four CPUs, in a cluster that Volcano schedules."""
-    settings.HEKLA_HOME = tmp_path
-    controllers.reset()
-    labels = {"hekla.dev/test": volcano_namespace}
-    machines = plane.add_nodes(1, allocatable=SIZE, labels=labels)
-    (tmp_path / "kubeconfigs").mkdir()
-    (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(plane.kubeconfig(plane.user_token)))
-    config = {"kubeconfig": "test", "namespace": volcano_namespace, "node_labels": labels, "scheduler": "volcano"}
-    world = World.found("kubernetes", config)
-    yield world
-    backend_of(world.cluster).close()
-    controllers.reset()
-    plane.remove_nodes(machines)
-
-
-def submit(world: World, name: str = "one", **fields: Any) -> Job:
-    env = {"HEKLA_SIM_SECONDS": str(fields.pop("seconds", 0.5)), "HEKLA_SIM_EXIT": str(fields.pop("exit_code", 0))}
-    task = {
-        "name": "main",
-        "command": ["x"],
-        "replicas": fields.pop("replicas", 1),
-        "resources": {"cpu": fields.pop("cpu", "1")},
-        "env": env,
-        "volume_mounts": fields.pop("mounts", []),
-        "success_policy": fields.pop("success_policy", "AllReplicas"),
-        **fields.pop("settings", {}),
-    }
-    spec = JobSpec.parse({"name": name, "tasks": [task], **fields})
-    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
-
-
-def phase(job: Job) -> str:
-    return Job.objects.get(pk=job.pk).phase
-
-
-def reconcile_until_phase(world: World, job: Job, expected: JobPhase) -> None:
-    world.reconcile_until(lambda: phase(job) == expected)
-
-
-def list_jobs(plane: ControlPlane, namespace: str) -> list[dict[str, Any]]:
-    return plane.request("GET", _JOBS.format(namespace))["items"]
-
-
-def reason_of(job: Job) -> str:
-    waiting = Job.objects.get(pk=job.pk).waiting
-    return wording.reason(waiting[0]) if waiting else ""
-
-
-def is_running(plane: ControlPlane, namespace: str, name: str) -> bool:
-    states = {one["metadata"]["name"]: one.get("status", {}).get("state", {}) for one in list_jobs(plane, namespace)}
-    return states[name].get("phase") == "Running"
-
-
-def list_groups(volcano: Volcano, namespace: str) -> list[dict[str, Any]]:
-    return volcano.plane.request("GET", _GROUPS.format(namespace))["items"]
-
-
-def end_pods(plane: ControlPlane, namespace: str, suffix: str = "") -> None:
-    """Ends the running pods with this end of their names now, with their exit code, whatever their duration."""
-    change = {"metadata": {"annotations": {"hekla.dev/test-ends-at": clock.now().isoformat()}}}
-    for pod in plane.request("GET", _PODS.format(namespace))["items"]:
-        if pod.get("status", {}).get("phase") == "Running" and pod["metadata"]["name"].endswith(suffix):
-            named = f"{_PODS.format(namespace)}/{pod['metadata']['name']}"
-            plane.request("PATCH", named, change, content_type="application/merge-patch+json")
-
-
-def disturb_restart(volcano: Volcano, namespace: str) -> None:
-    """Reproduces a race: the job restarts while the scheduler looks at it, so its PodGroup is Pending when deleted.
-
-    The job restarts because its pods end here. A fixed duration could be over too early on a slow machine.
-
-    Volcano's controller usually takes the old PodGroup for the next one and waits. If it created the next one, that is
-    deleted.
-    """
-    plane, place = volcano.plane, _GROUPS.format(namespace)
-    (old,) = list_groups(volcano, namespace)
-    change = {"status": {"phase": "Pending"}}
-    named = f"{place}/{old['metadata']['name']}"
-    plane.request("PATCH", named, change, content_type="application/merge-patch+json")
-    end_pods(plane, namespace)
-    plane.wait_until(lambda: list_jobs(plane, namespace)[0]["status"]["state"]["phase"] == "Restarting", 90.0)
-    uid = old["metadata"]["uid"]
-    plane.wait_until(lambda: uid not in [one["metadata"]["uid"] for one in list_groups(volcano, namespace)], 60.0)
-    time.sleep(2.0)
-    with contextlib.suppress(RequestRefused):  # usually it is already gone
-        plane.request("DELETE", named)
-
-
-def log_of(world: World, job: Job, *, attempt: int) -> bytes:
-    key = PodKey(job.uid.hex, "main", 0, attempt)
-    return backend_of(world.cluster).logs(key, offset=0, limit=1000).data
-
-
-def resize(world: World, job: Job, size: TaskScale) -> None:
-    services.scale(job, JobScale(tasks={"main": size}), user=world.alice, now=clock.now())
-
-
-def send(world: World, job: Job, action: LifecycleAction) -> None:
-    services.command(job, action, user=world.alice, now=clock.now())
+__all__ = ["delegated", "long_patience", "plane"]
 
 
 def test_job_runs_as_one_volcano_job_with_the_usual_pods(delegated, plane, volcano_namespace) -> None:
@@ -312,14 +201,14 @@ def test_queue_is_created_and_updated_in_volcano(delegated, plane) -> None:
     values = {"weight": 3, "capability": {"cpu": "2"}}
     queue = queues.create(cluster=delegated.cluster, name=name, values=values, actor=PLATFORM, now=clock.now())
     controllers.reconcile(delegated.cluster)
-    spec_object = plane.request("GET", f"{_QUEUES}/{name}")
+    spec_object = plane.request("GET", f"{QUEUES}/{name}")
     assert (spec_object["spec"]["weight"], spec_object["spec"]["capability"]) == (3, {"cpu": "2"})
     values = {"weight": 5, "capability": {"memory": "4Gi"}}
     queues.change(queue, values, by=delegated.alice, actor=PLATFORM, now=clock.now())
     controllers.reconcile(delegated.cluster)
-    spec_object = plane.request("GET", f"{_QUEUES}/{name}")
+    spec_object = plane.request("GET", f"{QUEUES}/{name}")
     assert (spec_object["spec"]["weight"], spec_object["spec"]["capability"]) == (5, {"memory": "4Gi"})
-    plane.request("DELETE", f"{_QUEUES}/{name}")
+    plane.request("DELETE", f"{QUEUES}/{name}")
 
 
 def test_foreign_jobs_and_queues_are_unchanged(delegated, plane, volcano_namespace) -> None:
@@ -338,15 +227,15 @@ def test_foreign_jobs_and_queues_are_unchanged(delegated, plane, volcano_namespa
         "metadata": {"name": "theirs"},
         "spec": {"schedulerName": "volcano", "queue": "default", "minAvailable": 1, "tasks": [task]},
     }
-    plane.request("POST", _JOBS.format(volcano_namespace), foreign_job)
-    queue = plane.request("GET", f"{_QUEUES}/default")["spec"]
+    plane.request("POST", JOBS.format(volcano_namespace), foreign_job)
+    queue = plane.request("GET", f"{QUEUES}/default")["spec"]
     job = submit(delegated)
     reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
     plane.wait_until(lambda: is_running(plane, volcano_namespace, "theirs"), 60.0)
     services.delete(Job.objects.get(pk=job.pk), user=delegated.alice, now=clock.now())
     delegated.reconcile_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
     assert [one["metadata"]["name"] for one in list_jobs(plane, volcano_namespace)] == ["theirs"]
-    assert plane.request("GET", f"{_QUEUES}/default")["spec"] == queue
+    assert plane.request("GET", f"{QUEUES}/default")["spec"] == queue
     assert Job.objects.count() == 1
 
 
@@ -354,7 +243,7 @@ def test_job_deleted_in_the_cluster_fails_with_a_reason(delegated, plane, volcan
     job = submit(delegated, seconds=1000)
     reconcile_until_phase(delegated, job, JobPhase.RUNNING)
     (volcano_job,) = list_jobs(plane, volcano_namespace)
-    plane.request("DELETE", f"{_JOBS.format(volcano_namespace)}/{volcano_job['metadata']['name']}")
+    plane.request("DELETE", f"{JOBS.format(volcano_namespace)}/{volcano_job['metadata']['name']}")
     reconcile_until_phase(delegated, job, JobPhase.FAILED)
     assert Job.objects.get(pk=job.pk).reason == "Deleted"
     assert rows.findings() == []
@@ -474,7 +363,7 @@ def test_pending_reason_of_a_full_queue_is_volcanos(delegated, plane) -> None:
     for one in (first, job):
         send(delegated, one, LifecycleAction.TERMINATE_JOB)
         reconcile_until_phase(delegated, one, JobPhase.TERMINATED)
-    plane.request("DELETE", f"{_QUEUES}/{name}")
+    plane.request("DELETE", f"{QUEUES}/{name}")
 
 
 def test_files_of_a_job_exist_before_its_pods_and_are_deleted_with_it(delegated, plane, volcano_namespace) -> None:
@@ -549,7 +438,7 @@ def test_settings_of_pods_reach_volcano_if_the_cluster_allows_them(delegated, pl
     clusters.change(delegated.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
     first = submit(delegated, "first", settings=SETTINGS, seconds=1000)
     reconcile_until_phase(delegated, first, JobPhase.RUNNING)
-    (pod,) = plane.request("GET", _PODS.format(volcano_namespace))["items"]
+    (pod,) = plane.request("GET", PODS.format(volcano_namespace))["items"]
     (container,) = pod["spec"]["containers"]
     assert container["ports"] == [{"containerPort": 80, "hostPort": 30080, "protocol": "TCP"}]
     assert (

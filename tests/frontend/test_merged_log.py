@@ -1,7 +1,8 @@
 """The merged log of several pods: order and levels."""
 
 import pytest
-from tests.frontend.test_scripts import LOG, lines_of, page, send, shared_page, show, site
+from tests.frontend.script_pages import page, shared_page, show, site
+from tests.frontend.test_scripts import LOG, lines_of, send
 
 __all__ = ["page", "shared_page", "site"]
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

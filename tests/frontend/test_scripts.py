@@ -2,27 +2,11 @@
 
 import gzip
 import json
-import re
 
 import pytest
-from playwright.sync_api import Browser, ViewportSize
-from tests.support.browser import clear
-from tests.support.page_sockets import Sockets
-from tests.support.static_site import serving
+from tests.frontend.script_pages import own_page, page, shared_page, show, site, until
 
-from hekla.pages.frame import plots
-
-SIZE: ViewportSize = {"width": 900, "height": 700}
-POLICY = "default-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self' ws:"
-
-MESSAGES = {"log_older": "{n} older", "log_found": "{i}/{n}", "catching_up": "{n} behind", "live": "Live"}
-HEAD = '<link rel="stylesheet" href="/css/base.css"><link rel="stylesheet" href="/css/log.css">'
-HEAD += '<link rel="stylesheet" id="plotly.js-style-global" href="/css/plot.css">'
-FRAME = """<!doctype html><html lang="en"><head>{head}</head><body {attributes}>{body}
-<div id="connection" class="connection"><span data-connection-words></span></div><div id="toasts"></div>
-<script type="application/json" id="messages">{messages}</script>
-<script src="/vendor/htmx.min.js" defer></script><script src="/vendor/idiomorph-ext.min.js" defer></script>
-<script type="module" src="/js/app.js"></script></body></html>"""
+__all__ = ["own_page", "page", "shared_page", "site"]
 
 LOG = """<section data-log="p1"><input data-log-search><span data-log-found></span>
 <button data-log-previous></button><button data-log-next></button><button data-log-wrap></button>
@@ -31,68 +15,6 @@ LOG = """<section data-log="p1"><input data-log-search><span data-log-found></sp
 </section>"""
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def site():
-    with serving(POLICY) as site:
-        yield site
-
-
-def new_page(browser, site):
-    page = browser.new_context(viewport=SIZE, base_url=site.origin).new_page()
-    page.site = site
-    page.on("pageerror", lambda error: page.problems.append(str(error)))
-    page.route_web_socket("**/ws/**", lambda socket: page.sockets(socket))  # noqa: PLW0108  (each test has its own)
-    return page
-
-
-def prepare(page):
-    page.site.clear()
-    page.problems = []
-    page.sockets = Sockets()
-    clear(page, f"{page.site.origin}/blank", SIZE)
-
-
-@pytest.fixture(scope="module")
-def shared_page(browser: Browser, site):
-    page = new_page(browser, site)
-    yield page
-    page.context.close()
-
-
-@pytest.fixture
-def page(shared_page):
-    """The page of most tests."""
-    prepare(shared_page)
-    yield shared_page
-    assert shared_page.problems == []
-
-
-@pytest.fixture
-def own_page(browser: Browser, site):
-    """A page for a test that changes what all later documents of a page have."""
-    page = new_page(browser, site)
-    prepare(page)
-    yield page
-    page.context.close()
-    assert page.problems == []
-
-
-def show(page, body, *, attributes="", path="/", extra=None):
-    """Show a page with this body. `extra` has files by path, in addition to static/."""
-    page.site.files = extra or {}
-    page.site.html = FRAME.format(head=HEAD, attributes=attributes, body=body, messages=json.dumps(MESSAGES))
-    page.goto(path)
-
-
-def until(page, expression):
-    """Wait until the expression is true. Playwright's own waiting needs eval, which the policy forbids."""
-    for _ in range(200):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(25)
-    raise AssertionError(expression)
 
 
 def scroll_up_until(page, selector):
@@ -441,47 +363,6 @@ def test_part_stays_and_is_requested_again_after_an_error(page):
     page.wait_for_selector("text=there", timeout=6000)
 
 
-def plot(figure, script="/vendor/plotly-basic.min.js") -> str:
-    """The HTML of the component c-plot for this figure."""
-    return f"""<figure class="plot" data-plot="p" data-plot-script="{script}">
-    <script type="application/json" id="p">{plots.to_json(figure)}</script>
-    <div class="plot-area" data-plot-area></div></figure>"""
-
-
-def colour_of_line(page) -> str:
-    return page.evaluate("document.querySelector('.scatterlayer .js-line')?.style.stroke ?? ''")
-
-
-def test_plot_is_drawn_by_plotly_in_the_colours_of_the_theme(page):
-    figure = plots.new_figure(xaxis_type="date", showlegend=True)
-    figure.add_scatter(x=["2026-11-21T12:00:00Z", "2026-11-21T13:00:00Z"], y=[1, 2], mode="lines", name="main-0")
-    radios = "".join(f'<input type="radio" name="t" value="{theme}">' for theme in plots.THEMES)
-    switch = f"<div data-theme-switch>{radios}</div>"
-    show(page, switch + plot(figure))
-    page.check("input[value=light]")
-    until(page, "document.querySelector('.scatterlayer .js-line') !== null")
-    page.wait_for_timeout(100)
-    assert colour_of_line(page) == "rgb(0, 114, 178)"
-    assert "main-0" in page.text_content(".legend")
-    page.check("input[value=dark]")
-    until(page, "document.querySelector('.scatterlayer .js-line').style.stroke === 'rgb(86, 180, 233)'")
-    assert page.site.requests.count("/vendor/plotly-basic.min.js") == 1
-
-
-def test_ticks_are_round(page):
-    minutes = [f"2026-11-21T12:{minute:02}:07Z" for minute in range(3, 53, 7)]
-    first, second = (plots.new_figure(xaxis_type="date") for _ in range(2))
-    for figure, values in ((first, [0.13, 0.94, 0.5, 0.2, 0.1, 0.3, 0.7, 0.9]), (second, [131, 942, 4, 5, 6, 7, 8, 9])):
-        figure.add_scatter(x=minutes, y=values, mode="lines")
-    show(page, plot(first) + plot(second).replace('"p"', '"q"'))
-    until(page, "document.querySelectorAll('.scatterlayer .js-line').length === 2")
-    assert all(
-        re.match(r"\d\d:\d[05]$", tick)
-        for tick in page.locator(".plot >> nth=0 >> .xtick text").all_text_contents()[1:]
-    )
-    assert page.locator(".plot >> nth=1 >> .ytick text").all_text_contents() == ["0", "200", "400", "600", "800"]
-
-
 def test_search_suggests_names_while_one_types(page, tmp_path):
     found = tmp_path / "found.json"
     found.write_text(json.dumps([{"name": "train-1", "note": "ann"}, {"name": "train-2", "note": "bob"}]))
@@ -509,34 +390,3 @@ def test_part_that_loads_later_has_the_height_of_last_time(page):
     page.site.parts["/part"] = lambda _request: (204, "")
     show(page, body)
     assert page.evaluate("document.getElementById('late').offsetHeight") == height > 0
-
-
-def test_page_without_a_plot_does_not_load_plotly(page):
-    show(page, "<p>x</p>")
-    assert page.evaluate("window.Plotly === undefined && !document.querySelector('script[src*=plotly]')")
-
-
-def test_plot_without_its_script_points_to_the_table(own_page):
-    page = own_page
-    page.add_init_script("window.onunhandledrejection = (event) => { throw event.reason }")
-    show(page, plot(plots.new_figure(), "/none.js"))  # the response is a page, not a script
-    until(page, "document.querySelector('[data-plot-area]').textContent === 'plot_failed'")
-    page.problems.clear()  # the error of the browser about the script
-
-
-def test_times_are_in_the_zone_of_the_person(page, tmp_path):
-    """Plotly draws text without a time zone as it is."""
-    figure = plots.new_figure()
-    figure.add_scatter(x=["2026-11-21T12:00:00Z", 3], y=[1, 2])
-    stub = "window.drawn = []; window.Plotly = { react: (area, data) => window.drawn.push(data) };"
-    script = tmp_path / "plotly.min.js"
-    script.write_text(stub)
-    body = plot(figure, "/stub.js") + '<time id="at" datetime="2026-11-21T12:00:00+01:00" data-exact></time>'
-    show(page, body, attributes='data-time-zone="Asia/Shanghai"', extra={"/stub.js": script})
-    until(page, "window.drawn?.length > 0")
-    assert page.evaluate("window.drawn[0][0].x") == ["2026-11-21 20:00:00", 3]
-    assert "7:00:00" in page.text_content("#at")
-    zone = page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
-    assert f"hekla_time_zone={zone}" in page.evaluate("document.cookie")
-    show(page, body, attributes='data-time-zone="Newer/City"', extra={"/stub.js": script})
-    until(page, "document.getElementById('at').title")  # the scripts run in the zone of the browser

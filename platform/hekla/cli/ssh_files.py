@@ -21,7 +21,7 @@ def write_config(choice: ServerOptions, *, is_included: bool) -> Path:
     that file as it is.
     """
     url = choice.server().url
-    words = [sys.executable, "-m", "hekla.cli", "--server", url]
+    words = [sys.executable, "-P", "-m", "hekla.cli", "--server", url]
     if choice.home is not None:
         words += ["--home", str(choice.home.absolute())]
     command = " ".join(_quoted(word) for word in words)

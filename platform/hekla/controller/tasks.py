@@ -1,6 +1,9 @@
 """The Celery tasks that run the controller. Each is one call that may be repeated or lost."""
 
-from celery import shared_task
+import logging
+
+from celery import current_app, shared_task
+from django.conf import settings
 
 from hekla.apps.batches import ending
 from hekla.apps.clusters import selectors as clusters
@@ -8,6 +11,7 @@ from hekla.apps.job_metrics import selectors as metrics
 from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.sharing import selectors as sharing
+from hekla.apps.sharing.wake import copying
 from hekla.apps.wakeups import Wakeup
 from hekla.backends import registry
 from hekla.controller import health, job_forks, job_metrics
@@ -16,8 +20,8 @@ from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.simulation import federation, forecasting
 
+log = logging.getLogger(__name__)
 moving = Wakeup("hekla.federated_queues.move")
-copying = Wakeup("hekla.job_forks.copy")
 _COPY_SECONDS = 3.0
 _MOVE_SECONDS = 5.0
 
@@ -80,7 +84,17 @@ def follow_metrics() -> None:
 
 @shared_task(name="hekla.job_forks.copy")
 def copy_forks() -> None:
-    """Copy files to forks that run. Repeats while there are any that do not run yet."""
+    """Copy files to forks that run. Repeats soon while there are new ones that do not run yet."""
     job_forks.copy_files(now=clock.now())
-    if sharing.any_fork_waits():
+    if sharing.any_new_fork(now=clock.now()):
         copying.after(_COPY_SECONDS)
+
+
+@shared_task(name="hekla.safety_run")
+def safety_run() -> None:
+    """Run the tasks whose messages may be lost (Celery beat). One that fails does not stop the others."""
+    for name in settings.SAFETY_RUNS:
+        try:
+            current_app.tasks[name]()
+        except Exception:
+            log.exception("%s failed", name)

@@ -248,29 +248,28 @@ ASK_CLUSTERS = "hekla.simulation.federation.ask"
 CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}
 _SLOW = 20.0
 """Seconds between safety runs. Workers are normally woken by messages; these runs replace lost ones."""
+SAFETY_RUNS = (
+    *("hekla.schedules.start_due", "hekla.flows.advance", "hekla.notifications.follow"),
+    *("hekla.demonstrations.advance", "hekla.federated_queues.move", "hekla.job_metrics.follow"),
+    *("hekla.notifications.send", "hekla.invitations.send"),
+)
+"""Tasks that one message of beat runs after each other, because each message costs more than an idle run."""
 CELERY_BEAT_SCHEDULE = {
     "reconcile clusters": {
         "task": "hekla.controller.tick",
         "schedule": _SLOW,
         "options": {"queue": "control", "expires": 10},
     },
+    "replace lost messages": {"task": "hekla.safety_run", "schedule": _SLOW, "options": {"expires": 10}},
     "check clusters": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
-    "record forecasts": {"task": "hekla.controller.foretell", "schedule": 10.0, "options": {"expires": 20}},
-    "move pending jobs": {"task": "hekla.federated_queues.move", "schedule": _SLOW, "options": {"expires": 10}},
-    "read metrics": {"task": "hekla.job_metrics.follow", "schedule": _SLOW, "options": {"expires": 10}},
-    "advance flows": {"task": "hekla.flows.advance", "schedule": _SLOW, "options": {"expires": 10}},
-    "advance demonstrations": {"task": "hekla.demonstrations.advance", "schedule": _SLOW, "options": {"expires": 10}},
-    "start schedules": {"task": "hekla.schedules.start_due", "schedule": _SLOW, "options": {"expires": 10}},
-    "create notifications": {"task": "hekla.notifications.follow", "schedule": _SLOW, "options": {"expires": 10}},
-    "create timed notifications": {"task": "hekla.notifications.look", "schedule": 30.0, "options": {"expires": 30}},
-    "send notifications": {"task": "hekla.notifications.send", "schedule": _SLOW, "options": {"expires": 10}},
-    "mail invitations": {"task": "hekla.invitations.send", "schedule": _SLOW, "options": {"expires": 10}},
+    "record forecasts": {"task": "hekla.controller.foretell", "schedule": _SLOW, "options": {"expires": 20}},
+    "create timed notifications": {"task": "hekla.notifications.look", "schedule": 60.0, "options": {"expires": 60}},
     "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
     "end impersonations": {"task": "hekla.impersonation.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
     "end sessions of pods": {"task": "hekla.workbench.follow_pods", "schedule": 30.0, "options": {"expires": 60}},
-    "copy files of forks": {"task": "hekla.job_forks.copy", "schedule": _SLOW, "options": {"expires": 10}},
-    "tidy guests": {"task": "hekla.sharing.tidy", "schedule": 60.0, "options": {"expires": 120}},
-    "tidy schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
+    "copy files of forks": {"task": "hekla.job_forks.copy", "schedule": 120.0, "options": {"expires": 60}},
+    "tidy guests": {"task": "hekla.sharing.tidy", "schedule": 300.0, "options": {"expires": 120}},
+    "tidy schedules": {"task": "hekla.schedules.tidy", "schedule": 60.0, "options": {"expires": 60}},
 }
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

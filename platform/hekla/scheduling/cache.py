@@ -336,18 +336,22 @@ class ClusterCache:
         )
 
     def _queues_of(self, cluster: Cluster) -> tuple[model.QueueSpec, ...]:
-        if is_pending(_QUEUE):  # as in a dry run: these rows may be undone, so they are not kept
-            return tuple(map(snapshot.queue, queues.of_cluster(cluster)))
-        if self._queues is None:
-            self._queues = tuple(map(snapshot.queue, queues.of_cluster(cluster)))
-        return self._queues
+        may_be_undone = is_pending(_QUEUE)  # as in a dry run: such rows are not stored
+        if self._queues is not None and not may_be_undone:
+            return self._queues
+        found = tuple(map(snapshot.queue, queues.of_cluster(cluster)))
+        if not may_be_undone:
+            self._queues = found
+        return found
 
     def _tenant_quotas(self) -> tuple[model.TenantQuota, ...]:
-        if is_pending(_TENANT):
-            return tuple(map(snapshot.bound, quotas.that_bound_resources()))
-        if self._quotas is None:
-            self._quotas = tuple(map(snapshot.bound, quotas.that_bound_resources()))
-        return self._quotas
+        may_be_undone = is_pending(_TENANT)
+        if self._quotas is not None and not may_be_undone:
+            return self._quotas
+        found = tuple(map(snapshot.bound, quotas.that_bound_resources()))
+        if not may_be_undone:
+            self._quotas = found
+        return found
 
     def _devices_of(self, cluster: Cluster) -> Devices:
         """The devices and claims; the very same object as before if they are unchanged."""

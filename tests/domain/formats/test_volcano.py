@@ -446,63 +446,6 @@ def test_other_text_is_refused_with_a_reason(text, sentence):
     assert sentence in raised.value.message
 
 
-TASK = """
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: a}
-spec:
-  tasks:
-  - name: t
-    template:
-      spec:
-        containers:
-        - {command: [run], workingDir: %s, volumeMounts: [%s]}
-        volumes:
-        - {name: v, configMap: {name: m}}
-        - {name: w, configMap: {name: n, items: [{key: f, path: deep/g}]}}
----
-{kind: ConfigMap, metadata: {name: m}, data: {f: "1"}}
----
-{kind: ConfigMap, metadata: {name: n}, data: {f: "2", unused: "3"}}
-"""
-
-
-@pytest.mark.parametrize(
-    ("working_dir", "mounts", "files", "expected"),
-    [
-        ("", "{name: v, mountPath: /a}", {"f": "1"}, ""),
-        ("/a", "{name: v, mountPath: /a}", {"f": "1"}, ""),
-        ("/a/b", "{name: v, mountPath: /a}", {"f": "1"}, "b"),
-        ("/a", "{name: v, mountPath: /a/b}", {"b/f": "1"}, ""),
-        ("/z", "{name: v, mountPath: /a}", {"f": "1"}, "/z"),
-        ("/a", "{name: v, mountPath: /a}, {name: w, mountPath: /a/c}", {"f": "1", "c/deep/g": "2"}, ""),
-    ],
-)
-def test_mounted_files_are_in_the_working_folder(working_dir, mounts, files, expected):
-    spec = formats.load(TASK % (f'"{working_dir}"', mounts)).spec
-    assert (spec.files, spec.tasks[0].working_dir) == (files, expected)
-
-
-@pytest.mark.parametrize(
-    ("mounts", "path", "sentence"),
-    [
-        ("{name: v, mountPath: /a}, {name: w, mountPath: /b}", "volumeMounts[1].mountPath", "at /a or below"),
-        ("{name: v, mountPath: /a/deep}, {name: v, mountPath: /a}, {name: w, mountPath: /a}", "mountPath", "/a/deep"),
-    ],
-)
-def test_files_must_be_below_one_folder(mounts, path, sentence):
-    with pytest.raises(Invalid) as raised:
-        formats.load(TASK % ('""', mounts))
-    assert raised.value.problems[0].path.endswith(path)
-    assert sentence in raised.value.message
-
-
-def test_two_files_cannot_have_one_path():
-    text = (TASK % ('""', "{name: v, mountPath: /a}, {name: w, mountPath: /a}")).replace("deep/g", "f")
-    with pytest.raises(Invalid, match="All pods of a job get the same files"):
-        formats.load(text)
-
-
 WORDS = st.sampled_from(["kind", "metadata", "name", "spec", "tasks", "template", "containers", "env", "data"])
 LEAVES = st.sampled_from([None, True, 3, 0.5, "", "Job", "batch.volcano.sh/v1alpha1", "\0"])
 TREES = st.recursive(
@@ -531,52 +474,6 @@ def test_scheduler_annotations_are_read_and_written():
     loaded = formats.load(DIGITS.replace("    hekla.io/priority", near))
     assert loaded.spec.annotations == {"volcano.sh/task-topology-affinity": "ps,worker"}
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
-
-
-A_BOARD = """
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: a}
-spec:
-  tasks:
-  - name: main
-    template:
-      metadata: {annotations: {hekla.io/ports: %s}}
-      spec: {containers: [{command: [run], ports: [{name: debug, containerPort: 5678}]}]}
-"""
-
-
-def test_ports_are_those_of_the_annotation_only() -> None:
-    loaded = formats.load(A_BOARD % '"board=6006, metrics=9090"')
-    assert loaded.spec.tasks[0].ports == {"board": 6006, "metrics": 9090}
-    assert loaded.warnings == ()
-    assert "hekla.io/ports: board=6006,metrics=9090" in formats.dump(loaded.spec)
-    assert formats.load(A_BOARD % '""').spec.tasks[0].ports == {}
-
-
-def test_patch_keeps_ports() -> None:
-    spec = formats.load(A_BOARD % '"board=6006"').spec
-    changed = formats.apply_patch(spec, {"spec": {"tasks": {"main": {"replicas": 2}}}}).spec
-    assert changed.tasks[0].ports == {"board": 6006}
-
-
-@pytest.mark.parametrize(
-    ("annotation", "sentence"),
-    [
-        ('"6006"', "ports with unique names"),
-        ('"board=6006,board=6007"', "ports with unique names"),
-        ('"board=6006,"', "ports with unique names"),
-        ("6006", "ports with unique names"),
-        ('"board=70000"', "65535"),
-        ('"Board=6006"', "lowercase letters"),
-    ],
-)
-def test_invalid_ports_are_refused_at_the_annotation(annotation, sentence) -> None:
-    with pytest.raises(Invalid) as raised:
-        formats.load(A_BOARD % annotation)
-    (problem,) = raised.value.problems
-    assert problem.path.startswith("spec.tasks[0].template.metadata.annotations.hekla.io/ports")
-    assert sentence in problem.message.replace(",", "")
 
 
 def test_name_is_generated_from_its_beginning():

@@ -19,7 +19,7 @@ from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.words import kind_in_words
 from hekla.domain.events import TerminalEnd, ToolSessionEnd
 from hekla.domain.sharing import GuestEnd
-from hekla.domain.tools import Tool
+from hekla.domain.tools import STARTED_TOOLS, Tool
 
 Facts = Mapping[str, Any]
 _MOST_CHARACTERS = 600
@@ -180,9 +180,11 @@ def _session_end(event: LoggedEvent) -> str:
 
 
 def _session_begin(event: LoggedEvent) -> str:
-    if event.payload.get("tool") == Tool.PORT:
+    tool = event.payload.get("tool")
+    if tool == Tool.PORT:
         return _("{actor} opened port {port} of pod {pod} of {object}.")
-    return _("{actor} opened {tool} in pod {pod} of {object}.")
+    sentence = _("{actor} opened {tool} in pod {pod} of {object}.")
+    return sentence.replace("{tool}", Tool(tool).label) if tool in STARTED_TOOLS else sentence
 
 
 def _guest_invited(event: LoggedEvent) -> str:

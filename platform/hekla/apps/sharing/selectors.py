@@ -1,7 +1,7 @@
 """Queries about shared terminals and sessions. What belongs to jobs outside the person's tenants does not exist."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -18,6 +18,7 @@ from hekla.domain.phases import PodPhase
 from hekla.domain.sharing import GuestRole
 
 MOST_LISTED = 100
+_NEW = timedelta(minutes=5)
 Target = OpenTerminal | ToolSession
 _JOB = ("pod__job__cluster", "pod__job__tenant", "pod__job__queue", "owner")
 
@@ -133,9 +134,9 @@ def fork_of(job: Job) -> JobFork | None:
     return JobFork.objects.select_related("source__job").filter(job=job).first()
 
 
-def any_fork_waits() -> bool:
-    """Whether a fork waits for its files."""
-    return JobFork.objects.filter(ended_at=None).exists()
+def any_new_fork(*, now: datetime) -> bool:
+    """Whether a fork of the last minutes waits for its files. Its job may start any moment."""
+    return JobFork.objects.filter(ended_at=None, created_at__gt=now - _NEW).exists()
 
 
 def _guests() -> QuerySet[Guest]:

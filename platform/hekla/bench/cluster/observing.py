@@ -54,7 +54,7 @@ class Observer:
 def observed(place: BenchCluster, namespace: str, count: int, *, job: str = "") -> Iterator[Observer]:
     """Observe `count` binds in this namespace from now on; with `job` only those of this job."""
     which = names.selector({names.JOB: job}) if job else ""
-    argv = [sys.executable, "-m", _OBSERVER, str(place.kubeconfig), namespace, str(count), which]
+    argv = [sys.executable, "-P", "-m", _OBSERVER, str(place.kubeconfig), namespace, str(count), which]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout is None or process.stdout.readline().strip() != READY:

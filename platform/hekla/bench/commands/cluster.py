@@ -75,7 +75,7 @@ def _tell_beginning(found: dict[str, Any]) -> None:
 
 def _measured(options: dict[str, object]) -> dict[str, Any]:
     words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items() if value is not None]
-    done = subprocess.run([sys.executable, "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise Failure("The cluster could not be measured.")
     found: dict[str, Any] = json.loads(done.stdout)

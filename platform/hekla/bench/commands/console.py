@@ -111,7 +111,7 @@ def _tell_pages(found: dict[str, Any]) -> None:
 def _measured(sizes: dict[str, float], pages: tuple[str, ...]) -> dict[str, Any]:
     words = [f"--{name.replace('_', '-')}={value}" for name, value in sizes.items()]
     words += [f"--page={page}" for page in pages]
-    done = subprocess.run([sys.executable, "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise Failure("The console could not be measured.")
     found: dict[str, Any] = json.loads(done.stdout)

@@ -25,7 +25,7 @@ def explanations(clusters: int, days: float, seed: int, as_json: bool) -> None:
     The engine decides in simulated time. This takes some minutes, and needs no server.
     """
     words = [f"--clusters={clusters}", f"--days={days}", f"--seed={seed}"]
-    done = subprocess.run([sys.executable, "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise Failure("The explanations could not be measured.")
     found: dict[str, Any] = json.loads(done.stdout)

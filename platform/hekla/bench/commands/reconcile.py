@@ -32,7 +32,7 @@ _LEAST_SECONDS = 0.0005
 def reconcile(as_json: bool, **sizes: int) -> None:
     """Measure reconciliations of a simulated cluster with real rows. This takes some minutes and 2 GiB of memory."""
     words = [f"--{name}={value}" for name, value in sizes.items()]
-    done = subprocess.run([sys.executable, "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise Failure("The reconciliations could not be measured.")
     found: dict[str, Any] = json.loads(done.stdout)

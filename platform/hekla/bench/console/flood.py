@@ -48,7 +48,7 @@ def _flood(home: Path, origin: str, team: Team, per_second: float, seconds: floa
     cookie, path = team.people[0][1], home / "flood.json"
     plan = {"origin": origin, "cookie": cookie, "paths": _expensive(team), "per_second": per_second, "seconds": seconds}
     path.write_text(json.dumps(plan))
-    argv = [sys.executable, "-m", "hekla.bench.console.flood_client", str(path)]
+    argv = [sys.executable, "-P", "-m", "hekla.bench.console.flood_client", str(path)]
     return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
 
 

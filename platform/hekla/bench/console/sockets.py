@@ -113,7 +113,7 @@ def _browsers(home: Path, server: Server, pages: Sequence[WatchedPage]) -> Itera
     """
     plan, heard = home / "plan.json", home / "heard"
     plan.write_text(json.dumps([(page.path, page.cookie) for page in pages]))
-    argv = [sys.executable, "-m", "hekla.bench.console.socket_client", f"{HOST}:{server.address.port}", str(plan)]
+    argv = [sys.executable, "-P", "-m", "hekla.bench.console.socket_client", f"{HOST}:{server.address.port}", str(plan)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
         opened = process.stdout.readline().strip()

@@ -24,7 +24,7 @@ def main() -> int:
         return 0
     try:
         with servers():
-            subprocess.run([sys.executable, "-m", "hekla.bench.reconcile", "--fill", *sys.argv[1:]], check=True)
+            subprocess.run([sys.executable, "-P", "-m", "hekla.bench.reconcile", "--fill", *sys.argv[1:]], check=True)
             print(json.dumps(_measure(size, options.repeat)))
     except LaunchRefused as error:
         _say(str(error))

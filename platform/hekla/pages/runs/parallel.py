@@ -18,7 +18,7 @@ MOST_AXES = 8
 MOST_LINES = 300
 LEVELS = 5
 HEIGHT = 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 72, 34, 238
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 72, 34, 238
 _WIDTH, _LEAST_STEP = 420, 120
 """The distance from the first axis to the last, and the least distance of two."""
 _MOST_TICKS, _TICK_SPACE = 8, 13

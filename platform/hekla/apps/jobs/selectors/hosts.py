@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Case, QuerySet, When
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
@@ -26,7 +26,10 @@ def pod_by_host(host: str, user: User) -> Pod:
     """
     name, _dot, wanted = host.lower().removesuffix(SUFFIX).partition(".")
     jobs = _jobs(name, user)
-    all_running = Pod.objects.filter(job__in=jobs, phase=PodPhase.RUNNING).select_related("job").order_by("pk")
+    own_first = Case(When(job__owner=user, then=0), default=1)  # others' pods of this name may be too many to read
+    all_running = (
+        Pod.objects.filter(job__in=jobs, phase=PodPhase.RUNNING).select_related("job").order_by(own_first, "pk")
+    )
     running = list(_named(all_running, wanted)[:_MOST] if wanted else all_running[:_MOST])
     is_named, may_act = bool(running), action_predicate(user, tenancy.rights(user))
     running = running or list(all_running[:_MOST])

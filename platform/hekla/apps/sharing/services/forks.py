@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
@@ -14,6 +15,7 @@ from hekla.apps.jobs.clone import clone_job
 from hekla.apps.jobs.models import Pod
 from hekla.apps.sharing.models import ForkState, JobFork
 from hekla.apps.sharing.services.telling import place, tell
+from hekla.apps.sharing.wake import copying
 from hekla.domain import events
 from hekla.domain.errors import Refused
 from hekla.domain.phases import FINAL_JOB_PHASES, PodPhase
@@ -41,6 +43,7 @@ def fork(source: Pod, *, tool: str = "", user: User, now: datetime) -> JobFork:
         found = JobFork.objects.create(job=made, source=source, person=user, tool=tool, created_at=now)
         event = events.JobForked.model_validate({**place(source), "name": made.name, "fork": str(made.uid)})
         tell(source, event, actor=actor_of(user), now=now)
+        transaction.on_commit(copying.soon, robust=True)
     return found
 
 
