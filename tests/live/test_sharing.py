@@ -18,6 +18,7 @@ from hekla.apps.audit.sentences import sentence
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
+from hekla.apps.notifications import services as notifications
 from hekla.apps.secrets import services as secrets
 from hekla.apps.sharing import files, services
 from hekla.apps.sharing.models import Guest, OpenTerminal, Recording
@@ -351,6 +352,7 @@ def test_pages_invite_accept_and_revoke(world: World) -> None:
     hers, guests = Client(), Client()
     hers.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
     guests.force_login(vera, backend="django.contrib.auth.backends.ModelBackend")
+    notifications.follow(now=clock.now())
     address = reverse("sharing:terminal", args=[row.uid])
     refused = hers.post(address, {"person": "nobody", "role": "peer", "hours": "3"}).content.decode()
     assert "No person of this name can see the job." in refused
@@ -361,6 +363,10 @@ def test_pages_invite_accept_and_revoke(world: World) -> None:
     place = f"{reverse('jobs:terminal', args=[pod.job.uid, pod.pk])}?of={row.uid.hex}"
     assert guests.get(place).status_code == 403
     assert "Accept" in guests.get(reverse("sharing:mine")).content.decode()
+    notifications.follow(now=clock.now())
+    notified = guests.get(reverse("notifications:list")).content.decode()
+    assert f'<a href="{reverse("sharing:mine")}">' in notified
+    assert "alice invites you to a terminal of job talk." in notified
     guests.post(reverse("sharing:accept", args=[guest.uid]))
     entered = guests.post(reverse("sharing:enter", args=[guest.uid]))
     assert entered.headers["Location"] == place
