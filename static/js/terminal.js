@@ -23,8 +23,13 @@ function ended({ reason, exit_code: code }) {
   if (reason === "exit") return say("terminal_exited", { code });
   if (reason === "pod") return say("terminal_pod_ended");
   if (reason === "idle") return say("terminal_idle");
+  if (reason === "co_owner") return say("terminal_co_owner");
   if (reason === "rights") return say("terminal_no_right");
   return say("terminal_closed");
+}
+
+function named({ name, may_type: mayType }) {
+  return mayType ? name : say("terminal_observes", { name });
 }
 
 /** The words above the terminal, its buttons, and who is here. */
@@ -37,18 +42,22 @@ class Frame {
   tell(state, words) {
     this.section.dataset.state = state;
     if (this.part("state").textContent !== words) this.part("state").textContent = words;
-    this.part("new").hidden = state !== "ended";
-    this.part("end").hidden = state !== "open" || !this.isOwn;
+    this.part("new").hidden = state !== "ended" || !this.isOwn;
+    this.part("end").hidden = state !== "open" || !this.mayEnd;
+    this.part("share").hidden = state !== "open" || !this.mayEnd;
     if (state !== "open") this.part("keyboard").hidden = true;
   }
 
-  people(people) {
+  people(people, isRecorded) {
+    const me = people.find((one) => one.is_me);
+    this.part("recorded").hidden = !isRecorded;
     const holder = people.find((one) => one.holds);
     const mine = !holder || holder.is_own;
     const others = people.filter((one) => !one.is_own);
-    this.part("people").textContent = others.length ? say("terminal_people", { names: new Intl.ListFormat(language).format(new Set(people.map((one) => one.name))) }) : "";
-    this.part("keyboard").hidden = holder ? mine : this.isOwn;
-    this.tell("open", mine ? say("terminal_open") : say("terminal_watching", { name: holder.name }));
+    this.part("people").textContent = others.length ? say("terminal_people", { names: new Intl.ListFormat(language).format(new Set(people.map(named))) }) : "";
+    this.part("keyboard").hidden = !me?.may_type || (holder ? mine : this.isOwn);
+    if (me && !me.may_type) this.tell("open", say("terminal_observing"));
+    else this.tell("open", mine ? say("terminal_open") : say("terminal_watching", { name: holder.name }));
   }
 
   others(others) {
@@ -78,7 +87,7 @@ function start(section) {
   const screen = frame.part("screen");
   const terminal = new window.Terminal(options(section));
   const fit = new window.FitAddon.FitAddon();
-  const known = { id: "", offset: 0, replayed: 0, holds: false, isOver: false };
+  const known = { id: "", offset: 0, replayed: 0, holds: false, isOver: false, isRecorded: false };
   terminal.loadAddon(fit);
   terminal.open(screen);
   terminal.textarea.setAttribute("aria-label", section.getAttribute("aria-label"));
@@ -113,15 +122,19 @@ function start(section) {
       }
       Object.assign(known, { id: message.terminal, offset: message.offset, end: message.end });
       frame.isOwn = message.is_own;
+      frame.mayEnd = message.may_end;
+      frame.part("share").href = section.dataset.share.replace("00000000-0000-0000-0000-000000000000", message.terminal.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-"));
       frame.tell("open", say("terminal_open"));
       frame.others(message.others);
       terminal.resize(message.columns, message.rows);
     },
     output: show,
     size: ({ columns, rows }) => known.holds || terminal.resize(columns, rows),
-    people({ people }) {
+    people({ people, is_recorded: isRecorded }) {
       known.holds = people.some((one) => one.is_me && one.holds);
-      frame.people(people);
+      frame.people(people, isRecorded);
+      if (isRecorded && !known.isRecorded) terminal.write(`\r\n\x1b[7m[${say("terminal_recorded")}]\x1b[0m\r\n`);
+      known.isRecorded = isRecorded;
       fitWhenHeld();
     },
     full: () => frame.tell("open", say("terminal_full")),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http.cookies import SimpleCookie
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.http import HttpResponse
@@ -34,6 +35,7 @@ from hekla.apps.presets import services as presets
 from hekla.apps.priorities import services as priorities
 from hekla.apps.queues import services as queues
 from hekla.apps.schedules import services as schedules
+from hekla.apps.sharing.models import Guest, OpenTerminal, Recording
 from hekla.apps.signin import services as factors
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy
@@ -71,6 +73,7 @@ spec:
     spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
 """
 SWEEP_JOB = {"tasks": [{"name": "main", "command": ["echo", "{{ n }}"]}]}
+TERMINAL = UUID(int=7)
 SPEC = {"name": "sent", "tasks": [{"name": "main", "command": ["true"]}]}
 SIZE = {"tasks": {"main": {"replicas": 2}}}
 SIZE_FORM = {"size-revision": "1", "size-replicas-0": "2", "size-least-0": "1"}
@@ -99,6 +102,12 @@ DATA: dict[str, dict[str, Any]] = {
     "api:v1:job_keep": {"hours": 2, "reason": "It waits."},
     "api:v1:idle_rule": {"idle_minutes": 60},
     "api:v1:tenant_idle_rule": {"idle_minutes": 60},
+    "api:v1:job_forks": {"task": "main"},
+    "api:v1:job_guests": {"terminal": str(TERMINAL), "person": "mia", "guest_role": "peer"},
+    "api:v1:recording_cuts": {"begin": 0, "end": 5},
+    "sharing:cut": {"begin": "0", "end": "5"},
+    "sharing:terminal": {"person": "mia", "role": "peer", "hours": "1"},
+    "sharing:session": {"person": "mia", "role": "peer", "hours": "1"},
     "api:v1:job_sessions": {"task": "main", "tool": "port", "port": 8081},
     "jobs:frozen": {"do": "open"},
     "api:v1:job_frozen_pods": {"task": "main"},
@@ -189,7 +198,7 @@ _OF_SESSIONS = ("session", "session_url", "session_activity", "session_keep")
 NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
 NEEDS_REAL_PODS = {
     "pod_files", "pod_file", "pod_file_preview", "pod_file_search", "pod_archive", "pod_uploads", "upload",
-    "job_sessions", "job_session_url", "job_session_keep",
+    "job_sessions", "job_session_url", "job_session_keep", "job_guests", "guest_accept", "guest_url",
 }  # fmt: skip
 """The cluster is simulated: who may, learns that there are none."""
 NEEDS_ENDED_JOB = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # the job must have ended
@@ -232,6 +241,23 @@ def _add_federated_queue(people: People, now: datetime) -> None:
     queues.create_federated(name="over", members=[own, far], tenants=[people.lab], actor=PLATFORM, now=now)
 
 
+def _add_shared(people: People, pod: Pod, now: datetime) -> tuple[ToolSession, Guest, Recording]:
+    """A session of Alice's, and a terminal of hers to which Bob is invited, and its recording."""
+    tool_session = ToolSession.objects.create(
+        slug="a" * 26, pod=pod, owner=people.alice, tool="port", port=8080, created_at=now, ready_at=now
+    )
+    open_terminal = OpenTerminal.objects.create(uid=TERMINAL, pod=pod, owner=people.alice, opened_at=now)
+    guest = Guest.objects.create(
+        pod=pod, terminal=open_terminal, inviter=people.alice, person=people.bob, role="peer", created_at=now,
+        expires_at=now + timedelta(hours=1), accepted_at=now,
+    )  # fmt: skip
+    recording = Recording.objects.create(
+        pod=pod, terminal=open_terminal, owner=people.alice, people=["alice", "bob"], columns=80, rows=24,
+        started_at=now, ended_at=now,
+    )  # fmt: skip
+    return tool_session, guest, recording
+
+
 @unit_of_work()
 def make_world() -> World:
     """Create everything, in the transaction of the caller."""
@@ -260,9 +286,7 @@ def make_world() -> World:
         FileUpload.objects.create(pod=pod, person=people.alice, path="a", size=3, expires_at=now),
         FrozenPod.objects.create(pod=pod, until=now + timedelta(minutes=30), size=1),
     )
-    tool_session = ToolSession.objects.create(
-        slug="a" * 26, pod=pod, owner=people.alice, tool="port", port=8080, created_at=now, ready_at=now
-    )
+    tool_session, guest, recording = _add_shared(people, pod, now)
     Submission.objects.create(job=job, owner=people.alice, name=job.name, config="{protocolVersion: 2}", tags=["odd"])
     accounts.create_token(people.alice, name="hers", lifetime=accounts.MAX_TOKEN_LIFETIME, now=now)
     factors.begin(people.bob, now=now)
@@ -302,6 +326,12 @@ def make_world() -> World:
         "jobs:frozen": [job.uid, pod.pk], "api:v1:job_frozen_pod": [job.uid, "main", 0],
         **{f"api:v1:job_{name}": [job.uid, tool_session.uid] for name in _OF_SESSIONS},
         **{f"workbench:{name}": [tool_session.uid] for name in ("session", "activity", "keep", "enter", "end")},
+        "sharing:mine": [], "sharing:terminal": [TERMINAL], "sharing:session": [tool_session.uid],
+        "sharing:of_job": [job.uid], "sharing:fork": [job.uid, pod.pk], "api:v1:guests": [],
+        **{f"sharing:{name}": [guest.uid] for name in ("accept", "decline", "enter", "end", "revoke")},
+        **{f"sharing:{name}": [recording.uid] for name in ("recording", "cast", "cut", "delete")},
+        **{f"api:v1:guest{name}": [guest.uid] for name in ("", "_accept", "_url")},
+        **{f"api:v1:recording{name}": [recording.uid] for name in ("", "_cast", "_cuts")},
         "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0],
         "api:v1:pod_usage": [job.uid, "main", 0],
         **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("search", "files", "file")},

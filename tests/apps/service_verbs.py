@@ -47,6 +47,8 @@ from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.apps.schedules import services as schedules
 from hekla.apps.schedules.models import Schedule
+from hekla.apps.sharing import services as sharing
+from hekla.apps.sharing.models import Guest, OpenTerminal, Recording
 from hekla.apps.signin import services as signin
 from hekla.apps.signin.models import SecurityKey
 from hekla.apps.tenancy import departments
@@ -61,6 +63,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
 from hekla.domain.scaling import JobScale
 from hekla.domain.schedules import ScheduleSpec
+from hekla.domain.sharing import GuestRole
 from hekla.domain.sweeps import SweepSpec
 from hekla.domain.tools import Tool
 from hekla.lib import clock
@@ -105,6 +108,29 @@ def _running_pod(world: World) -> int:
 def _ready_session(world: World) -> ToolSession:
     _running_pod(world)
     return ToolSession.objects.select_related("pod__job__tenant").get()
+
+
+def _terminal(world: World) -> OpenTerminal:
+    """An open terminal of Alice's to which nobody is invited."""
+    _running_pod(world)
+    OpenTerminal.objects.update(ended_at=clock.now())
+    owner = {"owner": world.people.alice, "opened_at": clock.now()}
+    made = OpenTerminal.objects.create(uid=uuid4(), pod=world.pod, **owner)
+    return OpenTerminal.objects.select_related("pod__job__cluster", "owner").get(pk=made.pk)
+
+
+def _guest(world: World) -> Guest:
+    """The invitation of Bob."""
+    _running_pod(world)
+    return Guest.objects.select_related("pod__job__cluster", "terminal__owner", "person").get()
+
+
+def _co_ownership(world: World) -> Guest:
+    """The invitation of Bob as a co-owner of a session."""
+    _running_pod(world)
+    session = {"terminal": None, "session": ToolSession.objects.get(), "role": "owner"}
+    Guest.objects.update(**session)
+    return Guest.objects.select_related("pod__job__cluster", "session__owner", "person").get()
 
 
 def _ended_flow() -> Flow:
@@ -288,9 +314,6 @@ ITS_OWNER: dict[str, Call] = {
     "jobs.delete": lambda w, by: jobs.delete(_ended_job(w), **_by(by)),
     "jobs.record_ssh": lambda w, by: jobs.record_ssh(_running_pod(w), uuid4(), **_by(by)),
     "jobs.record_terminal": lambda w, by: jobs.record_terminal(_running_pod(w), uuid4(), **_by(by)),
-    "jobs.record_terminal_guest": lambda w, by: jobs.record_terminal_guest(
-        _running_pod(w), uuid4(), owner="alice", **_by(by)
-    ),
     "idleness.keep": lambda w, by: idleness.keep(_ready_session(w), hours=1, reason="It waits.", **_by(by)),
     "idleness.job_services.keep": lambda w, by: idle_jobs.keep(w.job, hours=1, reason="It waits.", **_by(by)),
     "jobs.begin_upload": lambda w, by: jobs.begin_upload(
@@ -311,6 +334,13 @@ ITS_OWNER: dict[str, Call] = {
     "schedules.set_suspended": lambda w, by: schedules.set_suspended(Schedule.objects.get(), suspended=True, **_by(by)),
     "schedules.delete": lambda w, by: schedules.delete(Schedule.objects.get(), **_by(by)),
     "schedules.run_now": lambda w, by: schedules.run_now(Schedule.objects.get(), **_by(by)),
+    "sharing.open_terminal": lambda w, by: sharing.open_terminal(_running_pod(w), uuid4(), **_by(by)),
+    "sharing.invite": lambda w, by: sharing.invite(_terminal(w), "mia", GuestRole.PEER, hours=1, **_by(by)),
+    "sharing.revoke": lambda w, by: sharing.revoke(Guest.objects.get(), **_by(by)),
+    "sharing.record_guest": lambda w, by: sharing.record_guest(_terminal(w), **_by(by)),
+    "sharing.begin_recording": lambda w, by: sharing.begin_recording(_terminal(w), (80, 24), **_by(by)),
+    "sharing.cut_recording": lambda w, by: sharing.cut_recording(Recording.objects.get(), 0, 5, **_by(by)),
+    "sharing.delete_recording": lambda w, by: sharing.delete_recording(Recording.objects.get(), **_by(by)),
     "workbench.open_session": lambda w, by: workbench.open_session(_running_pod(w), Tool.PORT, 80, **_by(by)),
     "workbench.end_session": lambda w, by: workbench.end_session(ToolSession.objects.get(), **_by(by)),
 }
@@ -336,6 +366,7 @@ SUBMITTING: dict[str, Call] = {
     "jobs.try_out_many": lambda w, by: jobs.try_out_many(specs=[SENT], **_in_lab(w, by)),
     "notifications.submit": lambda w, by: notifications.submit(spec=SENT, choice=None, **_in_lab(w, by)),
     "openpai.submit": _openpai,
+    "sharing.fork": lambda w, by: sharing.fork(w.pod, **_by(by)),
     "schedules.create": lambda w, by: schedules.create(
         spec=NIGHTLY.model_copy(update={"name": "other"}), **_in_lab(w, by)
     ),
@@ -351,6 +382,13 @@ THEIRS: dict[str, Call] = {
 }
 """For the person that the row belongs to, Alice; the same call by others does not find it."""
 
+INVITED: dict[str, Call] = {
+    "sharing.accept": lambda w, by: sharing.accept(_guest(w), **_by(by)),
+    "sharing.decline": lambda w, by: sharing.decline(_guest(w), **_by(by)),
+    "sharing.end_shared_session": lambda w, by: sharing.end_shared_session(_co_ownership(w), **_by(by)),
+}
+"""For the person that is invited, a viewer."""
+
 SEEING: dict[str, Call] = {
     "notifications.choose_for_job": lambda w, by: notifications.choose_for_job(
         by, w.job, {"moments": [], "channels": [], "long_wait_minutes": 5}
@@ -359,6 +397,7 @@ SEEING: dict[str, Call] = {
 """For people who may see the job."""
 
 GROUPS: list[tuple[dict[str, Call], str, tuple[str, ...]]] = [
+    (INVITED, "viewer", ("stranger", "member", "tenant_admin", "manager", "operator", "platform_admin")),
     (PEOPLE, "platform_admin", ("stranger", "viewer", "member", "tenant_admin", "manager", "operator")),
     (MACHINES, "operator", ("stranger", "viewer", "member", "tenant_admin", "manager")),
     (TENANT, "tenant_admin", ("stranger", "viewer", "member", "manager")),

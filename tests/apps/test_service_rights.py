@@ -76,6 +76,7 @@ QUESTIONS = {
     "quotas": {"checked"},
     "signin": {"secret_of"},
     "tenancy": {"require", "require_actor", "require_some"},
+    "sharing": {"known_secrets", "require_own"},
     "workbench": {"facts_of", "no_session"},
 }
 """They change nothing. Some of them are the checks of the others."""
@@ -126,7 +127,16 @@ OF_THE_PLATFORM = {
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},
     "usage": {"record", "thin"},
-    "workbench": {"end_idle", "end_with_pods", "note_failure", "note_ready", "note_start"},
+    "sharing": {
+        "claim_forks",
+        "close_terminal",
+        "end_guests_of",
+        "finish_fork",
+        "finish_recording",
+        "tidy_guests",
+        "tidy_recordings",
+    },
+    "workbench": {"close_session", "end_idle", "end_with_pods", "note_failure", "note_ready", "note_start"},
 }
 """Controllers, periodic tasks and other services call them, with the rows that they lead; people cannot reach them."""
 
@@ -145,9 +155,10 @@ REACHED = {
     "event_log": {"on_behalf"},
     "clusters": {"observe_health"},
     "jobs": {"record_ssh_end", "record_terminal_end"},
+    "sharing": {"close_terminal", "finish_recording"},
 }
 """Impersonation names the admin around a whole request; operators may store the result of a check of the connection;
-the end of a terminal or an SSH connection is recorded also when its owner has lost the right to it."""
+the end of a terminal, its recording or an SSH connection is recorded also when its owner has lost the right to it."""
 
 
 def _modules() -> Iterator[tuple[str, str]]:

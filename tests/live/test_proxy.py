@@ -22,13 +22,19 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.models import Pod
+from hekla.apps.sharing import services as sharing
+from hekla.apps.sharing.models import Guest
 from hekla.apps.tenancy import services as tenancy
+from hekla.apps.tenancy.models import Membership
 from hekla.apps.workbench import entry, services
 from hekla.apps.workbench.models import ToolSession
 from hekla.backends.local.sockets import open_socket
+from hekla.domain.errors import Forbidden, Refused
+from hekla.domain.sharing import GuestRole
 from hekla.domain.tools import Tool
 from hekla.lib import clock
 from hekla.live import guard
@@ -64,6 +70,19 @@ class ProxySetup:
     @property
     def host(self) -> str:
         return f"{self.session.slug}.localhost:{self.port}"
+
+    def invite(self, person: User, role: GuestRole, *, accept: bool = True) -> Guest:
+        """An invitation of this person to Alice's session."""
+        facts = {"hours": 1, "user": self.people.alice, "now": clock.now()}
+        guest = sharing.invite(self.session, person.username, role, **facts)
+        if accept:
+            sharing.accept(guest, user=person, now=clock.now())
+        return guest
+
+    def guest_ticket(self, browser: Client, guest: Guest) -> str:
+        """The ticket on the page that leads an invited person to the session; empty if they are not led there."""
+        found = browser.post(reverse("sharing:enter", args=[guest.uid]))
+        return found.headers.get("Refresh", "").rpartition("?ticket=")[2]
 
     def ticket(self, session: ToolSession | None = None) -> str:
         login = self.browser.session.session_key
@@ -318,6 +337,49 @@ def test_everything_ends_with_the_right_to_it(place: ProxySetup) -> None:
         ToolSession.objects.update(ended_at=None)
         Pod.objects.update(phase="running")
         type(member).objects.update(is_active=True)
+
+
+def test_invited_person_enters_with_a_cookie_of_their_own(place: ProxySetup) -> None:
+    bob, browser = place.people.bob, Client()
+    hers_in_the_tenant = Membership.objects.filter(user=place.people.alice)
+    browser.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")
+    with pytest.raises(Refused, match="cannot keep an observer from typing"):
+        place.invite(bob, GuestRole.OBSERVER)
+    guest = place.invite(bob, GuestRole.PEER, accept=False)
+    assert place.guest_ticket(browser, guest) == "", "consent comes first"
+    sharing.accept(guest, user=bob, now=clock.now())
+    place.enter(place.ticket())
+    hers = place.cookie
+    assert place.enter(place.guest_ticket(browser, guest)).status == 303
+    assert place.cookie != hers
+    other, _is_new = services.open_session(place.pod.pk, Tool.PORT, 9, user=place.people.alice, now=clock.now())
+    assert place.get("/headers", host=f"{other.slug}.localhost:{place.port}").status == 403
+    assert browser.get(reverse("workbench:session", args=[other.uid])).status_code == 403
+    takers = {
+        "revoked": lambda: sharing.revoke(guest, user=place.people.alice, now=clock.now()),
+        "expired": lambda: Guest.objects.filter(pk=guest.pk).update(expires_at=clock.now()),
+        "owner without the right": lambda: hers_in_the_tenant.update(role="viewer"),
+        "session ended by the co-owner": lambda: _end_as_co_owner(guest, bob),
+    }
+    for why, take in takers.items():
+        Guest.objects.update(ended_at=None, expires_at=guest.expires_at, role="peer")
+        place.enter(place.guest_ticket(browser, guest))
+        with place.socket() as opened:
+            opened.send("hi")
+            assert opened.recv(5) == "echo hi", why
+            take()
+            with pytest.raises(ConnectionClosed):
+                opened.recv(5)
+        assert place.get("/headers").status == 403, why
+        hers_in_the_tenant.update(role="admin")
+
+
+def _end_as_co_owner(guest: Guest, person: User) -> None:
+    guest.refresh_from_db()
+    with pytest.raises(Forbidden):
+        sharing.end_shared_session(guest, user=person, now=clock.now())
+    Guest.objects.update(role="owner")
+    sharing.end_shared_session(guest, user=person, now=clock.now())
 
 
 def test_session_of_a_token_ends_with_the_token(place: ProxySetup) -> None:

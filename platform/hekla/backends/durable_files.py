@@ -1,4 +1,4 @@
-"""Files of backends that cannot be recreated, so they belong in a backup."""
+"""Files that cannot be recreated, so they belong in a backup: those of backends, and recordings of terminals."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,10 +6,13 @@ from pathlib import Path
 
 from hekla.backends.registry import kinds
 
+_OF_THE_CONSOLE = ("recordings/*.cast",)
+
 
 def durable_files(home: Path) -> Iterator[Path]:
-    """The durable files of all backends below `home`."""
-    for pattern in (pattern for kind in kinds().values() for pattern in kind.durable_files):
+    """The durable files below `home`."""
+    of_backends = (pattern for kind in kinds().values() for pattern in kind.durable_files)
+    for pattern in (*of_backends, *_OF_THE_CONSOLE):
         for path in _found([home], pattern.split("/")):
             if path.is_file():
                 yield path

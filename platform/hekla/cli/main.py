@@ -106,6 +106,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "set-notifications": ("notifications:set_notifications", "Change the notification settings of a job."),
             "gpu-activity": ("idleness:job_activity", "Show the use of a job's GPUs, and when idle ones end it."),
             "keep-gpus": ("idleness:keep_job", "Keep a job with idle GPUs for some hours."),
+            "fork": ("sharing:fork", "Submit a copy of a job, with the files of a pod."),
             "abort": ("acts:abort", "Abort a job. It can be resumed."),
             "resume": ("acts:resume", "Resume an aborted job."),
             "restart": ("acts:restart", "Restart a job, or a part of it."),
@@ -134,6 +135,22 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "end": ("sessions:end_session", "End a session."),
             "activity": ("idleness:session_activity", "Show what keeps a session, and when it would end."),
             "keep": ("idleness:keep_session", "Keep an idle session for some hours."),
+        },
+    ),
+    "share": (
+        "Terminals and sessions that people share.",
+        {
+            "invite": ("sharing:invite", "Invite a person to your terminal, or to a session."),
+            "list": ("sharing:list_invitations", "List the invitations to you, or of a job."),
+            "accept": ("sharing:accept", "Accept an invitation."),
+            "end": ("sharing:end_invitation", "Decline or revoke an invitation."),
+        },
+    ),
+    "recording": (
+        "Recordings of shared terminals.",
+        {
+            "list": ("sharing:list_recordings", "List the recordings of a job."),
+            "save": ("sharing:save_recording", "Save a recording as a file."),
         },
     ),
     "pod": ("Pods.", {"show": ("pods:show", "Show every attempt of a pod, and why it failed.")}),

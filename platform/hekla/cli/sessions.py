@@ -13,13 +13,13 @@ from hekla.cli.pods import only_task
 from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
-_TOOLS = ("jupyterlab", "tensorboard")
+TOOLS = ("jupyterlab", "tensorboard")
 _LOOK_SECONDS = 1.0
 
 
 @click.command()
 @click.argument("job", type=JOB)
-@click.option("--tool", type=click.Choice(_TOOLS), help="Start this tool in the pod.")
+@click.option("--tool", type=click.Choice(TOOLS), help="Start this tool in the pod.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Open this port of the pod.")
 @click.option("--task", help="Task of the pod. Required if the job has several.")
 @click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Replica, counted from 0.")

@@ -13,7 +13,7 @@ SAFETY_RUNS = (
 EACH_MINUTE = (
     *("hekla.impersonation.end_overdue", "hekla.notifications.look", "hekla.schedules.tidy"),
     *("hekla.idleness.watch", "hekla.workbench.follow_pods", "hekla.workbench.look_after_starts"),
-    "hekla.pod_files.look_after",
+    *("hekla.pod_files.look_after", "hekla.job_forks.copy"),
 )
 BEAT_SCHEDULE = {
     "reconcile clusters": {
@@ -35,5 +35,6 @@ BEAT_SCHEDULE = {
     },
     "check clusters": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
     "record forecasts": {"task": "hekla.controller.foretell", "schedule": _SLOW, "options": {"expires": 20}},
+    "tidy guests": {"task": "hekla.sharing.tidy", "schedule": 300.0, "options": {"expires": 120}},
     "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
 }

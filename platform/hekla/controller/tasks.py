@@ -9,9 +9,11 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.job_metrics import selectors as metrics
 from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
+from hekla.apps.sharing import selectors as sharing
+from hekla.apps.sharing.wake import copying
 from hekla.apps.wakeups import Wakeup
 from hekla.backends import registry
-from hekla.controller import event_files, health, job_metrics
+from hekla.controller import event_files, health, job_forks, job_metrics
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
@@ -21,6 +23,7 @@ from hekla.workbench import idling, tools
 
 log = logging.getLogger(__name__)
 moving = Wakeup("hekla.federated_queues.move")
+_COPY_SECONDS = 3.0
 _MOVE_SECONDS = 5.0
 
 
@@ -85,6 +88,14 @@ def follow_metrics() -> None:
     event_files.read_event_files(now=clock.now())
     ending.end_batches(now=clock.now())
     following.at(metrics.next_due(), now=clock.now())
+
+
+@shared_task(name="hekla.job_forks.copy")
+def copy_forks() -> None:
+    """Copy files to forks that run. Repeats soon while there are new ones that do not run yet."""
+    job_forks.copy_files(now=clock.now())
+    if sharing.any_new_fork(now=clock.now()):
+        copying.after(_COPY_SECONDS)
 
 
 @shared_task(name="hekla.workbench.look_after_starts")

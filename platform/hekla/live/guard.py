@@ -18,6 +18,7 @@ from django.db import DatabaseError
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.impersonation import selectors as impersonation
 from hekla.apps.login_sessions import selectors as login_sessions
+from hekla.apps.sharing import selectors as sharing
 from hekla.apps.signin import rule
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import RoleSnapshot
@@ -29,18 +30,22 @@ EVERY_SECONDS = 2.0
 RIGHTS_EVENTS = frozenset({
     *("MemberAdded", "MemberRemoved", "MemberRoleChanged", "TenantChanged", "DepartmentChanged"),
     *("UserChanged", "OtherSessionsRevoked", "PasswordChanged", "SecondFactorRemoved", "SecurityKeyRemoved"),
-    "TokenRevoked",
+    *("TokenRevoked", "GuestEnded"),
 })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """The ids of a person, of their login session if any, of its impersonation if any, and of their token instead."""
+    """The ids of a person, of their login session if any, of its impersonation if any, and of their token instead.
+
+    `guest`: the invitation that the socket depends on, if it does.
+    """
 
     person: int
     session: str | None
     impersonation: int | None = None
     token: int | None = None
+    guest: int | None = None
 
 
 class Guarded(Protocol):
@@ -135,11 +140,13 @@ def _look_up(
     session_fingerprints = login_sessions.session_fingerprints(sessions, known=known, now=now)
     barred = rule.without_required_factor({one.person for one in visitors})
     tokens = accounts.tokens_in_force({one.token for one in visitors if one.token is not None}, now=now)
+    guests = sharing.in_force({one.guest for one in visitors if one.guest is not None}, now=now)
     lasting = [
         one
         for one in visitors
         if (one.session is None or one.session in session_fingerprints)
         and (one.token is None or one.token in tokens)
+        and (one.guest is None or one.guest in guests)
         and one.person not in barred
     ]
     persons = {

@@ -73,6 +73,7 @@ INSTALLED_APPS = [
     "hekla.apps.usage",
     "hekla.apps.workbench",
     "hekla.apps.idleness",
+    "hekla.apps.sharing",
     "hekla.apps.notifications",
     "hekla.apps.demonstrations",
     "hekla.apps.search",

@@ -12,6 +12,7 @@ from hekla.apps.accounts.access import (
     OPERATORS,
     OWN_TOKEN,
     PLATFORM_ADMINS,
+    RETRIES,
     SEES_ALL,
     SENDS,
     SETS_QUOTAS,
@@ -22,6 +23,9 @@ from hekla.apps.accounts.access import (
     RouteAccess,
     who,
 )
+
+_INVITED = who(rest="absent", viewer="ok")  # the invited person
+_CONCERNS = ACTS_ON_THE_JOB | {"viewer": "ok", "member": "absent", "manager": "absent"}
 
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
@@ -42,6 +46,17 @@ ROUTES = {
     "api:v1:tenant_idle_rule": RouteAccess(TENANT, patch=SETS_QUOTAS),
     "api:v1:job_frozen_pods": RouteAccess(TENANT, ACTS_ON_THE_JOB),
     "api:v1:job_frozen_pod": RouteAccess(patch=ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
+    "api:v1:job_terminals": RouteAccess(ACTS_ON_THE_JOB),
+    "api:v1:job_guests": RouteAccess(ACTS_ON_THE_JOB, post=who(rest="refused", stranger="absent", tenant_admin="ok")),
+    "api:v1:job_forks": RouteAccess(post=RETRIES),
+    "api:v1:job_recordings": RouteAccess(ACTS_ON_THE_JOB),
+    "api:v1:guests": RouteAccess(SIGNED_IN),
+    "api:v1:guest": RouteAccess(_CONCERNS, delete=_CONCERNS),
+    "api:v1:guest_accept": RouteAccess(post=_INVITED),
+    "api:v1:guest_url": RouteAccess(post=_INVITED),
+    "api:v1:recording": RouteAccess(ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
+    "api:v1:recording_cast": RouteAccess(ACTS_ON_THE_JOB),
+    "api:v1:recording_cuts": RouteAccess(post=ACTS_ON_THE_JOB),
     "api:v1:job_priority": RouteAccess(TENANT, patch=ACTS_ON_THE_JOB),
     "api:v1:job_start": RouteAccess(TENANT),
     "api:v1:job_waits": RouteAccess(TENANT),

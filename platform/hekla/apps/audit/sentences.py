@@ -18,6 +18,7 @@ from hekla.apps.audit.values import describe_value
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.words import kind_in_words
 from hekla.domain.events import ReleaseReason, TerminalEnd, ToolSessionEnd
+from hekla.domain.sharing import GuestEnd
 from hekla.domain.tools import STARTED_TOOLS, Tool
 
 Facts = Mapping[str, Any]
@@ -152,6 +153,7 @@ def _terminal_end(event: LoggedEvent) -> str:
         TerminalEnd.EXIT: _("The terminal of {actor} in pod {pod} of {object} ended with exit code {exit_code}."),
         TerminalEnd.POD: _("The terminal of {actor} in pod {pod} of {object} ended with the pod or its connection."),
         TerminalEnd.CLOSED: _("{actor} ended their terminal in pod {pod} of {object}."),
+        TerminalEnd.CO_OWNER: _("An invited co-owner ended the terminal of {actor} in pod {pod} of {object}."),
         TerminalEnd.IDLE: _("The terminal of {actor} in pod {pod} of {object} ended because it was idle."),
         TerminalEnd.RIGHTS: _(
             "The terminal of {actor} in pod {pod} of {object} ended because they lost the permission or signed out."
@@ -196,6 +198,31 @@ def _session_begin(event: LoggedEvent) -> str:
         return _("{actor} opened port {port} of pod {pod} of {object}.")
     sentence = _("{actor} opened {tool} in pod {pod} of {object}.")
     return sentence.replace("{tool}", Tool(tool).label) if tool in STARTED_TOOLS else sentence
+
+
+def _guest_invited(event: LoggedEvent) -> str:
+    if event.payload.get("tool") == "terminal":
+        return _("{actor} invited {person} to a terminal in pod {pod} of {object} as {role}.")
+    return _("{actor} invited {person} to {tool} in pod {pod} of {object} as {role}.")
+
+
+def _guest_accepted(event: LoggedEvent) -> str:
+    if event.payload.get("tool") == "terminal":
+        return _("{actor} accepted an invitation to the terminal of {owner} in pod {pod} of {object}.")
+    return _("{actor} accepted an invitation to {tool} of {owner} in pod {pod} of {object}.")
+
+
+def _guest_ended(event: LoggedEvent) -> str:
+    found = {
+        GuestEnd.DECLINED: _("{actor} declined an invitation to pod {pod} of {object}."),
+        GuestEnd.LEFT: _("{actor} left what was shared with them in pod {pod} of {object}."),
+        GuestEnd.REVOKED: _("{actor} revoked the invitation of {person} to pod {pod} of {object}."),
+        GuestEnd.EXPIRED: _("{actor} ended the invitation of {person} to pod {pod} of {object}: it expired."),
+        GuestEnd.CLOSED: _(
+            "{actor} ended the invitation of {person} to pod {pod} of {object}: nothing is open any more."
+        ),
+    }
+    return found.get(event.payload.get("reason", ""), found[GuestEnd.REVOKED])
 
 
 def _invited(event: LoggedEvent) -> str:
@@ -284,6 +311,17 @@ SENTENCES: Mapping[str, Any] = {
     "SessionEnded": _session_end,
     "SessionIdleWarned": gettext_lazy("{actor} warned {owner} that a session with pod {pod} of {object} is idle."),
     "SessionKeepRequested": gettext_lazy("{actor} keeps a session with pod {pod} of {object} open. Reason: {reason}"),
+    "GuestInvited": _guest_invited,
+    "GuestAccepted": _guest_accepted,
+    "GuestEnded": _guest_ended,
+    "JobForked": gettext_lazy("{actor} forked {object} with the files of pod {pod} as job {name}."),
+    "RecordingStarted": gettext_lazy(
+        "{actor} joined the terminal of {owner} in pod {pod} of {object}, which is recorded from then on."
+    ),
+    "RecordingCut": gettext_lazy("{actor} saved a part of a recording of a terminal in pod {pod} of {object}."),
+    "RecordingDeleted": gettext_lazy(
+        "{actor} deleted a recording of the terminal of {owner} in pod {pod} of {object}."
+    ),
     # flows, batches, schedules, demonstrations
     "JobTemplateCreated": _CREATED,
     "JobTemplateChanged": _if(

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, TENANT_ROLE_LABELS
 from hekla.apps.event_log.phases import phase
+from hekla.apps.sharing import roles
 from hekla.domain import events
 from hekla.domain.events import Vocabulary
 
@@ -24,6 +25,7 @@ _LABELS: Mapping[Vocabulary, Callable[[str], str]] = {
     Vocabulary.PHASE: phase,
     Vocabulary.TENANT_ROLE: _role(TENANT_ROLE_LABELS),
     Vocabulary.PLATFORM_ROLE: _role(PLATFORM_ROLE_LABELS),
+    Vocabulary.GUEST_ROLE: _role(roles.LABELS),
 }
 
 

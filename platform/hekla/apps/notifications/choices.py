@@ -17,6 +17,7 @@ class Moment(StrEnum):
     ACTED_FOR = "acted_for"
     CREDENTIAL = "credential"
     IDLE = "idle"
+    INVITED = "invited"
 
 
 class Channel(StrEnum):

@@ -76,6 +76,13 @@ def _idle(notice: Notification) -> str:
     return _("Your session with %(session)s in %(job)s is idle. Unless you use it, it ends at %(at)s.") % facts
 
 
+def _invited(notice: Notification) -> str:
+    facts = {"actor": notice.facts["actor"], "job": notice.facts["job"]}
+    if notice.facts["tool"] == "terminal":
+        return _("%(actor)s invites you to a terminal of job %(job)s.") % facts
+    return _("%(actor)s invites you to a session of job %(job)s.") % facts
+
+
 _SENTENCES = {
     Moment.STARTED: _started,
     Moment.ENDED: _ended,
@@ -86,6 +93,7 @@ _SENTENCES = {
     Moment.ACTED_FOR: _acted_for,
     Moment.CREDENTIAL: _credential,
     Moment.IDLE: _idle,
+    Moment.INVITED: _invited,
 }
 
 

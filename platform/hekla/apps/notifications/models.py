@@ -92,7 +92,9 @@ class Notification(models.Model):
 
     @property
     def page(self) -> str:
-        """The path of the page of what it is about: the batch, the session, the job, or the person's notifications."""
+        """The path of what it is about: a batch, a session, a job, the person's invitations, or the notifications."""
+        if self.moment == Moment.INVITED:
+            return reverse("sharing:mine")
         if session := self.facts.get("session"):
             return reverse("workbench:activity", args=[UUID(session)])
         if self.moment == Moment.IDLE:

@@ -28,12 +28,16 @@ _LONGEST = 2048
 
 @dataclass(frozen=True, slots=True)
 class EntryPass:
-    """Who may enter which session. `login`: the key of the login session; `token`: the id of the API token, if any."""
+    """Who may enter which session. `login`: the key of the login session; `token`: the id of the API token, if any.
+
+    `guest`: the invitation of a person who did not open it.
+    """
 
     slug: str
     person: int
     login: str | None = None
     token: int | None = None
+    guest: int | None = None
 
     def encrypt(self) -> str:
         """As the value of a cookie."""
@@ -50,15 +54,17 @@ class EntryPass:
             return None
 
 
-def issue_ticket(session: ToolSession, *, login: str | None, token: int | None) -> str:
-    """A ticket for the owner of the session. It works once, within half a minute.
+def issue_ticket(
+    session: ToolSession, *, login: str | None, token: int | None, person: int = 0, guest: int | None = None
+) -> str:
+    """A ticket for the owner of the session, or by an invitation for another person. It works once, within 30 seconds.
 
     Raises Refused if it cannot be stored now, or if there is neither a login session nor a token.
     """
     if login is None and token is None:
         raise Refused(_("Sign in again to open this session."))
     ticket = secrets.token_urlsafe(24)
-    entry = EntryPass(session.slug, session.owner_id, login, token)
+    entry = EntryPass(session.slug, person or session.owner_id, login, token, guest)
     try:
         cache.set(_key(ticket), entry.encrypt(), timeout=TICKET_SECONDS)
     except RedisError as error:

@@ -53,6 +53,11 @@ def starting_since(latest: datetime) -> Sequence[ToolSession]:
     return list(open_sessions().filter(ready_at=None, created_at__lte=latest).order_by("?")[:MOST_LISTED])
 
 
+def open_of_slug(slug: str) -> ToolSession | None:
+    """The open session at this host name, whoever may enter it."""
+    return open_sessions().filter(slug=slug).first()
+
+
 def still_open(slugs: Collection[str]) -> set[str]:
     """Those of these host names whose sessions are open."""
     found = ToolSession.objects.filter(slug__in=slugs, ended_at=None, pod__phase=PodPhase.RUNNING)

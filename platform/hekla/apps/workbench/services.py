@@ -114,6 +114,12 @@ def end_idle(session: ToolSession, evidence: Sequence[IdleSignal], *, now: datet
         return _end(session, ToolSessionEnd.IDLE, actor=PLATFORM, now=now, evidence=evidence)
 
 
+def close_session(session: ToolSession, *, actor: Actor, now: datetime) -> bool:
+    """End a session for a person whose right to it the caller has checked. Returns whether it was open."""
+    with unit_of_work():
+        return _end(session, ToolSessionEnd.CLOSED, actor=actor, now=now)
+
+
 def end_with_pods(*, now: datetime) -> int:
     """Record the end of sessions whose pods have ended. They have no effect by then. Returns their number."""
     with unit_of_work():

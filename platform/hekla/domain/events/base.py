@@ -38,6 +38,7 @@ class Vocabulary(Enum):
     PHASE = "phase"
     TENANT_ROLE = "tenant role"
     PLATFORM_ROLE = "platform role"
+    GUEST_ROLE = "guest role"
 
 
 Name = Annotated[str, Field(max_length=253)]

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hekla.domain.events.base import Event, Message, Name, Vocabulary
 from hekla.domain.events.evidence import Evidence
 from hekla.domain.phases import PodPhase
+from hekla.domain.sharing import GuestEnd
 
 
 class _PodEvent(Event):
@@ -47,6 +48,7 @@ class TerminalEnd(StrEnum):
     EXIT = "exit"  # its program ended
     POD = "pod"  # the pod ended, or no longer answers
     CLOSED = "closed"  # its owner ended it
+    CO_OWNER = "co_owner"  # an invited co-owner ended it
     IDLE = "idle"  # nobody typed, or no page showed it, for too long
     RIGHTS = "rights"  # its owner lost the permission, or their login ended
     STOPPED = "stopped"  # the console stopped
@@ -225,3 +227,59 @@ class SessionKeepRequested(_PodEvent):
     tool: Name
     until: Name
     reason: Message
+
+
+class GuestInvited(_PodEvent):
+    """The actor invited `person` to a terminal or tool in the pod. `tool`: `terminal`, or a `Tool`."""
+
+    guest: Name
+    tool: Name
+    person: Name
+    role: Annotated[Name, Vocabulary.GUEST_ROLE]
+    expires_at: datetime
+
+
+class GuestAccepted(_PodEvent):
+    """The actor accepted an invitation to the terminal or tool of `owner`."""
+
+    guest: Name
+    tool: Name
+    owner: Name
+    role: Annotated[Name, Vocabulary.GUEST_ROLE]
+
+
+class GuestEnded(_PodEvent):
+    """The invitation of `person` to a terminal or tool has ended. `reason`: a `GuestEnd`."""
+
+    guest: Name
+    tool: Name
+    person: Name
+    reason: GuestEnd
+
+
+class JobForked(_PodEvent):
+    """The actor submitted a job like that of the pod, with a copy of its files. `name`, `fork`: of the new job."""
+
+    name: Name
+    fork: Name
+
+
+class RecordingStarted(_PodEvent):
+    """The terminal of `owner` is recorded from now on, because the actor joined it."""
+
+    recording: Name
+    owner: Name
+
+
+class RecordingCut(_PodEvent):
+    """The actor made a recording of a part of another one, `source`."""
+
+    recording: Name
+    source: Name
+
+
+class RecordingDeleted(_PodEvent):
+    """A recording of the terminal of `owner` was deleted."""
+
+    recording: Name
+    owner: Name

@@ -15,12 +15,15 @@ from functools import partial
 
 from django.db import DatabaseError
 
+from hekla.apps.accounts.models import User
+from hekla.apps.sharing import selectors as sharing
 from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.apps.workbench import selectors
 from hekla.apps.workbench.entry import EntryPass
-from hekla.apps.workbench.models import SessionState
+from hekla.apps.workbench.models import SessionState, ToolSession
 from hekla.domain.errors import NotFound
 from hekla.domain.tools import Tool
+from hekla.lib import clock
 from hekla.live import subscriptions
 from hekla.live.guard import Visitor, guard
 from hekla.live.logs import backend_of, key_of
@@ -55,7 +58,7 @@ class SessionAdmission:
 
     def __init__(self, entry: EntryPass, admissions: "Admissions") -> None:
         self.entry = entry
-        self.visitor = Visitor(entry.person, entry.login, token=entry.token)
+        self.visitor = Visitor(entry.person, entry.login, token=entry.token, guest=entry.guest)
         self.roles: RoleSnapshot | None = None
         self.grant: Grant | None = None
         self.checked_at = self.used_at = 0.0
@@ -193,7 +196,7 @@ class Admissions:
 def _grant(entry: EntryPass, visitor: Visitor) -> Grant:
     """The right to use a session, looked up now. Raises NotFound."""
     roles, user = subscriptions.authorize(visitor)
-    session = selectors.of_slug(entry.slug, user)
+    session = _session(entry, user)
     ports = backend_of(session.pod).port_forwarding
     if ports is None or session.state is not SessionState.READY:
         raise NotFound("The session is not ready.")
@@ -205,6 +208,17 @@ def _grant(entry: EntryPass, visitor: Visitor) -> Grant:
     )
     connect = partial(ports.connect, key_of(session.pod), session.port)
     return Grant(roles, destination, UpstreamPool(connect), session.port, session.pk, tool)
+
+
+def _session(entry: EntryPass, user: User) -> ToolSession:
+    """The session that this person opened, or to which they are invited. Raises NotFound."""
+    if entry.guest is None:
+        return selectors.of_slug(entry.slug, user)
+    sharing.guest_of_session(entry.slug, entry.guest, user, now=clock.now())
+    found = selectors.open_of_slug(entry.slug)
+    if found is None:
+        raise NotFound("The session has ended.")
+    return found
 
 
 admissions = per_loop(Admissions)

@@ -5,6 +5,9 @@ the terminal, its size, the offset of the output that follows and of its end now
 (offset, data in base 64), `size`, `people`, `full` (input was dropped), `refused` (why there is no terminal), `ended`
 (reason, exit code).
 
+Who may act on the job needs no invitation. Another person needs one to this very terminal, accepted and in force: the
+guard ends the socket with it. Observers' input is dropped here, whatever their page sends.
+
 A page that connects again sends the id of its terminal and the offset that it has reached. It gets the rest; of another
 terminal, which has another id, it gets everything from the start.
 """
@@ -14,6 +17,7 @@ import base64
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,13 +29,17 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Pod
 from hekla.apps.sentences import translated
+from hekla.apps.sharing import selectors as sharing
+from hekla.apps.sharing.models import Guest
 from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.backends.base import BackendError, Exec
 from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
 from hekla.domain.events import TerminalEnd
+from hekla.domain.sharing import GuestRole
+from hekla.lib import clock
 from hekla.live import subscriptions
 from hekla.live.consumers import TRY_AGAIN, GuardedConsumer
-from hekla.live.guard import Visitor
+from hekla.live.guard import Visitor, guard
 from hekla.live.logs import backend_of
 from hekla.live.terminals.registry import Elsewhere, require_place, terminals
 from hekla.live.terminals.terminal import Terminal, TerminalSize
@@ -46,6 +54,8 @@ class TerminalConsumer(GuardedConsumer):
     """Shows one terminal: that of its person in a pod, or with the parameter `of` that of another person."""
 
     user: User
+    may_type = True
+    guest: Guest | None = None
     terminal: Terminal | None = None
     _sender: asyncio.Task[None] | None = None
 
@@ -56,10 +66,12 @@ class TerminalConsumer(GuardedConsumer):
         named = self.params.get("language", "")
         self._language = named if named in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE
         try:
-            self.roles, self.user = await in_thread(partial(_authorize, self.pod_id, self.visitor))
+            self.roles, self.user, self.guest = await self._look_up()
+            self._rely_on(self.guest)
             self.terminal = await self._find()
             with translation.override(self._language):
                 require_place(self.terminal)
+                await self.terminal.admit(self.user)
         except Forbidden:
             await self._close(REFUSED)
         except NotFound:
@@ -77,9 +89,11 @@ class TerminalConsumer(GuardedConsumer):
     async def refresh(self) -> None:
         """Look up the present roles. Raises NotFound if the person may not run commands in the pod any more."""
         try:
-            self.roles, self.user = await in_thread(partial(_authorize, self.pod_id, self.visitor))
+            self.roles, self.user, guest = await self._look_up()
         except Forbidden as error:
             raise NotFound(error.message) from error
+        if (guest and guest.pk) != (self.guest and self.guest.pk):
+            raise NotFound("The right to it is another one now.")
 
     async def disconnect(self, code: int) -> None:
         """Leave the terminal, which goes on."""
@@ -104,8 +118,9 @@ class TerminalConsumer(GuardedConsumer):
                     await self.terminal.resize(self, TerminalSize.clamp(int(message["columns"]), int(message["rows"])))
                 case "take":
                     self.terminal.take_keyboard(self)
-                case "end" if self.terminal.owner.pk == self.user.pk:
-                    self.terminal.stop(TerminalEnd.CLOSED)
+                case "end" if self._may_end(self.terminal):
+                    is_own = self.terminal.owner.pk == self.user.pk
+                    self.terminal.stop(TerminalEnd.CLOSED if is_own else TerminalEnd.CO_OWNER)
 
     def wake(self) -> None:
         """Send the new output."""
@@ -115,6 +130,20 @@ class TerminalConsumer(GuardedConsumer):
         """Send this message, or a newer one of its type."""
         self._messages[message["type"]] = message
         self._news.set()
+
+    async def _look_up(self) -> tuple[RoleSnapshot, User, Guest | None]:
+        return await in_thread(partial(_authorize, self.pod_id, self.visitor, self.params.get("of", "")))
+
+    def _rely_on(self, guest: Guest | None) -> None:
+        """Let the guard end this socket with the invitation that opened it."""
+        if guest is not None:
+            guard().leave(self)
+            self.visitor = replace(self.visitor, guest=guest.pk)
+            guard().watch(self)
+            self.may_type = GuestRole(guest.role).may_type
+
+    def _may_end(self, terminal: Terminal) -> bool:
+        return terminal.owner.pk == self.user.pk or (self.guest is not None and self.guest.role == GuestRole.OWNER)
 
     async def _find(self) -> Terminal:
         """The terminal to show. Raises HeklaError, BackendError."""
@@ -141,7 +170,9 @@ class TerminalConsumer(GuardedConsumer):
             "rows": terminal.size.rows,
             "owner": str(terminal.owner),
             "is_own": terminal.owner.pk == self.user.pk,
-            "others": [
+            "may_type": self.may_type,
+            "may_end": self._may_end(terminal),
+            "others": [] if self.guest else [
                 {"terminal": one.id.hex, "owner": str(one.owner), "is_own": one.owner.pk == self.user.pk}
                 for one in terminals().of_pod(self.pod_id)
                 if one is not terminal
@@ -180,11 +211,19 @@ class TerminalConsumer(GuardedConsumer):
             self._sender.cancel()
 
 
-def _authorize(pod_id: int, visitor: Visitor) -> tuple[RoleSnapshot, User]:
-    """The roles and the user, if they may run commands in the pod. Raises NotFound, Forbidden."""
+def _authorize(pod_id: int, visitor: Visitor, of: str) -> tuple[RoleSnapshot, User, Guest | None]:
+    """The roles and the user, if they may run commands in the pod, or are invited to the terminal `of` in it.
+
+    Returns that invitation too, if they need it. Raises NotFound, Forbidden.
+    """
     roles, user = subscriptions.authorize(visitor)
-    services.require_right(selectors.pod(pod_id, user).job, user)
-    return roles, user
+    job = selectors.pod(pod_id, user).job
+    if selectors.may_act(user, job):
+        return roles, user, None
+    guest = sharing.guest_of_terminal(of, pod_id, user, now=clock.now()) if of else None
+    if guest is None:
+        services.require_right(job, user)
+    return roles, user, guest
 
 
 def _prepare(pod_id: int, user: User, language: str) -> tuple[Pod, Exec]:

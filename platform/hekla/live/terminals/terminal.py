@@ -16,6 +16,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Pod
+from hekla.apps.sharing import services as sharing
+from hekla.apps.sharing.models import OpenTerminal
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.backends.base import BackendError
@@ -28,6 +30,7 @@ from hekla.live.activity import meter
 from hekla.live.guard import Visitor, guard
 from hekla.live.terminals import claims
 from hekla.live.terminals.output import RollingOutput
+from hekla.live.terminals.recorder import Recorder, begin_recorder
 from hekla.live.threads import in_thread
 
 log = logging.getLogger(__name__)
@@ -54,12 +57,16 @@ class TerminalPage(Protocol):
 
     visitor: Visitor
     user: User
+    may_type: bool
 
     def wake(self) -> None:
         """There is new output."""
 
     def tell(self, message: Mapping[str, Any]) -> None:
         """Send this message; an end after all output."""
+
+    async def end(self) -> None:
+        """Close it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,10 @@ class Terminal:
         self._pending_bytes, self._drops_input = 0, False
         self._guests: dict[int, asyncio.Task[None]] = {}
         """The other people who typed, and what records that."""
+        self._row: OpenTerminal | None = None
+        self.recorder: Recorder | None = None
+        self._one_recorder = asyncio.Lock()
+        self._leaving: list[asyncio.Task[None]] = []
         self._opened_at = self._typed_at = self._left_at = time.monotonic()
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
@@ -126,6 +137,8 @@ class Terminal:
     def join(self, page: TerminalPage) -> None:
         """Show it on one more page. The newest page of its owner stands for the owner's login."""
         self.pages.append(page)
+        if self.recorder is not None and not self.recorder.is_open:
+            self._send_guests_away()  # it has stopped since the page was admitted
         if self.ending is None and page.user.pk == self.owner.pk and page.visitor != self.visitor:
             guard().leave(self)
             self.visitor = page.visitor
@@ -134,6 +147,29 @@ class Terminal:
             page.tell(self._end_message())
         if page.user.pk == self.owner.pk and (self.holder is None or self.holder.user.pk == self.owner.pk):
             self.holder = page
+        self.announce()
+
+    async def admit(self, user: User) -> None:
+        """Let this person in. If it is another than the owner, the terminal is recorded from now on.
+
+        Raises Refused if it cannot be recorded: nothing is shared without a record.
+        """
+        if user.pk == self.owner.pk or self._row is None:
+            return
+        async with self._one_recorder:
+            if self.recorder is None:
+                size = (self.size.columns, self.size.rows)
+                self.recorder = await begin_recorder(self._row, size, user, self._send_guests_away)
+                if self.ending is not None:  # meanwhile, so nobody else closes it
+                    await self.recorder.close()
+            self.recorder.require_room()
+        self.recorder.note_person(user.username)
+        self.announce()
+
+    def _send_guests_away(self) -> None:
+        """The recording is full or cannot be written: from now on only the owner is here."""
+        for page in [one for one in self.pages if one.user.pk != self.owner.pk]:
+            self._leaving.append(asyncio.create_task(page.end()))
         self.announce()
 
     def leave(self, page: TerminalPage) -> None:
@@ -148,7 +184,7 @@ class Terminal:
 
     def take_keyboard(self, page: TerminalPage) -> None:
         """Give the keyboard to this page, which everybody sees."""
-        if self.holder is not page:
+        if self.holder is not page and page.may_type:
             self.holder = page
             self.announce()
 
@@ -157,6 +193,8 @@ class Terminal:
 
         If too many wait for the program, the rest is dropped until it has read all: no gaps in what it gets.
         """
+        if not page.may_type:
+            return
         before = self.holder.user if self.holder else self.owner
         if self.holder is not page and before.pk == page.user.pk:
             self.take_keyboard(page)
@@ -184,6 +222,8 @@ class Terminal:
         """Set the size, if this page holds the keyboard."""
         if self.holder is page and size != self.size and self._command is not None:
             self.size = size
+            if self.recorder is not None:
+                self.recorder.resize(size.columns, size.rows)
             with suppress(BackendError):  # its end follows
                 await self._command.resize(size.columns, size.rows)
             self._tell({"type": "size", "columns": size.columns, "rows": size.rows})
@@ -193,12 +233,14 @@ class Terminal:
         for page in self.pages:
             page.tell({
                 "type": "people",
+                "is_recorded": self.recorder is not None and self.recorder.is_open,
                 "people": [
                     {
                         "name": str(one.user),
                         "is_me": one is page,
                         "is_own": one.user.pk == page.user.pk,
                         "holds": one is self.holder,
+                        "may_type": one.may_type,
                     }
                     for one in self.pages
                 ],
@@ -231,8 +273,8 @@ class Terminal:
         reason, exit_code = TerminalEnd.POD, None
         try:
             async with command as running:
-                await in_thread(
-                    partial(services.record_terminal, self.pod.pk, self.id, user=self.owner, now=clock.now())
+                self._row = await in_thread(
+                    partial(sharing.open_terminal, self.pod.pk, self.id, user=self.owner, now=clock.now())
                 )
                 self._command = running
                 self._opened.set_result(None)
@@ -260,15 +302,19 @@ class Terminal:
     async def _record_end(self, reason: TerminalEnd, exit_code: int | None) -> None:
         seconds, owner = time.monotonic() - self._opened_at, actor_of(self.owner)
         facts: dict[str, Any] = {"exit_code": exit_code, "seconds": seconds, "owner": owner, "now": clock.now()}
+        if self.recorder is not None:
+            await self.recorder.close()
         try:
             await in_thread(partial(services.record_terminal_end, self.pod, self.id, reason, **facts))
+            if self._row is not None:
+                await in_thread(partial(sharing.close_terminal, self._row, now=clock.now()))
         except DatabaseError as error:
             log.warning("the end of a terminal could not be recorded: %s", error)
 
     async def _record_guest(self, user: User) -> None:
-        facts: dict[str, Any] = {"owner": self.owner.username, "user": user, "now": clock.now()}
         try:
-            await in_thread(partial(services.record_terminal_guest, self.pod.pk, self.id, **facts))
+            if self._row is not None:
+                await in_thread(partial(sharing.record_guest, self._row, user=user, now=clock.now()))
         except (HeklaError, DatabaseError) as error:
             log.warning("a person in the terminal of another could not be recorded: %s", error)
 
@@ -277,6 +323,8 @@ class Terminal:
         second, count = time.monotonic(), 0
         while (piece := await command.receive()) is not None:
             self.output.append(piece.data)
+            if self.recorder is not None:
+                self.recorder.output(piece.data)
             for page in self.pages:
                 page.wake()
             count += len(piece.data)

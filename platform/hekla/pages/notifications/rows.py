@@ -22,6 +22,7 @@ _STATES = {
     Moment.ACTED_FOR: "waiting",
     Moment.CREDENTIAL: "waiting",
     Moment.IDLE: "waiting",
+    Moment.INVITED: "waiting",
 }
 
 
@@ -34,7 +35,7 @@ def _row(one: Notification) -> str:
     words: str = text(labels.sentence(one))
     if not one.read_at:
         words = f"<strong>{words}</strong>"
-    if one.tenant_id or "job_uid" in one.facts:
+    if one.tenant_id or "job_uid" in one.facts or one.moment == Moment.INVITED:
         words = f'<a href="{text(one.page)}">{words}</a>'
     sent = "".join(map(_delivery, one.deliveries.all()))
     return html.event(SafeString(words + sent), one.at, state=_STATES[Moment(one.moment)], key=f"notification-{one.pk}")

@@ -39,7 +39,6 @@ from hekla.apps.jobs.services.terminals import (
     record_ssh_end,
     record_terminal,
     record_terminal_end,
-    record_terminal_guest,
     require_terminal,
 )
 from hekla.apps.jobs.services.uploads import (
@@ -102,7 +101,6 @@ __all__ = [
     "record_ssh_end",
     "record_terminal",
     "record_terminal_end",
-    "record_terminal_guest",
     "release_due",
     "release_frozen",
     "require_priority",

@@ -51,14 +51,6 @@ def record_terminal(pod_id: int, terminal: UUID, *, user: User, now: datetime) -
         tell(pod.job, events.TerminalOpened.model_validate(_facts(pod, terminal)), actor=actor_of(user), now=now)
 
 
-def record_terminal_guest(pod_id: int, terminal: UUID, *, owner: str, user: User, now: datetime) -> None:
-    """Record that this person types in the terminal of another one, `owner`. Raises NotFound, Forbidden, Refused."""
-    with unit_of_work():
-        pod = require_terminal(pod_id, user)
-        facts = {**_facts(pod, terminal), "owner": owner}
-        tell(pod.job, events.TerminalJoined.model_validate(facts), actor=actor_of(user), now=now)
-
-
 def record_terminal_end(
     pod: Pod, terminal: UUID, reason: TerminalEnd, *, exit_code: int | None, seconds: float, owner: Actor, now: datetime
 ) -> None:

@@ -24,7 +24,7 @@ OF_CREDENTIALS = (
     *("RecoveryCodesGenerated", "RecoveryCodeUsed", "MailAddressChanged"),
 )
 OF_IDLENESS = ("SessionIdleWarned", "JobIdleWarned")
-KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted", *OF_IDLENESS)
+KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted", "GuestInvited", *OF_IDLENESS)
 _MOST = 500
 
 
@@ -42,6 +42,7 @@ def follow(*, now: datetime) -> int:
         count = _tell_all([event for event in events if event.kind in OF_JOBS], now)
         count += sum(_notify_of_impersonation(event) for event in events if event.kind == "ImpersonationStarted")
         count += sum(_notify_of_idleness(event) for event in events if event.kind in OF_IDLENESS)
+        count += sum(_notify_of_guest(event) for event in events if event.kind == "GuestInvited")
         count += sum(_notify_of_credential(event) for event in events if event.kind in OF_CREDENTIALS)
         reader.number = events[-1].pk if len(events) == _MOST else max(last, reader.number)
         reader.save(update_fields=["number"])
@@ -68,6 +69,16 @@ def _notify_of_impersonation(event: LoggedEvent) -> bool:
         return False
     facts = {"admin": event.actor_name, "reason": event.payload["reason"]}
     return tell_of_themselves(user, Moment.ACTED_FOR, f"event:{event.pk}", at=event.at, facts=facts)
+
+
+def _notify_of_guest(event: LoggedEvent) -> bool:
+    """Tell the invited person, whose consent it needs."""
+    user = User.objects.filter(username=event.payload["person"]).first()
+    job = next(iter(jobs.with_uids({event.subject.removeprefix("job:")})), None)
+    if user is None or job is None:
+        return False
+    facts = {"actor": event.actor_name, "tool": event.payload["tool"], "job": job.name}
+    return tell_of_themselves(user, Moment.INVITED, f"event:{event.pk}", at=event.at, facts=facts)
 
 
 def _notify_of_credential(event: LoggedEvent) -> bool:
