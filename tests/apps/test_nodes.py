@@ -155,6 +155,19 @@ def test_map_draws_racks_with_allocation_and_usage(fleet: People, as_) -> None:
     assert "6 of 24 GPU" in part
 
 
+def test_page_follows_new_measurements_and_the_language(fleet: People, as_) -> None:
+    client, address = as_(fleet.alice), reverse("clusters:nodes")
+    assert "a1 · Ready · 6 of 8 GPU · measured: 37 %" in client.get(address).content.decode()
+    NodeUsageRow.objects.update(at=clock.now(), cpu=51)
+    page = client.get(address).content.decode()
+    assert "a1 · Ready · 6 of 8 GPU · measured: 51 %" in page
+    assert "51 % CPU" in page
+    translated = client.get(address, headers={"accept-language": "zh-hans"}).content.decode()
+    assert "a1 · 就绪" in translated
+    NodeUsageRow.objects.all().delete()
+    assert "measured: " not in client.get(address).content.decode()
+
+
 def test_nodes_of_demonstrations_are_apart(fleet: People, as_) -> None:
     fleet.cluster.name = STAGES[0].name
     fleet.cluster.save()

@@ -45,27 +45,53 @@ class EnvironmentsView(ApiView):
 def _documents(nodes: Sequence[Node], whole: Occupancy) -> Iterator[dict[str, Any]]:
     """The nodes as `NodeSerializer` describes them. It is not run: with 1,000 nodes it takes most of the time."""
     cards, usage = clusters.node_cards(nodes), clusters.fresh_usage(nodes, now=clock.now())
-    nothing, times = Resources(), _Times()
+    nothing, times, amounts = Resources(), _Times(), dict[int, dict[str, str]]()
     for node in nodes:
-        measured, cluster = usage.get(node.id), node.cluster
+        pk, measured = node.id, usage.get(node.id)
+        used = whole.machines.get((node.cluster_id, node.name), nothing)
+        alike = id(used.amounts)  # equal amounts are the same mapping (`Resources`)
         yield {
-            "name": node.name,
-            "cluster": cluster.name,
-            "is_simulated": cluster.is_simulated,
-            "is_ready": node.is_ready,
-            "is_cordoned": node.is_cordoned,
-            "message": node.message,
-            "allocatable": {name: str(amount) for name, amount in node.allocatable.items()},
-            "used": whole.machines.get((cluster.id, node.name), nothing).quantities(),
-            "labels": {name: str(value) for name, value in node.labels.items()},
-            "zone": node.zone,
-            "region": node.region,
-            "taints": node.taints,
-            "cards": cards.get(node.id, []),
-            "hypernodes": node.hypernodes,
-            "numa": node.numa,
+            **_reported(node),
+            "used": amounts.get(alike) or amounts.setdefault(alike, used.quantities()),
+            "cards": cards.get(pk, _NO_CARDS),
             "usage": measured and {"measured_at": times[measured.at], **_usage(measured)},
         }
+
+
+def _reported(node: Node) -> dict[str, Any]:
+    """What is known of a node without its usage. The rows of nodes are kept until they change, and so are these."""
+    found = _known.get(node.id)
+    if found is None or found[0] is not node:
+        if len(_known) > _MOST_KNOWN:
+            _known.clear()
+        found = _known[node.id] = (node, _described(node))
+    return found[1]
+
+
+_known: dict[int, tuple[Node, dict[str, Any]]] = {}
+_MOST_KNOWN = 20_000
+_NO_CARDS: list[dict[str, Any]] = []
+
+
+def _described(node: Node) -> dict[str, Any]:
+    cluster = node.cluster
+    return {
+        "name": node.name,
+        "cluster": cluster.name,
+        "is_simulated": cluster.is_simulated,
+        "is_ready": node.is_ready,
+        "is_cordoned": node.is_cordoned,
+        "message": node.message,
+        "allocatable": {name: str(amount) for name, amount in node.allocatable.items()},
+        "used": {},
+        "labels": {name: str(value) for name, value in node.labels.items()},
+        "zone": node.zone,
+        "region": node.region,
+        "taints": node.taints,
+        "cards": [],
+        "hypernodes": node.hypernodes,
+        "numa": node.numa,
+    }
 
 
 class _Times(dict[datetime, str]):
@@ -81,8 +107,7 @@ class _Times(dict[datetime, str]):
 
 
 def _usage(measured: NodeMeasurement) -> dict[str, Any]:
-    return {
-        "cpu": measured.cpu,
-        "memory": measured.memory,
-        "cards": [{**card, "busy": int(card["busy"])} for card in measured.cards],
-    }
+    cards = measured.cards
+    if not all(type(card["busy"]) is int for card in cards):
+        cards = [{**card, "busy": int(card["busy"])} for card in cards]
+    return {"cpu": measured.cpu, "memory": measured.memory, "cards": cards}

@@ -175,6 +175,12 @@ class Node(models.Model):
         return str(min(self.hypernodes, key=lambda level: level["tier"])["name"]) if self.hypernodes else self.zone
 
     @cached_property
+    def places(self) -> str:
+        """The names by which it is searched: its own, its cluster, zone, region and hypernodes."""
+        found = (self.name, self.cluster.name, self.zone, self.region, *(level["name"] for level in self.hypernodes))
+        return " ".join(found)
+
+    @cached_property
     def labelled_models(self) -> tuple[str, ...]:
         """The models that its labels give to its cards, each once."""
         names = of_cards(Resources.parse(self.allocatable))

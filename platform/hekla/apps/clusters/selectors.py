@@ -151,9 +151,10 @@ def usage(cluster: Cluster) -> list[tuple[str, datetime, float, float, int, int]
 
 
 class NodeMeasurement(NamedTuple):
-    """What was measured at a node up to `at`, in per cent. `busy`: the mean of its cards, if some were measured.
+    """What was measured at a node up to `at`, in per cent.
 
-    `cards`: each of them, as in `models.UsageFacts`; left out of lists.
+    `busy`: the mean of its cards, if some were measured; only in lists. `cards`: each of them, as in
+    `models.UsageFacts`; left out of lists.
     """
 
     at: datetime
@@ -175,8 +176,25 @@ def fresh_usage(nodes: Collection[Node], *, now: datetime, with_cards: bool = Tr
     found = NodeUsageRow.objects.filter(at__gte=now - MAX_AGE)
     if len(nodes) <= _FEW_NODES:
         found = found.filter(pk__in=[node.pk for node in nodes])
-    columns = ("at", "cpu", "memory", "busy", *(["cards"] if with_cards else []))
-    return {pk: NodeMeasurement(*facts) for pk, *facts in found.annotate(busy=_BUSY).values_list("pk", *columns)}
+    if with_cards:
+        rows = found.values_list("pk", "at", "cpu", "memory", "cards")
+        return {pk: NodeMeasurement(at, cpu, memory, None, cards) for pk, at, cpu, memory, cards in rows}
+    times = dict(found.values_list("pk", "at"))
+    known = {pk: one for pk, at in times.items() if (one := _measured.get(pk)) is not None and one.at == at}
+    if anew := [pk for pk in times if pk not in known]:
+        changed = found if len(anew) > _FEW_NODES else found.filter(pk__in=anew)
+        rows = changed.annotate(busy=_BUSY).values_list("pk", "at", "cpu", "memory", "busy")
+        read = {pk: NodeMeasurement(at, cpu, memory, busy) for pk, at, cpu, memory, busy in rows}
+        if len(_measured) > _MOST_MEASURED:
+            _measured.clear()
+        _measured.update(read)
+        known |= read
+    return known
+
+
+_measured: dict[int, NodeMeasurement] = {}
+"""What each node's row of this time has: each measurement has a time of its own, and adding up cards takes long."""
+_MOST_MEASURED = 50_000
 
 
 def has_usage(cluster: Cluster, *, now: datetime) -> bool:

@@ -1,7 +1,10 @@
 """The state of a node as a word and as a badge."""
 
+from functools import cache
+
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from hekla.apps.clusters.models import Node
@@ -21,6 +24,12 @@ def state_word(node: Node) -> str:
 
 def word_of_state(is_ready: bool, is_cordoned: bool) -> str:
     """As `state_word`, for a node with these facts."""
+    return _word(is_ready, is_cordoned, get_language())
+
+
+@cache
+def _word(is_ready: bool, is_cordoned: bool, _language: str | None) -> str:
+    """Cached, since a search reads it of thousands of nodes."""
     return labels.phase(_phase(is_cordoned)) if is_ready else _("not ready")
 
 

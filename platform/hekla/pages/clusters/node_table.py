@@ -94,8 +94,7 @@ class NodesTable(ListTable):
 
 def _text(view: NodeView) -> str:
     node = view.node
-    places = (node.name, node.cluster.name, node.zone, node.region, *(level["name"] for level in node.hypernodes))
-    return " ".join((*places, state_word(node), *view.models, *node.taints))
+    return " ".join((node.places, state_word(node), *view.models, *node.taints))
 
 
 NODE_SEARCH = TextSearch(_text, gettext_lazy("Node, GPU model or cluster"))

@@ -1,18 +1,24 @@
 """The pages of nodes: all of them, and one."""
 
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import notices, selectors
+from hekla.apps.clusters.selectors import NodeMeasurement
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.resources import Resources
+from hekla.lib import clock
 from hekla.pages.clusters import heat_map
 from hekla.pages.clusters.node_state import state_badge
 from hekla.pages.clusters.node_table import NODE_SEARCH, NodesTable
@@ -22,49 +28,74 @@ from hekla.pages.frame.tables import listing, listing_of
 from hekla.pages.queues import figures, node_usage
 from hekla.pages.queues.figures import NodeView
 from hekla.scheduling import occupancy
+from hekla.scheduling.occupancy import Occupancy
 
 
 @require_safe
 def nodes(request: HttpRequest) -> HttpResponse:
     """List all nodes, with a map of them."""
     user, rights = person(request), current_tenant.rights(request)
-    since, views, apart = _views(request.GET)
-    found = listing(request, NodesTable, views, NODE_SEARCH, **_options(views, user, rights))
-    return render(request, "clusters/nodes.html", {"since": since, "apart": apart, **_parts(views), "nodes": found})
+    since, drawn = _drawn(request.GET)
+    found = listing(request, NodesTable, list(drawn.views), NODE_SEARCH, **_options(drawn.views, user, rights))
+    return render(request, "clusters/nodes.html", {"since": since, **_parts(drawn), "nodes": found})
 
 
 def node_parts(user: User, query: QueryDict) -> dict[str, Any]:
     """The live parts of the page of nodes."""
-    _since, views, apart = _views(query)
-    found = listing_of(query, NodesTable, views, NODE_SEARCH, **_options(views, user, tenancy.rights(user)))
-    return {"apart": apart, **_parts(views), "nodes": found}
+    _since, drawn = _drawn(query)
+    options = _options(drawn.views, user, tenancy.rights(user))
+    return {**_parts(drawn), "nodes": listing_of(query, NodesTable, list(drawn.views), NODE_SEARCH, **options)}
 
 
-def _views(query: QueryDict) -> tuple[int, list[NodeView], int]:
-    """The number of the last event, the nodes as of that event, and how many of demonstrations are left out."""
-    whole = occupancy.now()
-    views = figures.nodes(whole, with_demonstrations=query.get("demonstrations") == "yes")
-    node_usage.add_usage(views)
-    return whole.number, views, len(whole.nodes) - len(views)
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """All nodes with their usage and their map, as of `whole` and `usage`; only to be read, since requests share it."""
+
+    whole: Occupancy
+    usage: Mapping[int, NodeMeasurement]
+    views: Sequence[NodeView]
+    maps: Sequence[heat_map.ClusterMap]
+
+    def is_of(self, whole: Occupancy, usage: Mapping[int, NodeMeasurement]) -> bool:
+        """Whether nothing has changed since."""
+        return self.whole.nodes is whole.nodes and self.whole.machines is whole.machines and self.usage == usage
 
 
-def _parts(views: list[NodeView]) -> dict[str, Any]:
-    """What stands above the table."""
+_last: dict[tuple[bool, str | None], _Drawn] = {}
+"""What was drawn last: with demonstrations or not, in each language."""
+
+
+def _drawn(query: QueryDict) -> tuple[int, _Drawn]:
+    """The number of the last event, and the nodes as of that event."""
+    whole, with_demonstrations = occupancy.now(), query.get("demonstrations") == "yes"
+    usage = selectors.fresh_usage([node for node, _ in whole.nodes], now=clock.now(), with_cards=False)
+    known = _last.get(key := (with_demonstrations, get_language()))
+    if known is None or not known.is_of(whole, usage):
+        views = figures.nodes(whole, with_demonstrations=with_demonstrations)
+        node_usage.add_usage(views, usage)
+        known = _last[key] = _Drawn(whole, usage, views, heat_map.cluster_maps(views))
+    return whole.number, known
+
+
+def _parts(drawn: _Drawn) -> dict[str, Any]:
+    """What stands above and below the table."""
     return {
+        "apart": len(drawn.whole.nodes) - len(drawn.views),
         "notices": notices.everywhere(),
-        "maps": heat_map.cluster_maps(views),
-        "undrawn": max(0, len(views) - heat_map.MOST_CELLS),
+        "maps": drawn.maps,
+        "undrawn": max(0, len(drawn.views) - heat_map.MOST_CELLS),
         "steps": range(heat_map.STEPS + 1),
-        "has_usage": any(view.usage for view in views),
+        "has_usage": bool(drawn.usage) and any(view.usage for view in drawn.views),
     }
 
 
-def _options(views: list[NodeView], user: User, rights: Rights) -> dict[str, Any]:
+def _options(views: Sequence[NodeView], user: User, rights: Rights) -> dict[str, Any]:
     """How the table is made: with the jobs of the nodes of its page, and without columns that have no values."""
 
     def with_jobs(rows: list[NodeView]) -> list[NodeView]:
-        figures.name_jobs(rows, user, rights)
-        return rows
+        own = [copy(row) for row in rows]
+        figures.name_jobs(own, user, rights)
+        return own
 
     may_cordon = accounts.may(user, Permission.MANAGE_CLUSTERS)
     has = {
