@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
-from hekla.api.queries import checked
+from hekla.api.queries import own_parameters
 
 MAX_ITEMS = 1000
 _LAST = 2**31 - 1
@@ -35,8 +35,7 @@ class ArrayPages(BasePagination):
         view: Any = None,  # noqa: ANN401, ARG002
     ) -> list[Any]:
         """The rows of the part that the request asks for. Raises ValidationError."""
-        parameters = {name: value for name, value in request.query_params.items() if name in ArrayQuery().fields}
-        query = checked(ArrayQuery(data=parameters))
+        query = own_parameters(ArrayQuery, request.query_params)
         self._request, self._next = request, query["offset"] + query["limit"]
         found = list(queryset[query["offset"] : self._next + 1])
         self._has_next = len(found) > query["limit"]

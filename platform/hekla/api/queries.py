@@ -1,5 +1,6 @@
 """Query parameters, described once: for the OpenAPI document and for the validation of requests."""
 
+from functools import cache
 from typing import Any
 
 from django.http import QueryDict
@@ -26,6 +27,8 @@ def parsed_query(described: type[Serializer[Any]], query: QueryDict) -> dict[str
 
     A misspelt `dry_run` would change what the client only wanted to check.
     """
+    if not query:
+        return defaults(described)
     fields, problems, values = described().fields, dict[str, list[str]](), dict[str, Any]()
     for name, found in query.lists():
         is_list = isinstance(fields.get(name), ListField | MultipleChoiceField)
@@ -37,6 +40,24 @@ def parsed_query(described: type[Serializer[Any]], query: QueryDict) -> dict[str
     if problems:
         raise ValidationError(problems)
     return checked(described(data=values))
+
+
+def defaults(described: type[Serializer[Any]]) -> dict[str, Any]:
+    """The query parameters of a request without any. Raises ValidationError if some are required."""
+    return dict(_defaults(described))
+
+
+def own_parameters(described: type[Serializer[Any]], query: QueryDict) -> dict[str, Any]:
+    """Those of the query parameters that are described, validated. Raises ValidationError for malformed ones."""
+    fields = described().fields if query else ()
+    own = {name: value for name, value in query.items() if name in fields}
+    return checked(described(data=own)) if own else defaults(described)
+
+
+@cache
+def _defaults(described: type[Serializer[Any]]) -> dict[str, Any]:
+    """Cached, since most requests have none, and a serializer copies its fields for each."""
+    return checked(described(data={}))
 
 
 def checked(serializer: Serializer[Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from hekla.api import etags
 from hekla.api.parsers import BoundedJSONParser
-from hekla.api.queries import MAX_PAGE, NoQuery, PageQuery, checked, parsed_query
+from hekla.api.queries import MAX_PAGE, NoQuery, PageQuery, own_parameters, parsed_query
 from hekla.api.throttles import PerPersonThrottle
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.roles import Permission
@@ -158,8 +158,7 @@ class CursorPages(CursorPagination):
 
     def get_page_size(self, request: Request) -> int:
         """The size that the request asks for. Raises ValidationError: a page of another size would be a surprise."""
-        query = {name: value for name, value in request.query_params.items() if name in PageQuery().fields}
-        size: int = checked(PageQuery(data=query))["limit"]
+        size: int = own_parameters(PageQuery, request.query_params)["limit"]
         return size
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
