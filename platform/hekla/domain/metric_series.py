@@ -5,8 +5,9 @@ value are stored, so a curve never loses a peak. When a series grows beyond them
 result depends only on the values, never on the parts in which a log was read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 MAX_POINTS = 256
@@ -91,8 +92,12 @@ def curve(points: Mapping[str, Any]) -> list[MetricPoint]:
     return found
 
 
+_point: Callable[[Iterable[Any]], MetricPoint] = partial(tuple.__new__, MetricPoint)
+"""Makes a point of its parts. A plot of fifty curves makes ten thousand, and `MetricPoint` itself takes longer."""
+
+
 def _stored(points: Mapping[str, Any]) -> list[MetricPoint]:
-    return [MetricPoint(*one) for one in zip(points["steps"], points["values"], points["seconds"], strict=True)]
+    return list(map(_point, zip(points["steps"], points["values"], points["seconds"], strict=True)))
 
 
 def _extremes(points: Sequence[MetricPoint]) -> _Stretch:

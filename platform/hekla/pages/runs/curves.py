@@ -1,9 +1,10 @@
 """The curves of one metric of several jobs, in one plot."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -21,6 +22,8 @@ _COLOURS = 7
 """Plots have so many colours; further lines are dashed."""
 _MINUTE, _HOUR = 60, 3600
 _LAST_EXACT = 2**53
+_LAST_PLAIN = 10**7
+"""Whole numbers below it have seven digits at most."""
 _IN_MINUTES, _IN_HOURS = 5 * _MINUTE, 5 * _HOUR
 
 
@@ -45,7 +48,7 @@ def curves(runs: Sequence[Run], order: Ranking, names: Sequence[str], axis: str 
     stored = selectors.points_of([run.job.pk for run in drawn], order.metric)
     points = {pk: curve(one) for pk, one in stored.items()}
     best, traces = best_run(drawn, order), list[dict[str, Any]]()
-    title, unit = _axis(axis, [point for one in points.values() for point in one])
+    title, unit = _axis(axis, points.values())
     for number, run in enumerate(drawn):
         if run.job.pk in points:
             trace = line_of(points[run.job.pk], plain(describe(run, names) or run.job.name), axis, unit)
@@ -67,11 +70,11 @@ def line_of(points: Sequence[MetricPoint], name: str, axis: str = "step", unit: 
     if axis == "time":
         pairs = [(point.seconds / unit, point.value) for point in points if point.seconds is not None]
     else:
-        pairs = [(point.step, point.value) for point in points]
+        pairs = [(step, value) for step, value, _seconds in points]
     return {
         "type": "scatter",
-        "x": [short(x) for x, _y in pairs],
-        "y": [short(y) for _x, y in pairs],
+        "x": _numbers([x for x, _y in pairs]),
+        "y": _numbers([y for _x, y in pairs]),
         "mode": "lines" if len(pairs) > 1 else "markers",
         "name": name,
     }
@@ -82,14 +85,21 @@ def axis_title(text: str) -> dict[str, Any]:
     return {"text": text, "font": {"size": 12}, "standoff": 6}
 
 
-def _axis(axis: str, points: Sequence[MetricPoint]) -> tuple[str, float]:
+def _axis(axis: str, curves: Iterable[Sequence[MetricPoint]]) -> tuple[str, float]:
     """The title of the axis, and the seconds of its unit."""
     if axis != "time":
         return _("step"), 1.0
-    longest = max((point.seconds for point in points if point.seconds is not None), default=0.0)
+    longest = max((one.seconds for points in curves for one in points if one.seconds is not None), default=0.0)
     if longest < _IN_MINUTES:
         return _("seconds since the start"), 1.0
     return (_("minutes since the start"), _MINUTE) if longest < _IN_HOURS else (_("hours since the start"), _HOUR)
+
+
+def _numbers(numbers: Sequence[float]) -> orjson.Fragment | list[float]:
+    """As `short`, of many numbers, as JSON: a plot of fifty curves has twenty thousand."""
+    if max(map(abs, numbers), default=0.0) >= _LAST_PLAIN:
+        return list(map(short, numbers))
+    return orjson.Fragment(f"[{','.join([f'{number:.7g}' for number in numbers])}]")
 
 
 def short(number: float) -> float:
