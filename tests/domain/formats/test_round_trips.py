@@ -169,7 +169,20 @@ def test_supported_jobs_survive_a_round_trip(word, data):
     spec = data.draw(SUPPORTED_JOBS[word])
     written = formats.write(spec, FORM[word])
     loaded = formats.load(written.text)
-    assert (written.notes, loaded.spec) == ((), spec)
+    assert (written.notes, formats.losses(spec, FORM[word]), loaded.spec) == ((), (), spec)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(spec=SPECS, word=st.sampled_from(sorted(FORM)))
+def test_losses_are_the_notes_of_the_written_manifest(spec, word):
+    assert _outcome(lambda: formats.losses(spec, FORM[word])) == _outcome(lambda: formats.write(spec, FORM[word]).notes)
+
+
+def _outcome(find):
+    try:
+        return find()
+    except Invalid as error:
+        return error.problems
 
 
 def test_single_pod_with_retries_survives_a_round_trip():

@@ -14,6 +14,7 @@ from hekla.domain.formats.manifests import (
     load,
     load_among,
     load_many,
+    losses,
     write,
 )
 from hekla.domain.formats.merge_patch import apply_patch
@@ -50,5 +51,6 @@ __all__ = [
     "load_many",
     "load_queue",
     "load_schedule",
+    "losses",
     "write",
 ]

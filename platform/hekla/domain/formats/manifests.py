@@ -7,6 +7,7 @@ kind of manifest cannot hold, the written manifest is read back. Every differenc
 here.
 """
 
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +31,7 @@ from hekla.domain.validation import join, quote
 _WHERE_QUEUES = gettext_noop(
     "operators and platform admins create queues from a separate text, with `hekla job submit` or at /api/v1/queues."
 )
+_MOST_UNWRITTEN = 100_000
 FLOW_KINDS = ("JobTemplate", "JobFlow")
 _NOT_A_JOB = gettext_noop(
     "The text has a {kind}, which is not a job. Start flows and save templates on the page Flows, with `hekla job "
@@ -181,6 +183,17 @@ def write(spec: JobSpec, form: Format = VOLCANO) -> DumpedManifest:
     """The job as a manifest of that kind. Raises Invalid if the kind cannot hold the job at all."""
     text = _text(spec, form)
     return DumpedManifest(text, unsupported_fields(spec, load(text).spec, form.kind))
+
+
+def losses(spec: JobSpec, form: Format) -> tuple[str, ...]:
+    """The notes of `write`. Without writing and reading YAML, which takes most of its time, unless the job is large.
+
+    Raises Invalid if the kind cannot hold the job at all.
+    """
+    text = json.dumps(documents(spec, form))
+    if len(text) > _MOST_UNWRITTEN:  # the text as YAML may be too large to be read
+        return write(spec, form).notes
+    return unsupported_fields(spec, load_documents(json.loads(text)).spec, form.kind)
 
 
 def dump(spec: JobSpec) -> str:

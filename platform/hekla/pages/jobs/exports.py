@@ -36,6 +36,6 @@ def text(spec: JobSpec, word: str) -> str:
 
 def _offer(spec: JobSpec, form: Format) -> ManifestOption:
     try:
-        return ManifestOption(form, losses=formats.write(spec, form).notes)
+        return ManifestOption(form, losses=formats.losses(spec, form))
     except Invalid as error:
         return ManifestOption(form, refusals=[problem.message for problem in error.problems])
