@@ -4,6 +4,7 @@ A query costs what changed since the last one, and the cycles that it needs. Que
 another. Long ones have a cache and a lock of their own, so that a person who types does not wait for them.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ _HOLDS_AT_MOST = timedelta(minutes=5)
 """For the other policies, unless something happens: on a large cluster a new result costs seconds. Not for longer,
 because the pods that start in a simulation count from its beginning.
 """
+_MOST_LARGE = 8
 T = TypeVar("T")
 
 
@@ -42,6 +44,7 @@ class _Derived:
     policy: SchedulerPolicy
     now: datetime
     found: dict[Hashable, Any] = field(default_factory=dict)
+    large: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
 
 @dataclass
@@ -79,13 +82,28 @@ class Outlook:
 
     def once(self, question: Hashable, find: Callable[[], T]) -> T:
         """The result of `find`, cached by `question` until something happens, or time may change it."""
+        cached = self._derived().found
+        if question not in cached:
+            cached[question] = find()
+        found: T = cached[question]
+        return found
+
+    def once_lately(self, question: Hashable, find: Callable[[], T]) -> T:
+        """As `once`, for large results: only the last ones are cached."""
+        cached = self._derived().large
+        if question not in cached:
+            cached[question] = find()
+        cached.move_to_end(question)
+        if len(cached) > _MOST_LARGE:
+            cached.popitem(last=False)
+        found: T = cached[question]
+        return found
+
+    def _derived(self) -> _Derived:
         known = self._entry.derived
         if known is None or not self._is_as(known):
             known = self._entry.derived = _Derived(self.snapshot, self.policy, self.now)
-        if question not in known.found:
-            known.found[question] = find()
-        found: T = known.found[question]
-        return found
+        return known
 
     def _is_as(self, known: _Derived) -> bool:
         limit = _HOLDS_FOR if self.policy.reads_clock else _HOLDS_AT_MOST

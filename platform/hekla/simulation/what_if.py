@@ -134,14 +134,16 @@ def predict_draft(
     with looking_at(queue.cluster, is_long=with_eta) as outlook:
         problems = _too_much(spec, offer, queue, user, outlook, bounds)
         started, draft = time.monotonic(), row(spec, queue, outlook)
-        simulations = 1 if outlook.knows(("alone", *_placement(draft))) else 2  # here, and alone
+        placement = _placement(draft)
+        simulations = 1 if outlook.knows(("alone", *placement)) else 2  # here, and alone
         answer = _answer(outlook, draft, user, problems, with_eta=with_eta)
+        took = (time.monotonic() - started) / simulations
         if answer.verdict is StartVerdict.NOW or not with_offers:
             return answer
         others = _open_queues(tenant, queue)
         trial = _trial_of_drafts(outlook, queue, others, row)
         near = [one.name for one in others if one.cluster_id == queue.cluster_id]
-        takes = 0.0 if with_eta else (time.monotonic() - started) / simulations
+        takes = 0.0 if with_eta else outlook.once(("takes", *placement), lambda: took)  # as long as the first time
         found = suggestions.offers(spec, near, trial, until=_until(began, is_typing=not with_eta), takes=takes)
     offers = [*_elsewhere(spec, queue, others, row), *found.offers][: suggestions.MOST]
     return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
@@ -241,10 +243,9 @@ RowOf = Callable[[JobSpec, Queue, Outlook], Job]
 def _answer(
     outlook: Outlook, row: Job, user: User, problems: tuple[str, ...], *, is_new: bool = True, with_eta: bool = True
 ) -> WhatIfResult:
-    uid, simulator = str(row.pk), outlook.simulator()
-    if is_new:
-        simulator.put(row)
-    if not problems and simulator.settle(until=uid):
+    uid = str(row.pk)
+    simulator, is_started = _settled(outlook, row, is_new=is_new) if not problems else (outlook.simulator(), False)
+    if is_started:
         return WhatIfResult(StartVerdict.NOW, simulator.nodes(uid), _victims(simulator, uid, user))
     found = tuple(map(reasons.as_data, reasons.distinct(simulator.decided.reasons.get(uid, ()))))
     if problems or any(not reason["ever"] for reason in found) or not _fits_alone(outlook, row):
@@ -256,6 +257,19 @@ def _answer(
     return WhatIfResult(
         StartVerdict.WAITS, reasons=found, holders=held_by, place=place, line=line, eta=when, after=after
     )
+
+
+def _settled(outlook: Outlook, row: Job, *, is_new: bool) -> tuple[Simulator, bool]:
+    """The cluster as it goes on with the job, only to be read, and whether the job starts."""
+    uid = str(row.pk)
+
+    def settled() -> tuple[Simulator, bool]:
+        simulator = outlook.simulator()
+        if is_new:
+            simulator.put(row)
+        return simulator, simulator.settle(until=uid)
+
+    return outlook.once_lately((uid, *_placement(row)), settled)
 
 
 def _draft(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> Job:
@@ -332,7 +346,12 @@ def evicted_for(simulator: Simulator, row: Job) -> int | None:
 
 def _trial_of_drafts(outlook: Outlook, queue: Queue, others: Sequence[Queue], row: RowOf) -> Trial:
     by_name = {one.name: one for one in (queue, *others)}
-    return lambda spec, _changes: evicted_for(outlook.simulator(), row(spec, by_name.get(spec.queue, queue), outlook))
+
+    def trial(spec: JobSpec, _changes: Changes) -> int | None:
+        draft = row(spec, by_name.get(spec.queue, queue), outlook)
+        return outlook.once(("trial", *_placement(draft)), lambda: evicted_for(outlook.simulator(), draft))
+
+    return trial
 
 
 def _open_queues(tenant: Tenant, own: Queue) -> list[Queue]:
