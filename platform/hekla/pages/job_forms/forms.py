@@ -379,9 +379,19 @@ class UniqueNames(forms.BaseFormSet):
             names.add(name)
 
 
+class TaskRows(forms.BaseFormSet):
+    """The tasks of a job."""
+
+    @property
+    def offered(self) -> str:
+        """What its rows offer: two forms with the same choices have the same empty row."""
+        return repr(sorted((name, value) for name, value in self.form_kwargs.items()))
+
+
 # `absolute_max`: by default Django makes up to 1,000 rows more, because a request says so, before it refuses them.
 TaskFormSet = forms.formset_factory(
     TaskForm,
+    formset=TaskRows,
     extra=0,
     min_num=1,
     max_num=MAX_TASK_ROWS,
