@@ -11,9 +11,9 @@ from hekla.apps.search.registry import LIMIT_OF_EACH, Hit, Source, named
 
 
 def _visible(user: User, text: str, _language: str) -> Iterator[Hit]:
-    found = selectors.visible_to(user).filter(named(text)).select_related("tenant").order_by("-id")[:LIMIT_OF_EACH]
-    for row in found:
-        yield Hit("batch", row.name, str(row.tenant), reverse("batches:detail", args=[row.uid]))
+    found = selectors.visible_to(user).filter(named(text)).order_by("-id")
+    for name, tenant, uid in found.values_list("name", "tenant__name", "uid")[:LIMIT_OF_EACH]:
+        yield Hit("batch", name, tenant, reverse("batches:detail", args=[uid]))
 
 
 SOURCES = [

@@ -11,8 +11,9 @@ from hekla.apps.search.registry import LIMIT_OF_EACH, Hit, Source
 
 
 def _nodes(_user: User, text: str, _language: str) -> Iterator[Hit]:
-    for node in selectors.nodes().filter(name__icontains=text)[:LIMIT_OF_EACH]:
-        yield Hit("node", node.name, node.cluster.name, reverse("clusters:node", args=[node.pk]))
+    found = selectors.nodes().filter(name__icontains=text).values_list("name", "cluster__name", "pk")
+    for name, cluster, pk in found[:LIMIT_OF_EACH]:
+        yield Hit("node", name, cluster, reverse("clusters:node", args=[pk]))
 
 
 SOURCES = [Source("node", _("Nodes"), "nodes", 70, _nodes)]

@@ -11,15 +11,15 @@ from hekla.apps.search.registry import LIMIT_OF_EACH, Hit, Source, named
 
 
 def _visible(user: User, text: str, _language: str) -> Iterator[Hit]:
-    found = selectors.visible_to(user).filter(named(text)).select_related("tenant").order_by("-id")[:LIMIT_OF_EACH]
-    for row in found:
-        yield Hit("flow", row.name, str(row.tenant), reverse("flows:detail", args=[row.uid]))
+    found = selectors.visible_to(user).filter(named(text)).order_by("-id")
+    for name, tenant, uid in found.values_list("name", "tenant__name", "uid")[:LIMIT_OF_EACH]:
+        yield Hit("flow", name, tenant, reverse("flows:detail", args=[uid]))
 
 
 def _templates(user: User, text: str, _language: str) -> Iterator[Hit]:
-    found = selectors.templates(user).filter(named(text)).select_related("tenant").order_by("-id")[:LIMIT_OF_EACH]
-    for row in found:
-        yield Hit("template", row.name, str(row.tenant), reverse("flows:template", args=[row.uid]))
+    found = selectors.templates(user).filter(named(text)).order_by("-id")
+    for name, tenant, uid in found.values_list("name", "tenant__name", "uid")[:LIMIT_OF_EACH]:
+        yield Hit("template", name, tenant, reverse("flows:template", args=[uid]))
 
 
 SOURCES = [

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from django.urls import reverse
@@ -21,10 +22,18 @@ def _pages(_user: User, text: str, language: str) -> Iterator[Hit]:
 
 def _matches(text: str, language: str) -> Iterator[Hit]:
     for name, title in documents.titles(language):
-        found = next((line for line in documents.text(name, language).splitlines() if text in line.casefold()), None)
+        page = documents.text(name, language)
+        if text not in _folded(page):  # as most do not
+            continue
+        found = next((line for line in page.splitlines() if text in line.casefold()), None)
         if found is not None:
             line = _MARKS.sub("", found).strip("#|- ")
             yield Hit("help", title, "" if line == title else line[:MAX_LENGTH], reverse("help:page", args=[name]))
+
+
+@lru_cache(maxsize=256)
+def _folded(page: str) -> str:
+    return page.casefold()
 
 
 SOURCES = [Source("help", _("Help"), "help", 100, _pages)]

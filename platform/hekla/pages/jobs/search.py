@@ -11,9 +11,9 @@ from hekla.apps.search.registry import LIMIT_OF_EACH, Hit, Source, named
 
 
 def _jobs(user: User, text: str, _language: str) -> Iterator[Hit]:
-    found = selectors.visible_to(user).filter(named(text)).select_related("tenant").order_by("-id")[:LIMIT_OF_EACH]
-    for job in found:
-        yield Hit("job", job.name, f"{job.tenant} · {job.phase}", reverse("jobs:detail", args=[job.uid]))
+    found = selectors.visible_to(user).filter(named(text)).order_by("-id")
+    for name, tenant, phase, uid in found.values_list("name", "tenant__name", "phase", "uid")[:LIMIT_OF_EACH]:
+        yield Hit("job", name, f"{tenant} · {phase}", reverse("jobs:detail", args=[uid]))
 
 
 SOURCES = [Source("job", _("Jobs"), "jobs", 10, _jobs)]
