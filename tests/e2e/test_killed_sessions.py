@@ -25,7 +25,7 @@ from tests.live.test_tools import TOOL, processes_of
 from tests.support.examples import EVERY, examples
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
-SEED, JOBS = 20, 2
+SEED, JOBS = 20, 2 if EVERY == 1 else 1
 ROLES, IN_PODS = ("web", "control", "default"), ("shim", "pod")
 ROUNDS = examples(200) if EVERY == 1 else len(ROLES) + len(IN_PODS)
 REACHED_SECONDS = ENDED_SECONDS = 30.0
