@@ -85,6 +85,8 @@ def test_limit_refuses_uploads(people: People, as_: As, measured: JobFolder, pod
     answer = as_(people.alice).post(edit, {"text": "typed", "do": "save"})
     assert (answer.status_code, "Its limit is 0 GiB" in answer.content.decode()) == (409, True)
     assert "typed" in answer.content.decode()
+    stale = ada.post(address, {"files_gib": "7", "initial-files_gib": "5"})
+    assert "Somebody else changed this" in stale.content.decode()
     ada.post(address, {"files_gib": "1"})
     assert "of 1.0" in ada.get(address).content.decode()
     assert begin(as_(people.alice), pod, 3, path="a").status_code == 201

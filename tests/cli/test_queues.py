@@ -176,6 +176,16 @@ def test_quotas_are_set_and_checked_by_a_dry_run(console, manifest, world):
     assert console("quota", "set", "lab", "--each", "--member", "alice", "--jobs", "1").exit_code == 2
 
 
+def test_files_of_a_tenant_are_shown_and_limited(console, world):
+    output = console("quota", "files", "lab").output
+    assert (output.startswith("0 B\n"), "No files were measured yet." in output) == (True, True)
+    assert "Only admins" in console("quota", "files", "lab", "--limit-gib", "5").output
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    assert console("quota", "files", "lab", "--limit-gib", "5").output.startswith("0 B of 5 GiB\n")
+    assert json.loads(console("quota", "files", "lab", "--limit-gib", "none", "--json").output)["limit_gib"] is None
+
+
 def test_priority_classes_are_set_listed_and_deleted(console, world):
     assert "No priority classes." in console("priority-class", "list").output
     assert "does not allow" in console("priority-class", "set", "high", "--value", "100").output
