@@ -1,12 +1,6 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-_LIST = """
-INSERT INTO usage_jobfolder (job_id, tenant_id, size, files, is_complete, due_at)
-SELECT job.id, job.tenant_id, 0, 0, true, now() FROM jobs_job job JOIN clusters_cluster cluster ON cluster.id = job.cluster_id
-WHERE cluster.kind = 'local' AND job.started_at IS NOT NULL AND job.cleaned_at IS NULL
-"""
-
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -48,5 +42,4 @@ class Migration(migrations.Migration):
                 "indexes": [models.Index(fields=["tenant", "-size"], name="folder_by_size")],
             },
         ),
-        migrations.RunSQL(_LIST, migrations.RunSQL.noop),
     ]
