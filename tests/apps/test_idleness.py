@@ -155,9 +155,13 @@ def test_amounts_are_added_and_measurements_are_the_highest(people: Any, session
         recording.measure([Measured(session.pk, kernel, cpu, None)], now=begin)
     row = SessionMinute.objects.get()
     assert (row.requests, row.ssh, row.network_bytes, row.kernel, row.cpu, row.gpu) == (5, 5, 2048, 1, 7, None)
+    recording.count({(session.pk, begin + MINUTE): Counter({Signal.NETWORK: 1})}, {})  # a tab polls, nobody measures
+    recording.measure([Measured(session.pk, 0, 4, None)], now=begin + 2 * MINUTE)
+    measured = SessionMinute.objects.order_by("at").values_list("kernel", "cpu")
+    assert list(measured) == [(1, 7), (0, 4), (0, 4)]
     ToolSession.objects.update(ended_at=clock.now())
     recording.count({(session.pk, begin): Counter({Signal.REQUESTS: 1})}, {})
-    assert SessionMinute.objects.get().requests == 5
+    assert SessionMinute.objects.get(at=begin).requests == 5
 
 
 def test_page_shows_each_signal_and_keeps_the_session_once(

@@ -110,12 +110,12 @@ def test_busy_kernel_keeps_a_session_without_a_tab_and_an_idle_one_is_warned_and
     verdict = selectors.activity_of(session, now=begin + 24 * MINUTE).verdict
     assert (verdict.step, verdict.cause, verdict.signal) == (IdleStep.KEEP, KeepCause.UNKNOWN, Signal.KERNEL)
     kernels.write_text(json.dumps([{"execution_state": "idle"}]))
-    watch(begin, 25, 29)
+    watch(begin, 25, 28)
     assert not LoggedEvent.objects.filter(kind="SessionIdleWarned").exists()
-    watch(begin, 30, 35)
+    watch(begin, 29, 34)
     assert LoggedEvent.objects.filter(kind="SessionIdleWarned").count() == 1
     socket.create_connection((pod.address, session.port), timeout=5).close()
-    watch(begin, 36, 36)
+    watch(begin, 35, 35)
     session.refresh_from_db()
     assert session.end_reason == "idle"
     with pytest.raises(ConnectionRefusedError):

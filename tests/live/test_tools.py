@@ -119,7 +119,7 @@ def test_tool_starts_in_the_pod_demands_its_secret_and_ends_with_the_session(
     assert processes_of(row.uid.hex) == []
     texts = [sentence(one, "lab").text for one in LoggedEvent.objects.filter(kind__startswith="Session").order_by("pk")]
     assert texts == [
-        "alice opened jupyterlab in pod main-0 of lab.",
+        "alice opened JupyterLab in pod main-0 of lab.",
         "alice ended the session of alice with pod main-0 of lab.",
     ]
 

@@ -68,19 +68,23 @@ def count(sessions: OfSession, people: OfPerson) -> None:
 
 
 def measure(found: Sequence[Measured], *, now: datetime) -> None:
-    """Store what the collector has measured in this minute: of several measurements, the highest."""
-    rows = sorted(found, key=lambda one: one.session)
+    """Store what the collector has measured in this minute: of several measurements, the highest.
+
+    The minute before takes it over if nothing was measured in it: the collector runs about once in a minute, and not on
+    the second.
+    """
+    rows, at = sorted(found, key=lambda one: one.session), minute_of(now)
+    facts = {
+        "sessions": [one.session for one in rows],
+        "at": at,
+        "before": at - timedelta(minutes=1),
+        "kernels": [one.kernel for one in rows],
+        "cpus": [one.cpu for one in rows],
+        "gpus": [one.gpu for one in rows],
+    }
     with connection.cursor() as cursor:
-        cursor.execute(
-            _MEASURE,
-            {
-                "sessions": [one.session for one in rows],
-                "at": minute_of(now),
-                "kernels": [one.kernel for one in rows],
-                "cpus": [one.cpu for one in rows],
-                "gpus": [one.gpu for one in rows],
-            },
-        )
+        cursor.execute(_MEASURE, facts)
+        cursor.execute(_MEASURE_BEFORE, facts)
 
 
 def purge(*, now: datetime) -> int:
@@ -125,6 +129,13 @@ ON CONFLICT (session_id, at) DO UPDATE SET
     kernel = greatest(stored.kernel, excluded.kernel),
     cpu = greatest(stored.cpu, excluded.cpu),
     gpu = greatest(stored.gpu, excluded.gpu)
+"""
+_MEASURE_BEFORE = """
+UPDATE idleness_sessionminute AS stored SET kernel = found.kernel, cpu = found.cpu, gpu = found.gpu
+FROM unnest(%(sessions)s::bigint[], %(kernels)s::integer[], %(cpus)s::integer[], %(gpus)s::integer[])
+    AS found (session, kernel, cpu, gpu)
+WHERE stored.session_id = found.session AND stored.at = %(before)s
+    AND stored.kernel IS NULL AND stored.cpu IS NULL AND stored.gpu IS NULL
 """
 _PURGE = """
 DELETE FROM idleness_sessionminute WHERE (session_id, at) IN (
