@@ -9,5 +9,6 @@ WHERE cluster.kind = 'local' AND job.started_at IS NOT NULL AND job.cleaned_at I
 
 class Migration(migrations.Migration):
     dependencies = [("usage", "0002_job_folder")]
+    harmless = "Rows in a table that the version before does not know."
 
     operations = [migrations.RunSQL(_LIST, migrations.RunSQL.noop)]
