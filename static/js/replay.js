@@ -10,8 +10,7 @@ import { followTheme, themeOf, useNonce } from "./terminal_look.js";
 const FONT_PX = [4, 15];
 const SIDES = [2, 500];
 const PAUSE_SECONDS = 2; // longer pauses are skipped
-const TICK_MS = 40;
-const STEP_SECONDS = 5;
+const [TICK_MS, STEP_SECONDS] = [40, 5];
 
 class Player {
   constructor(section) {
@@ -119,9 +118,9 @@ class Player {
     let before = performance.now();
     const again = async () => {
       if (!this.isPlaying) return;
-      const now = performance.now();
-      await this.queue(() => this.tick((now - before) / 1000));
-      before = now;
+      const elapsed = performance.now() - before;
+      before += elapsed;
+      await this.queue(() => this.tick(elapsed / 1000));
       this.timer = setTimeout(again, TICK_MS);
     };
     clearTimeout(this.timer);
@@ -139,7 +138,6 @@ class Player {
   }
 
   label() {
-    this.section.dataset.state = this.isPlaying ? "open" : "ended";
     this.part("play").setAttribute("aria-pressed", String(Boolean(this.isPlaying)));
     this.part("play").querySelector("span").textContent = this.isPlaying ? say("replay_pause") : say("replay_play");
   }
@@ -176,6 +174,8 @@ class Player {
     this.section.addEventListener("keydown", (event) => this.press(event));
     addEventListener("hashchange", () => this.follow());
     new ResizeObserver(() => this.fit()).observe(this.screen);
+    const inner = this.screen.querySelector(".xterm-screen"); // the scrollable part around it keeps the size of an earlier font
+    new ResizeObserver(() => (inner.closest(".xterm").style.height = `${inner.offsetHeight}px`)).observe(inner);
     this.pause();
     this.part("play").disabled = false;
     this.seek(0);

@@ -70,7 +70,7 @@ def _replay(page: Page, uid: str) -> None:
     assert _violations(page, LEVELS) == []
     page.set_viewport_size({"width": 360, "height": 740})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.locator(".replay").focus()
+    page.locator(".replay-screen").focus()
     page.keyboard.press("Home")
     expect(page.locator("[data-replay-time]")).to_contain_text("0:00 /")
     page.get_by_role("button", name="Save part").click()
