@@ -25,7 +25,6 @@ import { startSecurityKeys } from "./security_key.js";
 import { startSizes } from "./size.js";
 import { startSuggestions } from "./suggest.js";
 import { startTabs } from "./tabs.js";
-import { startTerminal } from "./terminal.js";
 import { startTheme } from "./theme.js";
 import { startTime } from "./time.js";
 import { startToasts } from "./toast.js";
@@ -57,7 +56,6 @@ startYamlEditors(); // after the drafts, whose text it shows
 startFileEditor(); // as well
 startFormChecks();
 startDraftBack();
-startTerminal();
 startUploads();
 startLive();
 startRefresh();

@@ -182,7 +182,7 @@ function textOf(terminal) {
   return lines.join("\n").trimEnd();
 }
 
-export async function startTerminal() {
+async function startTerminal() {
   const section = document.querySelector("[data-terminal]");
   if (!section) return;
   useNonce(section.dataset.nonce);
@@ -195,3 +195,5 @@ export async function startTerminal() {
   }
   start(section);
 }
+
+startTerminal();

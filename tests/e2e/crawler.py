@@ -22,6 +22,7 @@ FILES = {
     "files:archive",
     "files:image",
     "runs:table",
+    "sharing:cast",
     "jobs:list_file",
     "jobs:manifest",
     "flows:manifest",

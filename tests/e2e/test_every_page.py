@@ -154,7 +154,9 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "jobs:former_presets",  # a former address
         "notifications:job",  # a form within the page of a job
         "demonstrations:detail",  # only after it ran
-        "jobs:terminal", "workbench:tools", "workbench:session",  # only while a pod runs
+        "jobs:terminal", "workbench:tools", "workbench:session", "workbench:activity",  # only while a pod runs
+        "sharing:fork", "sharing:session", "sharing:terminal", "sharing:of_job", "sharing:recording",  # as well
+        "idleness:job",  # only of jobs with GPUs
     }  # fmt: skip
     admin_routes = {
         name
@@ -164,4 +166,4 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         and not name.startswith(tuple(f"{ns}:" for ns in NON_PAGE_NAMESPACES))
     }
     missing = sorted(admin_routes - exempt - FILES - {found.route for found in pages})
-    assert not missing, missing
+    assert not missing, ', '.join(missing)
