@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
 
@@ -74,7 +75,7 @@ def measure(found: Sequence[Measured], *, now: datetime) -> None:
     the second.
     """
     rows, at = sorted(found, key=lambda one: one.session), minute_of(now)
-    facts = {
+    facts: dict[str, Any] = {
         "sessions": [one.session for one in rows],
         "at": at,
         "before": at - timedelta(minutes=1),
