@@ -252,3 +252,33 @@ def test_only_pods_that_failed_by_themselves_stay(world: World) -> None:
     usual = submitted(world, name="usual", keep_failed_seconds=None)
     world.reconcile_until(lambda: phase(usual) == "failed")
     assert selectors.frozen_pods(usual) == []
+
+
+def test_failed_command_is_whole_and_its_secrets_are_in_no_log(world: World) -> None:
+    """The name of the job that continues there is longer, so its host names would be too long with this task."""
+    task = {"name": "w" * 20, "command": ["sh", "-c", "exit 3", "<% $secrets.token %>"], "args": ["--all"]}
+    spec = JobSpec.parse(
+        {
+            "name": "t" * 40,
+            "keep_failed_seconds": 3600,
+            "plugins": {"openpai": []},
+            "tasks": [{**task, "resources": {"cpu": "1"}, "grace_seconds": 1}],
+        }
+    )
+    job = services.submit(
+        spec=spec, tenant=world.tenant, user=world.alice, now=clock.now(), secrets={"token": "hush hush"}
+    )
+    world.reconcile_until(lambda: (one := frozen_of(job)) is not None and one.size is not None)
+    frozen = frozen_of(job)
+    assert frozen is not None
+    debug = opened(world, frozen)
+    backend, key = backend_of(world.cluster), key_of_debug(debug)
+
+    async def known() -> str:
+        async with backend.exec.run(key, ("sh", "-c", 'echo "$HEKLA_FAILED_COMMAND"; cat "$HISTFILE"')) as command:
+            return await reads_until(command, "--all\n")
+
+    assert "sh -c 'exit 3' 'hush hush' --all" in async_to_sync(known)()
+    world.backend_until(lambda: backend.logs(key, offset=0, limit=1000).data != b"")
+    assert b"hush" not in backend.logs(key, offset=0, limit=1000).data
+    abort(world, debug)
