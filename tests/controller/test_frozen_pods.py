@@ -282,3 +282,13 @@ def test_failed_command_is_whole_and_its_secrets_are_in_no_log(world: World) -> 
     world.backend_until(lambda: backend.logs(key, offset=0, limit=1000).data != b"")
     assert b"hush" not in backend.logs(key, offset=0, limit=1000).data
     abort(world, debug)
+
+
+def test_job_that_continued_does_not_start_again_in_deleted_files(world: World) -> None:
+    frozen = failed(world)
+    debug = opened(world, frozen)
+    abort(world, debug)
+    services.release_frozen(frozen.pod_id, user=world.alice, now=clock.now())
+    services.command(debug, LifecycleAction.RESUME_JOB, user=world.alice, now=clock.now())
+    world.reconcile_until(lambda: phase(debug) == "failed")
+    assert "not kept" in debug.pods.latest("attempt").message

@@ -119,8 +119,8 @@ def _orders(
 
 
 def _common(lease: LeaseContext, job: Job) -> Common:
-    """What the orders of one job share. Raises NotFound if its secrets cannot be decrypted."""
-    failed = selectors.source_of(job) if job.kind == SESSION else None
+    """What the orders of one job share. Raises NotFound if its secrets cannot be decrypted, or the files are gone."""
+    failed = selectors.source_to_start_in(job) if job.kind == SESSION else None
     job = failed.job if failed else job
     spec = spec_of(job)
     hosts = selectors.addresses(job, lease.runner.address) if shares_addresses(spec) else {}

@@ -34,6 +34,14 @@ def source_of(job: Job) -> Pod | None:
     return found.pod if found else None
 
 
+def source_to_start_in(job: Job) -> Pod | None:
+    """The same for a pod of this job that starts now. Raises NotFound if the files are deleted, or will be."""
+    found = FrozenPod.objects.filter(debug_job=job).only("released_at").first()
+    if found is not None and found.released_at is not None:
+        raise NotFound(_("The files of this pod are not kept, or no longer."))
+    return source_of(job) if found else None
+
+
 def is_in_use(frozen: FrozenPod) -> bool:
     """Whether a job continues there now, or its pod has not ended yet."""
     return in_use().filter(pk=frozen.pk).exists()
