@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
@@ -16,7 +16,8 @@ _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 
 def frozen_pods(job: Job) -> list[FrozenPod]:
     """The pods of a job whose files stay, or stayed, in order. The caller has checked that the person may see it."""
-    found = FrozenPod.objects.filter(pod__job=job).select_related("pod", "debug_job")
+    stayed = FrozenPod.objects.filter(pod__job=job).exclude(released_at=F("until"))
+    found = stayed.select_related("pod", "debug_job")
     return list(found.order_by("pod__task", "pod__index", "pod__attempt"))
 
 
