@@ -64,15 +64,21 @@ def due(cluster_id: int, *, now: datetime | None, limit: int) -> list[int]:
 
 def unmeasured(cluster_id: int, *, limit: int) -> list[FrozenPod]:
     """Those of a cluster whose size is not known."""
-    return list(_whole().filter(pod__job__cluster=cluster_id, released_at=None, size=None)[:limit])
+    return list(_any(_whole().filter(pod__job__cluster=cluster_id, released_at=None, size=None), limit))
 
 
 def to_release(cluster_id: int, *, limit: int) -> list[FrozenPod]:
     """Released ones of a cluster whose files are not deleted yet."""
-    return list(_whole().filter(pod__job__cluster=cluster_id, released_at__isnull=False, cleaned_at=None)[:limit])
+    found = _whole().filter(pod__job__cluster=cluster_id, released_at__isnull=False, cleaned_at=None)
+    return list(_any(found, limit))
+
+
+def _any(found: QuerySet[FrozenPod], limit: int) -> QuerySet[FrozenPod]:
+    """Some of them, each time others: those of which the backend can do nothing now must not stop the rest."""
+    return found.order_by("?")[:limit]
 
 
 def _whole() -> QuerySet[FrozenPod]:
     return FrozenPod.objects.select_related(
         "pod__job__tenant", "pod__job__cluster", "pod__job__queue", "pod__job__owner", "debug_job"
-    ).order_by("pk")
+    )
