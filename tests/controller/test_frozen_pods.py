@@ -252,3 +252,58 @@ def test_only_pods_that_failed_by_themselves_stay(world: World) -> None:
     usual = submitted(world, name="usual", keep_failed_seconds=None)
     world.reconcile_until(lambda: phase(usual) == "failed")
     assert selectors.frozen_pods(usual) == []
+
+
+def test_failed_command_is_whole_and_its_secrets_are_in_no_log(world: World) -> None:
+    """The name of the job that continues there is longer, so its host names would be too long with this task."""
+    task = {"name": "w" * 20, "command": ["sh", "-c", "exit 3", "<% $secrets.token %>"], "args": ["--all"]}
+    spec = JobSpec.parse(
+        {
+            "name": "t" * 40,
+            "keep_failed_seconds": 3600,
+            "plugins": {"openpai": []},
+            "tasks": [{**task, "resources": {"cpu": "1"}, "grace_seconds": 1}],
+        }
+    )
+    job = services.submit(
+        spec=spec, tenant=world.tenant, user=world.alice, now=clock.now(), secrets={"token": "hush hush"}
+    )
+    world.reconcile_until(lambda: (one := frozen_of(job)) is not None and one.size is not None)
+    frozen = frozen_of(job)
+    assert frozen is not None
+    debug = opened(world, frozen)
+    backend, key = backend_of(world.cluster), key_of_debug(debug)
+
+    async def known() -> str:
+        async with backend.exec.run(key, ("sh", "-c", 'echo "$HEKLA_FAILED_COMMAND"; cat "$HISTFILE"')) as command:
+            return await reads_until(command, "--all\n")
+
+    assert "sh -c 'exit 3' 'hush hush' --all" in async_to_sync(known)()
+    world.backend_until(lambda: backend.logs(key, offset=0, limit=1000).data != b"")
+    assert b"hush" not in backend.logs(key, offset=0, limit=1000).data
+    abort(world, debug)
+
+
+def test_job_that_continued_does_not_start_again_in_deleted_files(world: World) -> None:
+    frozen = failed(world)
+    debug = opened(world, frozen)
+    abort(world, debug)
+    services.release_frozen(frozen.pod_id, user=world.alice, now=clock.now())
+    services.command(debug, LifecycleAction.RESUME_JOB, user=world.alice, now=clock.now())
+    world.reconcile_until(lambda: phase(debug) == "failed")
+    assert "not kept" in debug.pods.latest("attempt").message
+
+
+def test_claims_of_failed_pods_that_do_not_stay_are_released(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where working folders outlive their pods, somebody must delete those of all failed pods."""
+    monkeypatch.setattr(transitions.freezing, "MOST_OF_JOB", 1)
+    monkeypatch.setattr(transitions.freezing, "_outlive_their_pods", lambda _job: True)
+    fails = {"command": ["false"], "resources": {"cpu": "1"}, "grace_seconds": 1}
+    job = submitted(world, tasks=[{"name": name, **fails} for name in ("one", "two")])
+    world.reconcile_until(lambda: phase(job) == "failed")
+    controllers.get(world.cluster.pk).full_look.every = timedelta(0)
+    cleaned = FrozenPod.objects.filter(cleaned_at__isnull=False)
+    world.reconcile_until(cleaned.exists)
+    (kept,) = selectors.frozen_pods(job)
+    assert (kept.released_at, cleaned.get().pod.task != kept.pod.task) == (None, True)
+    assert kinds(job) == ["PodFrozen"]

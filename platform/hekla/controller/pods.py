@@ -119,8 +119,8 @@ def _orders(
 
 
 def _common(lease: LeaseContext, job: Job) -> Common:
-    """What the orders of one job share. Raises NotFound if its secrets cannot be decrypted."""
-    failed = selectors.source_of(job) if job.kind == SESSION else None
+    """What the orders of one job share. Raises NotFound if its secrets cannot be decrypted, or the files are gone."""
+    failed = selectors.source_to_start_in(job) if job.kind == SESSION else None
     job = failed.job if failed else job
     spec = spec_of(job)
     hosts = selectors.addresses(job, lease.runner.address) if shares_addresses(spec) else {}
@@ -143,7 +143,8 @@ def order_of(
     task, theirs = spec.task(pod.task), spec_of(origin.job)
     command, script = fill_command(theirs.task(origin.task).command, values or {})
     if failed:
-        command, script = task.command, {**script, FAILED_COMMAND: command_line(command)}
+        words = (*command, *theirs.task(origin.task).args) if command else ()
+        command, script = task.command, {**script, FAILED_COMMAND: command_line(words)}
     owner, secret = origin.job.owner.username, secret_of(origin.job)
     job_settings = settings_for(theirs, origin.task, origin.index, hosts, secret, owner=owner)
     requirements = clusters.environment_requirements(task.environment)

@@ -1,6 +1,7 @@
 """A pod that continues in the folder of an ended one: it has its files, and what that pod left harms nothing."""
 
 import dataclasses
+import json
 import os
 from pathlib import Path
 
@@ -130,3 +131,15 @@ def test_container_continues_in_the_files_of_an_ended_one(containers: ClusterFix
     processes = dataclasses.replace(order, key=dataclasses.replace(order.key, job="process"))
     with pytest.raises(StartRefused, match="between containers and processes"):
         frozen_folders.source_of(processes, lambda _key: PodFolder(str(folder(containers, key))), in_containers=False)
+
+
+def test_order_that_names_no_pod_leads_nowhere(local: ClusterFixture, tmp_path: Path) -> None:
+    key = failed(local, "exit 1")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "secret").write_text("console's own")
+    local.backend.frozen.release(key)
+    written = json.loads((folder(local, key) / "order.json").read_text())
+    for hostile in (str(tmp_path), 7, ["a"], "a:../../x-0-0", "nothing:worker-0-0"):
+        (folder(local, key) / "order.json").write_text(json.dumps({**written, "frozen": hostile}))
+        with pytest.raises(NoSuchFileError):
+            local.backend.files.open_file(key, "secret")

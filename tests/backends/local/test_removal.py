@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.backends.local.test_processes import alive, eventually, folder_of, folder_without_shim, with_family
 
 from hekla.backends.base import Inventory
-from hekla.backends.local import isolation
+from hekla.backends.local import isolation, removal
 from hekla.backends.local.sandbox.order import LAYERS
 from hekla.domain.phases import PodPhase
 
@@ -51,3 +51,17 @@ def test_inventory_ignores_pods_of_other_folders_and_invalid_marks(local, make_c
     garbled = local.started(local.order(script="export HEKLA_POD=garbled; exec sleep 1000"))
     local.until(garbled, PodPhase.RUNNING)
     assert local.backend.inventory().alive == {garbled}
+
+
+def test_folders_nested_deeper_than_a_recursion_are_deleted(local):
+    place = os.open(local.home, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("deep", dir_fd=place)
+        inner = os.open("deep", os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = inner
+    os.symlink("/etc", "outside", dir_fd=place)
+    os.close(place)
+    removal.delete(local.home / "deep")
+    assert not (local.home / "deep").exists()
+    assert Path("/etc/passwd").exists()

@@ -6,11 +6,12 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.facts import valid_spec
 from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.job_problems import MAX_HOST_NAME
 from hekla.domain.jobspec import SESSION, JobSpec
 
 LAST_SECONDS = 8 * 3600
 """How long it runs at most."""
-_HOST = "kubernetes.io/hostname"
+_HOST, _SHORT = "kubernetes.io/hostname", "main"
 FAILED_COMMAND, HISTORY = "HEKLA_FAILED_COMMAND", "/tmp/.hekla-history"  # noqa: S108  (in the pod)
 _WAIT = (
     'umask 077; printf "%s\\n" "$HEKLA_FAILED_COMMAND" > "$HISTFILE"; '
@@ -47,7 +48,7 @@ def debug_spec(job: Job, pod: Pod, name: str) -> JobSpec:
         "tasks": [
             {
                 **task.model_dump(mode="json", exclude_defaults=True, exclude=_NOT_OF_ONE_POD),
-                "name": task.name,
+                "name": task.name if len(f"{name}-{task.name}-0") <= MAX_HOST_NAME else _SHORT,
                 "command": ["sh", "-c", _WAIT],
                 "env": {**task.env, "HISTFILE": HISTORY},
                 "node_selector": {**task.node_selector, **_node_of(pod, job.cluster)},

@@ -1,7 +1,8 @@
 """Working folders that outlive their pods: each is a volume claim, which stays until it is released.
 
 A claim is created before its pod, and deleted with the pod unless that failed by itself. The next attempt of the
-replica deletes the claim of the attempt before, and the removal of the job those that are left.
+replica deletes the claim of the attempt before. When the job ends, those of failed pods that do not stay are released,
+and its removal deletes what is left.
 """
 
 from hekla.backends.base import BackendError, PodKey

@@ -67,11 +67,11 @@ class PodDeletion:
                 pod = pod or await self._read_pod(key)
                 if pod is not None:
                     await self.save_log(pod)
-                    await self._client.delete(pod.path, grace_seconds=0)
-                    if pod.leaves_claim:
+                    if pod.leaves_claim:  # first: nobody looks for it once its pod is gone
                         await self._client.delete(
                             f"{namespace_path(pod.namespace)}/{frozen_claim(key)}", grace_seconds=0
                         )
+                    await self._client.delete(pod.path, grace_seconds=0)
         if pod is not None:
             self._cache.dismiss([pod])
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused, UnknownPod
-from hekla.backends.local import removal
+from hekla.backends.local import names, removal
 from hekla.backends.local.pod_folder import FINAL, PodFolder
 
 FolderOf = Callable[[PodKey], PodFolder]
@@ -50,7 +50,10 @@ class LocalFrozenFolders:
         if folder.holder() is not None and not _has_ended(folder):
             raise BackendError("The pod has not ended yet")
         for path in (folder.work, folder.volumes, folder.tmp):
-            removal.delete(Path(path))
+            try:
+                removal.delete(Path(path))
+            except OSError as error:
+                raise BackendError(f"The folder {path} could not be deleted: {error}") from error
 
 
 def source_of(order: PodOrder, folder_of: FolderOf, *, in_containers: bool) -> PodFolder | None:
@@ -71,7 +74,7 @@ def source_of(order: PodOrder, folder_of: FolderOf, *, in_containers: bool) -> P
         raise BackendError(f"The pod {order.frozen.name} has not ended yet")
     if ended is None or os.path.islink(folder.work) or not os.path.isdir(folder.work):
         raise StartRefused(f"The files of {order.frozen.name} are deleted")
-    if (ended["container"] is not None) != in_containers:  # what one may write is the other's to trust
+    if (ended.get("container") is not None) != in_containers:  # what one may write is the other's to trust
         raise StartRefused("Since that pod ran, the pods of this cluster have changed between containers and processes")
     return folder
 
@@ -82,10 +85,10 @@ def with_its_files(folder_of: FolderOf) -> FolderOf:
     def find(key: PodKey) -> PodFolder:
         folder = folder_of(key)
         if not os.path.isdir(folder.work):
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, UnknownPod):
                 order = folder.order()
                 if order and (source := order.get("frozen")):
-                    return folder.with_files_of(PodFolder(source))
+                    return folder.with_files_of(folder_of(names.key_of(str(source))))
         return folder
 
     return find

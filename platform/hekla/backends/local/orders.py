@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from hekla.backends.base import EnvironmentSpec, PodOrder, StartRefused
-from hekla.backends.local import cgroups, cpusets, folders, gpus, pod_sandbox, volumes
+from hekla.backends.local import cgroups, cpusets, folders, gpus, names, pod_sandbox, volumes
 from hekla.backends.local.containers import order as container_orders
 from hekla.backends.local.containers.runtime import Runtime
 from hekla.backends.local.cpusets import CpuOrder
@@ -104,8 +104,8 @@ def write(
     if order.image and not machine.runtime:
         _note(folder.log, f"Pods of this cluster are processes, so the image {order.image} is not used.")
     made = _order(order, lasting, uid, machine)
-    if source:
-        made["frozen"] = source.path
+    if source and order.frozen:
+        made["frozen"] = names.entry_of(order.frozen)
     if cpus:
         made["cpus"] = cpus if machine.runtime else _with_cpu_group(cpus, made, machine.cpu_groups)
     folder.write_order(made)

@@ -94,8 +94,8 @@ class ContainerState(TypedDict, total=False):
 
 class ShimOrder(TypedDict):
     """The complete order for the shim, which decides nothing itself. `gpus`: the ids of those that the pod holds alone;
-    older orders do not have it. `cpus`: only if the cluster gives pods CPUs of their own. `frozen`: the folder of
-    the ended pod whose files this one has.
+    older orders do not have it. `cpus`: only if the cluster gives pods CPUs of their own. `frozen`: the ended
+    pod whose files this one has, as `names` writes it.
     """
 
     key: tuple[str, str, int, int]

@@ -6,6 +6,7 @@ All functions here may be interrupted and repeated.
 import contextlib
 import os
 import shutil
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hekla.backends.local.pod_folder import CLAIMS, RUN, PodFolder
 
 _ROUNDS = 3
 _DRAFT = ".draft-"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_all_but_log(folder: PodFolder) -> None:
@@ -51,10 +53,47 @@ def delete(path: Path) -> None:
         path.unlink(missing_ok=True)
         return
     for _ in range(_ROUNDS):
-        shutil.rmtree(path, onerror=_make_writable_and_retry)
+        with contextlib.suppress(RecursionError):
+            shutil.rmtree(path, onerror=_make_writable_and_retry)
         if not path.exists():
             return
+        _flatten(path)
     raise BackendError(f"The folder {path} could not be deleted")
+
+
+def _flatten(path: Path) -> None:
+    """Move every folder below to the top: a pod can nest more of them than a recursion or the open files allow."""
+    with contextlib.suppress(OSError):
+        path.chmod(0o700)
+        top = os.open(path, _FOLDER)
+        try:
+            waiting = _folders_in(top)
+            while waiting:
+                waiting += _lifted(top, waiting.pop())
+        finally:
+            os.close(top)
+
+
+def _lifted(top: int, name: str) -> list[str]:
+    """Move the folders in this folder of `top` beside it. Returns their new names."""
+    moved = []
+    with contextlib.suppress(OSError):
+        os.chmod(name, 0o700, dir_fd=top)
+        place = os.open(name, _FOLDER, dir_fd=top)
+        try:
+            for inner in _folders_in(place):
+                os.chmod(inner, 0o700, dir_fd=place)
+                new = f".{uuid.uuid4().hex}"
+                os.rename(inner, new, src_dir_fd=place, dst_dir_fd=top)
+                moved.append(new)
+        finally:
+            os.close(place)
+    return moved
+
+
+def _folders_in(place: int) -> list[str]:
+    with os.scandir(place) as entries:
+        return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def _make_writable_and_retry(delete_it: Callable[[str], object], path: str, _error: object) -> None:

@@ -26,7 +26,14 @@ from hekla.apps.jobs.selectors.events import (
     pod_history,
     waiting_since,
 )
-from hekla.apps.jobs.selectors.freezing import frozen_pod, frozen_pods, source_of, to_release, unmeasured
+from hekla.apps.jobs.selectors.freezing import (
+    frozen_pod,
+    frozen_pods,
+    source_of,
+    source_to_start_in,
+    to_release,
+    unmeasured,
+)
 from hekla.apps.jobs.selectors.hosts import pod_by_host, running_among
 from hekla.apps.jobs.selectors.lists import (
     MOST_COUNTED,
@@ -153,6 +160,7 @@ __all__ = [
     "running_among",
     "seeing",
     "source_of",
+    "source_to_start_in",
     "to_clean",
     "to_release",
     "unfinished",

@@ -29,7 +29,11 @@ _RELATED_COLUMNS = (
 )
 _ANY_GARBAGE = """
     SELECT EXISTS (
-        SELECT 1 FROM jobs_job WHERE cluster_id = %(cluster)s AND expires_at <= %(now)s AND deleted_at IS NULL
+        SELECT 1 FROM jobs_job e WHERE e.cluster_id = %(cluster)s AND e.expires_at <= %(now)s AND e.deleted_at IS NULL
+        AND NOT EXISTS (
+            SELECT 1 FROM jobs_frozenpod f JOIN jobs_pod p ON p.id = f.pod_id
+            WHERE p.job_id = e.id AND f.released_at IS NULL
+        )
     ) OR EXISTS (
         SELECT 1 FROM jobs_job WHERE cluster_id = %(cluster)s AND deleted_at IS NOT NULL AND cleaned_at IS NULL
     ) OR EXISTS (

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
@@ -16,7 +16,8 @@ _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 
 def frozen_pods(job: Job) -> list[FrozenPod]:
     """The pods of a job whose files stay, or stayed, in order. The caller has checked that the person may see it."""
-    found = FrozenPod.objects.filter(pod__job=job).select_related("pod", "debug_job")
+    stayed = FrozenPod.objects.filter(pod__job=job).exclude(released_at=F("until"))
+    found = stayed.select_related("pod", "debug_job")
     return list(found.order_by("pod__task", "pod__index", "pod__attempt"))
 
 
@@ -32,6 +33,14 @@ def source_of(job: Job) -> Pod | None:
     """The failed pod in whose files this job continues, with its job; None if it is an ordinary job."""
     found = FrozenPod.objects.filter(debug_job=job).select_related("pod__job__tenant", "pod__job__owner").first()
     return found.pod if found else None
+
+
+def source_to_start_in(job: Job) -> Pod | None:
+    """The same for a pod of this job that starts now. Raises NotFound if the files are deleted, or will be."""
+    found = FrozenPod.objects.filter(debug_job=job).only("released_at").first()
+    if found is not None and found.released_at is not None:
+        raise NotFound(_("The files of this pod are not kept, or no longer."))
+    return source_of(job) if found else None
 
 
 def is_in_use(frozen: FrozenPod) -> bool:
@@ -55,15 +64,21 @@ def due(cluster_id: int, *, now: datetime | None, limit: int) -> list[int]:
 
 def unmeasured(cluster_id: int, *, limit: int) -> list[FrozenPod]:
     """Those of a cluster whose size is not known."""
-    return list(_whole().filter(pod__job__cluster=cluster_id, released_at=None, size=None)[:limit])
+    return list(_any(_whole().filter(pod__job__cluster=cluster_id, released_at=None, size=None), limit))
 
 
 def to_release(cluster_id: int, *, limit: int) -> list[FrozenPod]:
     """Released ones of a cluster whose files are not deleted yet."""
-    return list(_whole().filter(pod__job__cluster=cluster_id, released_at__isnull=False, cleaned_at=None)[:limit])
+    found = _whole().filter(pod__job__cluster=cluster_id, released_at__isnull=False, cleaned_at=None)
+    return list(_any(found, limit))
+
+
+def _any(found: QuerySet[FrozenPod], limit: int) -> QuerySet[FrozenPod]:
+    """Some of them, each time others: those of which the backend can do nothing now must not stop the rest."""
+    return found.order_by("?")[:limit]
 
 
 def _whole() -> QuerySet[FrozenPod]:
     return FrozenPod.objects.select_related(
         "pod__job__tenant", "pod__job__cluster", "pod__job__queue", "pod__job__owner", "debug_job"
-    ).order_by("pk")
+    )

@@ -91,4 +91,5 @@ def _locked(pod_id: int, user: User) -> FrozenPod:
     frozen = freezing.lock(found.pk)
     if frozen is None or frozen.released_at is not None:
         raise NotFound(_("The files of this pod are not kept, or no longer."))
+    frozen.pod.job.refresh_from_db(fields=["deleted_at"])  # the lock may have waited for the job's deletion
     return frozen

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from hekla.apps.clusters import leases
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
 from hekla.apps.jobs import spending
 from hekla.apps.jobs.facts import spec_of
@@ -26,21 +27,39 @@ from hekla.domain.phases import JobPhase, PodPhase
 MOST_OF_JOB = 16
 """Failed pods of one job that stay. Those that ended first tell the most."""
 _BATCH = 50
-_STOPPED = "Stopped"
+_STOPPED, _LEFT = "Stopped", (PodPhase.FAILED, PodPhase.LOST)
 _BY_SIGNAL = frozenset({130, 137, 143})
 
 
 def freeze(job: Job, pods: Sequence[Pod], *, now: datetime) -> None:
-    """Let the failed pods of a job that has just ended stay, if it wants that. Call inside its unit of work."""
+    """Let the failed pods of a job that has ended stay, if it wants that; those of an aborted one do not.
+
+    Call inside its unit of work: when it ends, and when one of its pods ends later.
+    """
     seconds = spec_of(job).keep_failed_seconds
-    if not seconds or not job.is_final or job.phase == JobPhase.ABORTED or job.is_external:
+    if not seconds or not job.is_final or job.is_external:
         return
+    chosen = [] if job.phase == JobPhase.ABORTED or job.deleted_at else _chosen(pods, now)
+    rows = [FrozenPod(pod=pod, until=now + timedelta(seconds=seconds)) for pod in chosen]
+    if _outlive_their_pods(job):
+        rest = [pod for pod in pods if pod.phase in _LEFT and pod.node and pod not in chosen]
+        rows += [FrozenPod(pod=pod, until=now, size=0, released_at=now) for pod in rest]
+    if rows:
+        known = set(FrozenPod.objects.filter(pod__job=job).values_list("pod", flat=True))
+        FrozenPod.objects.bulk_create([row for row in rows if row.pod_id not in known], batch_size=1000)
+
+
+def _chosen(pods: Sequence[Pod], now: datetime) -> list[Pod]:
+    """Those that stay: the last attempts that failed by themselves."""
     last = {(pod.task, pod.index): pod for pod in sorted(pods, key=lambda pod: pod.attempt)}
     failed = [pod for pod in last.values() if _failed_itself(pod)]
     failed.sort(key=lambda pod: (pod.finished_at or now, pod.pk))
-    until = now + timedelta(seconds=seconds)
-    for pod in failed[:MOST_OF_JOB]:
-        FrozenPod.objects.get_or_create(pod=pod, defaults={"until": until})
+    return failed[:MOST_OF_JOB]
+
+
+def _outlive_their_pods(job: Job) -> bool:
+    """Whether working folders exist until they are released: those of pods that do not stay are released at once."""
+    return job.cluster.kind == Cluster.Kind.KUBERNETES
 
 
 def note_size(cluster_id: int, epoch: int, frozen_id: int, size: int, *, now: datetime) -> None:
