@@ -241,7 +241,8 @@ def test_end_of_the_job_and_its_frozen_pods_are_one_transaction(world: World, mo
     monkeypatch.setattr(transitions.freezing, "freeze", dies)
     with pytest.raises(DatabaseError):
         world.reconcile_until(lambda: phase(job) == "failed")
-    assert (phase(job), frozen_of(job)) == ("running", None)
+    assert phase(job) in {"pending", "running"}  # pending if its start was observed with its end
+    assert frozen_of(job) is None
     world.reconcile_until(lambda: phase(job) == "failed")
     assert frozen_of(job) is not None
 
