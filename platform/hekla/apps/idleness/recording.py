@@ -102,6 +102,7 @@ FROM unnest(
     %(sessions)s::bigint[], %(ats)s::timestamptz[], %(requests)s::bigint[], %(inputs)s::bigint[], %(bytes)s::bigint[]
 ) AS counted (session, at, requests, input, bytes)
 JOIN workbench_toolsession AS known ON known.id = counted.session AND known.ended_at IS NULL
+ORDER BY known.id, counted.at
 ON CONFLICT (session_id, at) DO UPDATE SET
     requests = stored.requests + excluded.requests,
     input = stored.input + excluded.input,
