@@ -32,6 +32,8 @@ LEARN_EVERY_SECONDS = 10.0
 """How often the secrets are read again: a tool that starts in the pod has a new one."""
 _TOGETHER_SECONDS = 0.03
 """Output within so many seconds is one event."""
+_LONGEST_TEXT = 128 * 1024
+"""Characters of an event. Each takes up to six bytes, and readers pass over lines that are longer than 1 MiB."""
 _MOST_PEOPLE = 64
 
 
@@ -96,8 +98,8 @@ class Recorder:
     def _end_output(self) -> None:
         text = "".join(self._parts)
         self._parts = []
-        if text:
-            self._put(CastEvent(self._parts_at, OUTPUT, text))
+        for begin in range(0, len(text), _LONGEST_TEXT):
+            self._put(CastEvent(self._parts_at, OUTPUT, text[begin : begin + _LONGEST_TEXT]))
 
     def _add(self, code: str, data: str) -> None:
         self._end_output()
