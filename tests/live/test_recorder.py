@@ -1,4 +1,4 @@
-"""What a recording takes in, and who is let in before there can be one."""
+"""What a recording takes in, and whom a terminal lets in."""
 
 import asyncio
 from pathlib import Path
@@ -12,9 +12,10 @@ from hekla.apps.jobs.models import Pod
 from hekla.apps.sharing import files
 from hekla.apps.sharing.models import Recording
 from hekla.backends.base import BackendError
+from hekla.domain.errors import Refused
 from hekla.lib import asciicast
 from hekla.live.guard import Visitor
-from hekla.live.terminals import recorder
+from hekla.live.terminals import recorder, registry
 from hekla.live.terminals.terminal import Terminal
 
 
@@ -33,6 +34,20 @@ def test_readers_see_all_of_a_burst_of_output(tmp_path: Path) -> None:
         asyncio.run(scene())
         found = [event for event in asciicast.events(files.lines(recording.uid)) if event.code == "o"]
     assert "".join(event.data for event in found) == printed
+
+
+def test_guests_leave_pages_to_the_owner() -> None:
+    class Page:
+        visitor, user = Visitor(1, None), User(pk=1)
+
+    async def scene() -> None:
+        shell = Terminal(Pod(pk=1), Page(), None, on_end=lambda: None)  # type: ignore[arg-type]
+        shell.pages += [Page()] * (registry.MAX_PAGES - registry.OWNER_PAGES)  # type: ignore[list-item]
+        registry.require_place(shell, User(pk=1))
+        with pytest.raises(Refused):
+            registry.require_place(shell, User(pk=2))
+
+    asyncio.run(scene())
 
 
 def test_nobody_else_comes_in_before_the_terminal_can_be_recorded() -> None:
