@@ -14,6 +14,7 @@ from hekla.apps.sharing.models import Recording
 from hekla.backends.base import BackendError
 from hekla.domain.errors import Refused
 from hekla.lib import asciicast
+from hekla.lib.masking import SecretMask
 from hekla.live.guard import Visitor
 from hekla.live.terminals import recorder, registry
 from hekla.live.terminals.terminal import Terminal
@@ -24,7 +25,7 @@ def test_readers_see_all_of_a_burst_of_output(tmp_path: Path) -> None:
 
     async def scene() -> None:
         files.append(recording.uid, asciicast.header(80, 24, timestamp=0, title=""))
-        taking = recorder.Recorder(recording, Pod(pk=1), ["a-secret"], lambda: None)
+        taking = recorder.Recorder(recording, Pod(pk=1), [], SecretMask(["a-secret"]), lambda: None)
         taking.output(printed.encode())
         taking.resize(90, 30)
         await taking._write()
