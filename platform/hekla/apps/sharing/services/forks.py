@@ -70,6 +70,7 @@ def finish_fork(
 ) -> None:
     """Record what was copied, or with a message why not."""
     with unit_of_work():
+        found = JobFork.objects.select_for_update(of=("self",)).get(pk=found.pk)
         found.files, found.size, found.left_out = files, size, left_out
         _finish(found, message=message, now=now)
 
