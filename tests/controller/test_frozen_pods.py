@@ -261,7 +261,7 @@ def test_only_pods_that_failed_by_themselves_stay(world: World) -> None:
 
 def test_failed_command_is_whole_and_its_secrets_are_in_no_log(world: World) -> None:
     """The name of the job that continues there is longer, so its host names would be too long with this task."""
-    task = {"name": "w" * 20, "command": ["sh", "-c", "exit 3", "<% $secrets.token %>"], "args": ["--all"]}
+    task = {"name": "w" * 20, "command": ["sh", "-c", "exit 3", "<% $secrets.token %>", "--all"]}
     spec = JobSpec.parse(
         {
             "name": "t" * 40,
