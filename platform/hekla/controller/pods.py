@@ -143,8 +143,7 @@ def order_of(
     task, theirs = spec.task(pod.task), spec_of(origin.job)
     command, script = fill_command(theirs.task(origin.task).command, values or {})
     if failed:
-        words = (*command, *theirs.task(origin.task).args) if command else ()
-        command, script = task.command, {**script, FAILED_COMMAND: command_line(words)}
+        command, script = task.command, {**script, FAILED_COMMAND: command_line(command)}
     owner, secret = origin.job.owner.username, secret_of(origin.job)
     job_settings = settings_for(theirs, origin.task, origin.index, hosts, secret, owner=owner)
     requirements = clusters.environment_requirements(task.environment)
