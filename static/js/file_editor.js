@@ -9,6 +9,7 @@ import { loadScript } from "./script.js";
 
 const HAS_TABS = /^\t/m;
 const INDENTS = { yaml: "  " };
+const CONFLICT = 409;
 
 function language(CM, name) {
   const found = { yaml: CM.yaml, python: CM.python, shell: CM.shell }[name];
@@ -28,6 +29,8 @@ async function send(form) {
   const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } });
   if (answer.redirected) throw new Error(say("terminal_signed_out"));
   if (answer.status >= 500 || answer.status === 429) throw new Error(say("file_not_saved"));
+  // Any other refusal, of a right that was lost or a job that was deleted, is a page without the text.
+  if (!answer.ok && answer.status !== CONFLICT) throw new Error(say("file_refused", { status: answer.status }));
   return answer.ok ? (await answer.json()).sha256 : "";
 }
 
@@ -71,6 +74,7 @@ function start(form) {
   if (address.searchParams.has("saved")) { // after a reload, the draft counts again
     address.searchParams.delete("saved");
     history.replaceState(history.state, "", address);
+    dropDraftOf(form); // or it would come back as an earlier input when somebody has changed the file
   }
   const area = form.querySelector("[data-file-editor]");
   loadScript(area.dataset.fileEditor).then(

@@ -144,8 +144,15 @@ export function dropDraftOf(form) {
   setTimeout(drop, 2 * KEEPS_MS); // a draft of what was typed just before is stored late
 }
 
+/** Whoever signs in next in this tab reads none of them. Drafts of a session that expired stay. */
+function dropAll() {
+  const kept = storage();
+  for (const key of kept ? Object.keys(kept) : []) if (key.startsWith(PREFIX)) kept.removeItem(key);
+}
+
 export function startDrafts() {
   dropTaken();
+  document.addEventListener("submit", ({ target: form }) => "signOut" in form.dataset && dropAll());
   for (const form of document.querySelectorAll("form[data-draft]")) {
     open(form);
     watch(form);

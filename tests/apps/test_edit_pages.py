@@ -156,6 +156,9 @@ PAGES = {
         lambda _: ("moments", "failed"),
         ("mail", "ada@example.org", "ada@lab.example"),
     ),
+    "idle rule": EditPage(
+        lambda _: reverse("idleness:platform"), lambda _: ("ends_sessions", "on"), ("idle_minutes", "60", "90")
+    ),
     "job notifications": EditPage(
         _page("notifications:job", lambda people: people.submit().uid),
         lambda _: ("moments", "failed"),

@@ -92,6 +92,16 @@ def test_same_tag_in_two_folders_makes_two_metrics(pod: Pod, runs: Path) -> None
     assert {name: one["count"] for name, one in summary.items()} == {"a": 2, "a (c)": 2, "a (d)": 2}
 
 
+def test_any_tag_has_a_curve(people: People, as_: As, pod: Pod, runs: Path) -> None:
+    tags = ["0", "9" * 25, "%s", "{a,b}", "<b>\"'"]
+    (runs / "events.out.tfevents.1").write_bytes(b"".join(scalars(tag, 1.0, 2.0) for tag in tags))
+    read()
+    for tag in tags:
+        facts = {"job": pod.job.uid, "metric": tag, "points": "true"}
+        (curve,) = as_(people.bob).get("/api/v1/jobs/compare", facts).json()["curves"]
+        assert curve["values"][-1] == 2.0, tag
+
+
 def test_hostile_files_are_left(pod: Pod, runs: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.tfevents").write_bytes(scalars("secret", 1.0))
     (runs / "link.tfevents").symlink_to(tmp_path / "secret.tfevents")
@@ -106,6 +116,21 @@ def test_hostile_files_are_left(pod: Pod, runs: Path, tmp_path: Path) -> None:
     assert {path.rpartition("/")[2]: broken for path, (_offset, broken) in row.files.items()} == {
         "junk.tfevents": 1, "hole.tfevents": 1, "good.tfevents": 0,
     }  # fmt: skip
+
+
+def test_failure_and_expensive_files_do_not_come_back_at_once(
+    pod: Pod, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_files, "_PART_BYTES", 100)
+    monkeypatch.setattr(event_files.event_files, "_EXPENSIVE_SECONDS", -1.0)
+    monkeypatch.setattr(event_files.event_files, "_REST", 10**6)
+    (runs / "events.out.tfevents.1").write_bytes(scalars("a", *range(10)))
+    read()
+    row = EventMetrics.objects.get()
+    assert (row.summary["a"]["count"] < 10, row.due_at > clock.now()) == (True, True)
+    monkeypatch.setattr(event_files.event_files, "store", lambda *_arguments, **_more: 1 / 0)
+    read()
+    assert EventMetrics.objects.get().due_at > clock.now() + timedelta(minutes=9)
 
 
 def test_faster_reader_wins(pod: Pod, runs: Path) -> None:

@@ -2,6 +2,7 @@
 
 import html
 import os
+import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -90,6 +91,19 @@ def test_change_of_the_program_is_never_overwritten(people: People, as_: As, pod
     facts["other"] = digest("theirs again\n")
     assert alice.post(address(pod, "train.py"), {**facts, "do": "replace"}).status_code == 302
     assert file.read_text() == "mine <i>\n"
+
+
+def test_texts_of_too_many_lines_are_not_compared(people: People, as_: As, pod: Pod, tmp_path: Path) -> None:
+    """They have few line feeds, but U+2028 ends lines as well. Comparing them would take minutes."""
+    file = work_of(pod, tmp_path) / "a.txt"
+    theirs, mine = ("\u2028".join(chr(200 + number(place)) for place in range(30_000)) for number in (
+        lambda place: place % 100, lambda place: place // 300,
+    ))  # fmt: skip
+    file.write_text(theirs)
+    before = time.process_time()
+    page = save(as_(people.alice), pod, "a.txt", mine, base=digest("old")).content.decode()
+    assert ("The file has changed since" in page, "From their version to yours" in page) == (True, False)
+    assert time.process_time() - before < 10
 
 
 def test_deleted_file_is_saved_again_only_on_request(people: People, as_: As, pod: Pod, tmp_path: Path) -> None:

@@ -124,6 +124,8 @@ def test_work_in_a_session_keeps_the_job(people: Any, job: Job, begin: datetime)
     SessionMinute.objects.create(session=session, at=begin + 25 * MINUTE, kernel=1)
     assert step(job, begin + 30 * MINUTE) == (IdleStep.KEEP, KeepCause.SIGNAL, Signal.KERNEL)
     assert step(job, begin + 36 * MINUTE)[0] is IdleStep.KEEP  # the samples have ended: a gap
+    SessionMinute.objects.create(session=session, at=begin + 27 * MINUTE, kernel=None)
+    assert step(job, begin + 30 * MINUTE) == (IdleStep.KEEP, KeepCause.UNKNOWN, Signal.KERNEL)
 
 
 def test_page_and_rest_show_the_signals_and_keep_the_job_once(

@@ -74,6 +74,8 @@ def test_idle_session_is_warned_then_ends_with_the_evidence(
         Signal.REQUESTS,
     )
     assert found.verdict.next_at == begin + 13 * MINUTE
+    assert selectors.quiet([session], now=begin + 12 * MINUTE) == []  # used within the idle time: no whole record
+    assert selectors.quiet([session], now=begin + 13 * MINUTE) == [session]
     watch(begin, 13, 17)
     assert kinds() == ["SessionIdleWarned"]
     notifications.follow(now=begin + 14 * MINUTE)

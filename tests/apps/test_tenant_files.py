@@ -93,6 +93,18 @@ def test_limit_refuses_uploads(people: People, as_: As, measured: JobFolder, pod
     assert begin(as_(people.alice), pod, 2**30, path="b").status_code == 409
 
 
+def test_uploads_count_before_they_are_measured(people: People, as_: As, measured: JobFolder, pod: Pod) -> None:
+    """The folder of an ended job is measured once a day: until then, people could upload without a limit."""
+    now = clock.now()
+    Tenant.objects.filter(slug="lab").update(files_gib=1)
+    JobFolder.objects.update(size=2**30 - 10, due_at=now + timedelta(days=1))
+    alice, edit = as_(people.alice), reverse("files:edit", args=[pod.pk])
+    assert alice.post(f"{edit}?path=a&new=yes", {"text": "12345678", "do": "save"}).status_code == 302
+    folder = JobFolder.objects.get()
+    assert (folder.size, folder.due_at < now + timedelta(minutes=11)) == (2**30 - 2, True)
+    assert alice.post(f"{edit}?path=b&new=yes", {"text": "12345678", "do": "save"}).status_code == 409
+
+
 def test_rest_shows_and_sets_the_limit(people: People, as_: As, measured: JobFolder) -> None:
     found = as_(people.bob).get("/api/v1/tenants/lab/files").json()
     (job,) = found["jobs"]

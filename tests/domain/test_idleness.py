@@ -91,6 +91,7 @@ def test_one_session_from_its_start_to_its_end() -> None:
     warning = IdleWarning(BEGIN + 13 * MINUTE, warned.next_at)
     assert at(18, warning=warning).step is IdleStep.WAIT
     assert at(18.5, warning=warning).step is IdleStep.END
+    assert at(29, warning=warning).step is IdleStep.WARN  # the rule was off meanwhile
     wanted = {"warning": warning, "keep_until": BEGIN + 20 * MINUTE}
     assert (at(19, **wanted).step, at(19, **wanted).next_at) == (IdleStep.KEEP, BEGIN + 20 * MINUTE)
     assert at(20, **wanted).step is IdleStep.WARN  # once more, with a new grace time

@@ -52,11 +52,24 @@ def test_other_output_is_unchanged(pieces: list[bytes]) -> None:
         (["first line\nsecond line\n"], "cat\r\nsecond line\r\n", "cat\r\n******\r\n"),
         (["first line\nsecond line"], "first line\r\nsecond line", "******"),
         (["a.c+d"], "abccd a.c+d", "abccd ******"),
-        (["x" * 1300], "x" * 1300, "*" * 18),
+        (["x" * 1300], "x" * 1300, "******"),
+        (["abcdefgh", "efghij"], "abcdefghij efghi", "****** efghi"),
+        (["hunter2secret"], "\x1b]0;mysql -phunter2secret\x07$ ", "\x1b]0;mysql -p******\x07$ "),
+        (
+            ["hunter2secret"],
+            "\x1b]2;hunter2secret\x1b\\\x1b[1mhunter2\x1b[0msecret",
+            "\x1b]2;******\x1b\\\x1b[1m******",
+        ),
     ],
 )
 def test_what_is_masked(secrets: list[str], printed: str, expected: str) -> None:
     assert masked([printed.encode()], *secrets).decode() == expected
+
+
+@pytest.mark.parametrize("cut", range(1, 30))
+def test_a_secret_in_a_title_is_masked_however_it_is_divided(cut: int) -> None:
+    printed = b"\x1b]0;mysql -phunter2secret\x07$ "
+    assert masked([printed[:cut], printed[cut:]], "hunter2secret") == printed.replace(b"hunter2secret", MASK)
 
 
 def test_later_secrets_are_masked_from_then_on() -> None:
@@ -73,3 +86,20 @@ def test_hostile_output_takes_no_long_time() -> None:
         mask.feed(piece)
     assert time.process_time() - began < 5
     assert len(mask.flush()) < 1000
+
+
+def test_what_is_held_back_is_bounded() -> None:
+    """The first byte of a secret, then control codes without end."""
+    mask = SecretMask(["open-sesame"])
+    mask.feed(b"o")
+    found = b"".join(mask.feed(b"\x1b[1m" * 100) for _ in range(50))
+    assert len(found) > 15_000
+    assert len(mask.flush()) < 5000
+
+
+def test_many_secrets_take_no_long_time() -> None:
+    """As many as a job may have, each line of them counts: a piece of output holds up all pages of the process."""
+    lines = [f"{number:05d}"[::-1] for number in range(5000)]
+    mask, began = SecretMask(["\n".join(lines)]), time.process_time()
+    assert mask.feed(b"0123" * 16_384 + lines[4321].encode() + b".").endswith(MASK + b".")
+    assert time.process_time() - began < 1

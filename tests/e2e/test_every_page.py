@@ -166,4 +166,4 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         and not name.startswith(tuple(f"{ns}:" for ns in NON_PAGE_NAMESPACES))
     }
     missing = sorted(admin_routes - exempt - FILES - {found.route for found in pages})
-    assert not missing, ', '.join(missing)
+    assert not missing, ", ".join(missing)

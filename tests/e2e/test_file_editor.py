@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 def test_file_is_edited_beside_the_program(hekla: HeklaServer, page: Page) -> None:
     script = "printf 'def one():\\n    return 1\\n' > train.py; exec sleep 1000"
     task = {"name": "main", "command": ["sh", "-c", script], "resources": {"cpu": "100m"}}
-    job = send(page, "POST", "/api/v1/jobs", {"name": "edited", "tasks": [task]})["job"]
+    job = send(page, "POST", "/api/v1/jobs", {"name": "edited-files", "tasks": [task]})["job"]
     assert isinstance(job, dict)
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto(f"/jobs/{job['uid']}/")

@@ -14,7 +14,7 @@ def test_viewer_accepts_watches_and_the_recording_is_replayed(hekla: HeklaServer
     task = {"name": "main", "command": ["sh", "-c", "exec sleep 1000"], "resources": {"cpu": "100m"}}
     job = send(page, "POST", "/api/v1/jobs", {"name": "shared", "tasks": [task]})["job"]
     assert isinstance(job, dict)
-    guest = join(hekla, browser, invite(page, role="viewer"), "vera")
+    guest = join(hekla, browser, invite(page, role="viewer"), "velma")
     refusals: list[str] = []
     for one in (page, guest):
         one.on("console", lambda message: refusals.append(message.text) if message.type == "error" else None)
@@ -26,7 +26,7 @@ def test_viewer_accepts_watches_and_the_recording_is_replayed(hekla: HeklaServer
     expect(rows).to_contain_text("42")
     place = page.url
     page.get_by_role("link", name="Share", exact=True).click()
-    page.get_by_label("User name").fill("vera")
+    page.get_by_label("User name").fill("velma")
     page.get_by_label("Role", exact=True).select_option("observer")
     assert _violations(page, LEVELS) == []
     page.get_by_role("button", name="Invite").click()
@@ -42,7 +42,7 @@ def test_viewer_accepts_watches_and_the_recording_is_replayed(hekla: HeklaServer
     expect(guest.locator(".xterm-rows")).to_contain_text("42")
     expect(guest.get_by_role("button", name="Take the keyboard")).to_be_hidden()
     expect(page.locator("[data-terminal-recorded]")).to_be_visible()
-    expect(page.locator("[data-terminal-people]")).to_contain_text("vera (watches)")
+    expect(page.locator("[data-terminal-people]")).to_contain_text("velma (watches)")
     page.locator(".xterm").click()
     page.keyboard.type(f"{HOSTILE}; echo $((50 + 5))\n")
     expect(guest.locator(".xterm-rows")).to_contain_text("55")

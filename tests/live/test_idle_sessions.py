@@ -141,9 +141,14 @@ def test_typing_in_the_terminal_keeps_sessions_of_the_same_pod_and_a_warning_is_
             while not await sync_to_async(typed)():
                 await asyncio.sleep(0.05)
             now = clock.now()
-            warned = {"session": session, "warned_at": now, "ends_at": now + 5 * MINUTE}
-            await SessionIdleness.objects.acreate(**warned)
+            warned = {"session": session, "warned_at": now - MINUTE, "ends_at": now + 5 * MINUTE}
+            await SessionIdleness.objects.acreate(**warned)  # as if all sessions had been measured before
             await page.until(lambda: "The session “Port 8080” is idle and ends in 5 min." in page.text)
+            before = await sync_to_async(typed)()
+            await page.run("echo $((6 * 8))", "48")
+            while await sync_to_async(typed)() == before:
+                await asyncio.sleep(0.05)
+            assert page.text.count("is idle and ends in") == 1
 
     play(scene)
-    assert typed() == len("echo $((6 * 7))\r")
+    assert typed() == 2 * len("echo $((6 * 7))\r")

@@ -108,6 +108,31 @@ def test_message_of_empty_frames_needs_no_memory() -> None:
     assert asyncio.run(work()) == 1000
 
 
+def test_tool_that_sends_tiny_messages_without_pause_leaves_time_to_others() -> None:
+    async def work() -> tuple[int, int]:
+        stream, sent, turns = FakeStream(), list[dict[str, Any]](), 0
+        tool = _open_socket(stream)
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        async def work_of_others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        others = asyncio.create_task(work_of_others())
+        stream.answers.put_nowait(b"\x82\x00" * 16384 + b"\x88\x02\x03\xe8")
+        assert await tool.messages(send) == 1000
+        others.cancel()
+        return len(sent), turns
+
+    messages, turns = asyncio.run(work())
+    assert messages == 16384
+    assert turns > messages / 100
+
+
 def test_tool_that_reads_only_after_it_was_read_does_not_hang_and_its_end_neither(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -329,6 +329,8 @@ def test_pages_play_cut_and_delete_a_recording(world: World) -> None:
     wrong = client.post(reverse("sharing:cut", args=[made.uid]), {"begin": "7", "end": "3"})
     assert "The end must be after the begin." in wrong.content.decode()
     assert 'value="7' in wrong.content.decode()
+    beyond_time = client.post(reverse("sharing:cut", args=[made.uid]), {"begin": "1e300", "end": "2e300"})
+    assert "The end must be after the begin." in beyond_time.content.decode()
     saved = client.post(reverse("sharing:cut", args=[made.uid]), {"begin": "2", "end": "10"})
     cut = Recording.objects.get(source=made)
     assert saved.headers["Location"] == reverse("sharing:recording", args=[cut.uid])

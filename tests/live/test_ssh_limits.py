@@ -288,7 +288,7 @@ async def test_the_end_is_recorded_after_the_begin(monkeypatch: pytest.MonkeyPat
     for method in ("send_json", "close"):
         monkeypatch.setattr(consumer.SshConsumer, method, nothing)
     access = PodAccess(PodKey("job", "main", 0, 1), "main-0", FakePod(), None)
-    found = SimpleNamespace(pod=SimpleNamespace(pk=1), user="alice", access=access)
+    found = SimpleNamespace(pod=SimpleNamespace(pk=1), user=SimpleNamespace(pk=1), access=access)
 
     one = consumer.SshConsumer()
     one.visitor = Visitor(1, None)

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from hekla.backends.base import Backend, BackendError, PodKey, UnknownPod
-from hekla.backends.files import FileKind, NoSuchFileError, PodFile, list_folder, read_file, visible_name
+from hekla.backends.files import (
+    FileKind,
+    NoSuchFileError,
+    PodFile,
+    UnreadableFilesError,
+    list_folder,
+    read_file,
+    visible_name,
+)
 from hekla.lib.text import show_bidi_controls
 from hekla.lib.zip_stream import Pieces, zipped
 
@@ -51,10 +59,12 @@ class FolderWalk:
                 return
             try:
                 found = list_folder(self._backend, self._key, folder, _MOST_VISITED)
-            except NoSuchFileError:
+            except NoSuchFileError as error:
                 if depth == 0:
                     raise
-                continue  # the pod has deleted it meanwhile
+                if isinstance(error, UnreadableFilesError):
+                    self.left_out.append(folder)
+                continue  # or the pod has deleted it meanwhile
             if not found.is_complete:
                 self.left_out.append(folder)
             for entry in found.entries:

@@ -6,10 +6,10 @@ megabytes of the files of each pod are read, and of all pods what fits into a fe
 
 import logging
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hekla.apps.job_metrics import event_files
-from hekla.apps.job_metrics.event_files import SEARCH_EVERY, FilesRead
+from hekla.apps.job_metrics.event_files import FilesRead, search_pause
 from hekla.apps.job_metrics.models import EventMetrics
 from hekla.apps.job_metrics.signals import metrics_changed
 from hekla.backends.base import Backend, BackendError, PodKey, UnknownPod
@@ -23,6 +23,7 @@ from hekla.domain.event_files import read_part
 _logger = logging.getLogger(__name__)
 _MARK = "tfevents"
 _AT_ONCE, _MOST_SECONDS, _SEARCH_SECONDS = 20, 6.0, 1.0
+_AFTER_A_FAILURE = timedelta(minutes=10)
 _MOST_FILES, _PART_BYTES, _RUN_BYTES, _MOST_BYTES = 64, 2**20, 4 * 2**20, 2**30
 """Files of a pod; bytes of a file at once, and of all files of a pod in one run; of a file in all."""
 
@@ -40,6 +41,7 @@ def read_event_files(*, now: datetime) -> int:
                 has_new = event_files.store(row, _read(row, now), now=now)
             except Exception:
                 _logger.exception("the event files of pod %s cannot be read", row.pod_id)
+                event_files.release([row], due_at=now + _AFTER_A_FAILURE)
                 continue
             if has_new:
                 changed.add(row.job_id)
@@ -53,12 +55,12 @@ def _read(row: EventMetrics, now: datetime) -> FilesRead:
     read = FilesRead(files=dict(row.files))
     try:
         backend, key = backend_of(row.pod.job.cluster), key_of(row.pod)
-        if row.found_at is None or not row.files or row.pod.is_final or now - row.found_at >= SEARCH_EVERY:
+        if _needs_search(row, now):
             _search(read, backend, key)
     except (BackendError, HeklaError):  # HeklaError: the configuration of the cluster is wrong
         read.is_unknown = True
         return read
-    budget = _RUN_BYTES
+    budget, begin = _RUN_BYTES, time.monotonic()
     for path, (offset, is_broken) in sorted(read.files.items()):
         if is_broken or offset >= _MOST_BYTES:
             continue
@@ -66,7 +68,16 @@ def _read(row: EventMetrics, now: datetime) -> FilesRead:
             read.has_more = True
             break
         budget -= _read_file(read, backend, key, path, offset)
+    read.seconds = time.monotonic() - begin
     return read
+
+
+def _needs_search(row: EventMetrics, now: datetime) -> bool:
+    """Whether the folder may have files that are not known. The older a pod, the more rarely it begins new ones."""
+    pod, found_at = row.pod, row.found_at
+    if found_at is None or not row.files or (pod.is_final and found_at <= (pod.finished_at or now)):
+        return True
+    return now - found_at >= search_pause(pod, now)
 
 
 def _search(read: FilesRead, backend: Backend, key: PodKey) -> None:

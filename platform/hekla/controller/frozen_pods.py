@@ -7,6 +7,8 @@ import logging
 from datetime import datetime
 
 from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs.models import FrozenPod
+from hekla.apps.usage import folders as job_folders
 from hekla.backends.base import BackendError
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.observations import key_of
@@ -28,7 +30,7 @@ def look_after(lease: LeaseContext, *, now: datetime) -> None:
                 log.warning("cannot measure the files of %s of %s now: %s", frozen.pod, frozen.pod.job, error)
                 continue
             services.note_size(lease.cluster_id, lease.epoch, frozen.pk, size, now=now)
-    done = []
+    done = list[FrozenPod]()
     for frozen in selectors.to_release(lease.cluster_id, limit=_MOST_RELEASED):
         lease.ensure_leader()
         try:
@@ -37,6 +39,7 @@ def look_after(lease: LeaseContext, *, now: datetime) -> None:
         except BackendError as error:
             log.warning("cannot delete the files of %s of %s now: %s", frozen.pod, frozen.pod.job, error)
         else:
-            done.append(frozen.pk)
+            done.append(frozen)
     if done:
-        services.mark_frozen_cleaned(lease.cluster_id, lease.epoch, done, now=now)
+        services.mark_frozen_cleaned(lease.cluster_id, lease.epoch, [frozen.pk for frozen in done], now=now)
+        job_folders.measure_soon({frozen.pod.job_id for frozen in done}, now=now)

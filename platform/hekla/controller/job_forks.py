@@ -81,10 +81,11 @@ class _Copying:
     def __init__(self, backend: Backend, source: PodKey, writable: WritableFiles, target: PodKey) -> None:
         self._backend, self._source, self._writable, self._target = backend, source, writable, target
         self.files = self.size = self.left_out = 0
+        self._deadline = 0.0
 
     def run(self) -> None:
         """Copy file by file. Raises NoFilesError, NoSuchFileError, NoRoomError."""
-        deadline = time.monotonic() + MOST_SECONDS
+        self._deadline = time.monotonic() + MOST_SECONDS
         walk = FolderWalk(self._backend, self._source, "", seconds=MOST_SECONDS)
         for folder, entry in walk.entries():
             path = entry.path_below(folder)
@@ -92,10 +93,13 @@ class _Copying:
                 continue
             if entry.kind is FileKind.FOLDER and entry.is_utf8:
                 continue
-            is_late = self.files >= MOST_FILES or time.monotonic() > deadline
-            if is_late or not self._is_possible(entry) or not self._copy_file(path):
+            if self.files >= MOST_FILES or self._is_late or not self._is_possible(entry) or not self._copy_file(path):
                 self.left_out += 1
         self.left_out += len(walk.left_out)
+
+    @property
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._deadline
 
     def _is_possible(self, entry: PodFile) -> bool:
         return entry.kind is FileKind.FILE and entry.is_utf8 and self.size + entry.size <= MOST_BYTES
@@ -109,15 +113,23 @@ class _Copying:
             draft = replace(draft, mark=self._writable.create_draft(draft, size, replaces=ANYTHING))
             offset = 0
             for chunk in chunks:
+                if self._is_late:
+                    raise DraftLostError(path)
                 self._writable.append(draft, offset, chunk)
                 offset += len(chunk)
             self._writable.finish(draft, offset, replaces=ANYTHING)
+        except NoRoomError:
+            self._discard(draft)
+            raise
         except _FAILURES:
-            with suppress(UnknownPod, OSError):
-                self._writable.discard(draft)
+            self._discard(draft)
             return False
         self.files, self.size = self.files + 1, self.size + offset
         return True
+
+    def _discard(self, draft: DraftFile) -> None:
+        with suppress(NoSuchFileError, UnknownPod, OSError):
+            self._writable.discard(draft)
 
 
 def _open_tool(found: JobFork, target: Pod) -> None:

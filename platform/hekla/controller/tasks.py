@@ -1,6 +1,8 @@
 """The Celery tasks that run the controller. Each is one call that may be repeated or lost."""
 
 import logging
+import time
+from threading import Lock
 
 from celery import current_app, shared_task
 
@@ -25,6 +27,10 @@ log = logging.getLogger(__name__)
 moving = Wakeup("hekla.federated_queues.move")
 _COPY_SECONDS = 3.0
 _MOVE_SECONDS = 5.0
+_HANGS_SECONDS = 600.0
+_started: dict[str, float] = {}
+"""When `run_each` started the tasks that it runs now in this process."""
+_lock = Lock()
 
 
 @shared_task(name="hekla.controller.turn")
@@ -114,9 +120,19 @@ def look_after_files() -> None:
 
 @shared_task(name="hekla.run_each")
 def run_each(names: list[str]) -> None:
-    """Run these tasks one after another (Celery beat). One that fails does not stop the others."""
+    """Run these tasks one after another (Celery beat). One that fails does not stop the others.
+
+    One that still runs for an earlier message is left out. So a slow one delays the others once, and has one thread.
+    """
     for name in names:
+        now = time.monotonic()
+        with _lock:
+            if now - _started.get(name, float("-inf")) < _HANGS_SECONDS:
+                continue
+            _started[name] = now
         try:
             current_app.tasks[name]()
         except Exception:
             log.exception("%s failed", name)
+        finally:
+            _started.pop(name, None)

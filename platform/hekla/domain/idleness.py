@@ -15,6 +15,8 @@ GAP = timedelta(minutes=2)
 """A longer time without a record is unknown."""
 SETTLE = timedelta(seconds=30)
 """After a deadline: activity of its last seconds is recorded a little later."""
+LATE = timedelta(minutes=10)
+"""A warning whose end is longer ago was for another time, when the rule was on: there is a new one."""
 
 
 class Signal(StrEnum):
@@ -177,7 +179,7 @@ def judge(
 def _step(rule: IdleRule, due: datetime, warning: IdleWarning | None, now: datetime) -> tuple[IdleStep, datetime]:
     if now < due:
         return IdleStep.KEEP, due
-    if warning is None or warning.at < due:
+    if warning is None or warning.at < due or now > warning.ends_at + LATE:
         return IdleStep.WARN, now + rule.grace
     return (IdleStep.END if now >= warning.ends_at + SETTLE else IdleStep.WAIT), warning.ends_at
 

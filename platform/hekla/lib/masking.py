@@ -2,23 +2,27 @@
 
 A terminal prints a secret in pieces: a chunk ends in the middle of it, or a line is wrapped, coloured or moved between
 two of its characters. So control codes do not count when secrets are searched, and a possible beginning of a secret is
-held back until the next chunk shows what it is.
+held back until the next chunk shows what it is. A secret may also be in a control code, such as the title of a window.
 """
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
+from hekla.lib.part_search import PartSearch, Spans
+
 SHORTEST = 4
 """Shorter secrets are not masked: they are part of too many other words."""
 MASK = b"******"
 _LONGEST_PART = 512
-_NOISE = re.compile(
-    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-~]|[0-Z\\^-~])| \r|[\x00-\x1f\x7f]"
-)
+_TITLE = rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+_TITLES = re.compile(_TITLE)
+_NOISE = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|" + _TITLE + rb"|\x1b(?:[()][0-~]|[0-Z\\^-~])| \r|[\x00-\x1f\x7f]")
 _OPEN_SEQUENCE = re.compile(rb"(?:\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*\x1b?|[()])?| )\Z")
 _LONGEST_SEQUENCE = 256
 """A sequence that goes on for longer is text: what never ends must not be held back for ever."""
+_MOST_HELD = 4096
+"""Bytes that are held back. Each chunk searches them again, and between two characters control codes may never end."""
 
 
 class SecretMask:
@@ -26,52 +30,61 @@ class SecretMask:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._held = b""
-        self._secrets: tuple[bytes, ...] = ()
+        self._search: PartSearch | None = None
+        self._parts: frozenset[bytes] = frozenset()
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
         """Mask these from now on."""
-        found = {part for secret in secrets for part in _parts(secret)}
-        self._secrets = tuple(sorted(found, key=lambda part: (-len(part), part)))
-        self._pattern = re.compile(b"|".join(map(re.escape, self._secrets))) if self._secrets else None
+        found = frozenset(part for secret in secrets for part in _parts(secret))
+        if found != self._parts:
+            self._parts, self._search = found, PartSearch(found) if found else None
 
     def feed(self, data: bytes) -> bytes:
         """The next part of the stream, masked. Its end may be held back."""
         data = self._held + data
-        if self._pattern is None:
+        if self._search is None:
             self._held = b""
             return data
         open_sequence = _OPEN_SEQUENCE.search(data, max(0, len(data) - _LONGEST_SEQUENCE))
         end = open_sequence.start() if open_sequence else len(data)
         text, starts, places = _without_noise(data[:end])
-        masked, after = self._masked(data, text, starts, places)
-        held = max(after, self._held_from(text, starts, places, after, end))
+        spans, pending = self._search.find(text)
+        held = end
+        if pending:
+            begin, known = len(text) - pending, spans
+            if spans and spans[-1][1] > begin:  # the next secret may begin within this one
+                begin, known = spans[-1][0], spans[:-1]
+            place = _place(begin, starts, places)
+            if end - place <= _MOST_HELD:
+                held, spans = place, known
         self._held = data[held:]
-        return masked + data[after:held]
+        return self._masked(data[:held], spans, starts, places)
 
     def flush(self) -> bytes:
-        """What was held back: no secret came of it."""
-        held, self._held = self._held, b""
-        return held
+        """What was held back, which nothing follows."""
+        data, self._held = self._held, b""
+        if self._search is None:
+            return data
+        text, starts, places = _without_noise(data)
+        return self._masked(data, self._search.find(text)[0], starts, places)
 
-    def _masked(self, data: bytes, text: bytes, starts: list[int], places: list[int]) -> tuple[bytes, int]:
-        """The data up to the end of its last secret, with masks, and where that is."""
-        assert self._pattern is not None  # noqa: S101  (the caller has looked)
+    def _masked(self, data: bytes, spans: Spans, starts: list[int], places: list[int]) -> bytes:
+        """The data with masks in the place of these stretches of its text, and of secrets in its titles."""
         parts, after = [], 0
-        for found in self._pattern.finditer(text):
-            begin = _place(found.start(), starts, places)
-            parts += [data[after:begin], MASK]
-            after = _place(found.end() - 1, starts, places) + 1
-        return b"".join(parts), after
+        for begin, end in spans:
+            parts += [data[after : _place(begin, starts, places)], MASK]
+            after = _place(end - 1, starts, places) + 1
+        parts.append(data[after:])
+        return _TITLES.sub(lambda title: self._masked_title(title[0]), b"".join(parts))
 
-    def _held_from(self, text: bytes, starts: list[int], places: list[int], after: int, end: int) -> int:
-        """Where the possible beginning of a secret is; `end` without one."""
-        longest = len(self._secrets[0])
-        for begin in range(max(0, len(text) - longest + 1), len(text)):
-            place = _place(begin, starts, places)
-            if place >= after and any(one.startswith(text[begin:]) for one in self._secrets):
-                return place
-        return end
+    def _masked_title(self, title: bytes) -> bytes:
+        assert self._search is not None  # noqa: S101  (the caller has looked)
+        parts, after = [], 0
+        for begin, end in self._search.find(title)[0]:
+            parts += [title[after:begin], MASK]
+            after = end
+        return b"".join([*parts, title[after:]])
 
 
 def _parts(secret: str) -> Iterator[bytes]:

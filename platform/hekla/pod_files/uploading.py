@@ -74,7 +74,9 @@ def finish(upload: FileUpload, *, user: User, now: datetime) -> FileUpload:
     def seal() -> str:
         return _checked(pod, lambda: facet.finish(draft, upload.size, replaces=upload.replaces))
 
-    return services.finish_upload(upload, seal, user=user, now=now)
+    finished = services.finish_upload(upload, seal, user=user, now=now)
+    folders.note_upload(pod.job, upload.size, now=now)
+    return finished
 
 
 def write_file(pod: Pod, path: str, content: bytes, *, replaces: str, user: User, now: datetime) -> str:

@@ -161,7 +161,10 @@ CACHES = {
 }
 
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    *("axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"),
+    "hekla.apps.accounts.people_by_id.PeopleById",
+]
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",

@@ -54,16 +54,23 @@ def measure(sessions: Sequence[ToolSession], *, now: datetime) -> None:
 
 
 def act(sessions: Sequence[ToolSession], *, now: datetime) -> None:
-    """Warn the owners of idle sessions, and end the sessions whose grace time is over."""
-    for activity in selectors.activities(selectors.quiet(sessions, now=now), now=now):
-        step = activity.verdict.step if activity.verdict else IdleStep.KEEP
-        try:
-            if step is IdleStep.WARN:
-                services.warn(activity.session, now=now)
-            elif step is IdleStep.END:
-                _end(activity.session, now)
-        except HeklaError as error:
-            log.warning("an idle session could not be handled: %s", error)
+    """Warn the owners of idle sessions, and end the sessions whose grace time is over.
+
+    Their rows first: whoever comes back meanwhile is not cut off from a session that goes on.
+    """
+    ended: list[ToolSession] = []
+    try:
+        for activity in selectors.activities(selectors.quiet(sessions, now=now), now=now):
+            step = activity.verdict.step if activity.verdict else IdleStep.KEEP
+            try:
+                if step is IdleStep.WARN:
+                    services.warn(activity.session, now=now)
+                elif step is IdleStep.END and services.end_idle(activity.session, now=now):
+                    ended.append(activity.session)
+            except HeklaError as error:
+                log.warning("an idle session could not be handled: %s", error)
+    finally:
+        tools.stop_processes(ended)
 
 
 def act_on_jobs(*, now: datetime) -> None:
@@ -77,12 +84,6 @@ def act_on_jobs(*, now: datetime) -> None:
                 job_services.abort_idle(activity.job, now=now)
         except HeklaError as error:
             log.warning("an idle job could not be handled: %s", error)
-
-
-def _end(session: ToolSession, now: datetime) -> None:
-    """Its row first: whoever comes back meanwhile is not cut off from a session that goes on."""
-    if services.end_idle(session, now=now):
-        tools.stop_process(session)
 
 
 def _busy_kernels(sessions: Sequence[ToolSession]) -> Mapping[int, int | None]:

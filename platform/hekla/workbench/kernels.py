@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,9 @@ from asgiref.sync import async_to_sync
 from hekla.backends.base import BackendError, PodKey, PortForwarding
 
 log = logging.getLogger(__name__)
-_SECONDS, _AT_ONCE, _MAX_BYTES = 5.0, 16, 256 * 1024
+_SECONDS, _AT_ONCE, _MAX_BYTES, _MAX_PIECES = 5.0, 16, 256 * 1024, 256
+_TOGETHER_SECONDS = 20.0
+"""For all servers. What is not known by then keeps its session. The order is random, so that none is always last."""
 _BUSY = frozenset({"busy", "starting", "restarting"})
 
 
@@ -31,18 +34,23 @@ def count_busy(servers: Sequence[KernelServer]) -> list[int | None]:
 
 
 async def _count_all(servers: Sequence[KernelServer]) -> list[int | None]:
-    places = asyncio.Semaphore(_AT_ONCE)
+    places, loop = asyncio.Semaphore(_AT_ONCE), asyncio.get_running_loop()
+    deadline = loop.time() + _TOGETHER_SECONDS
+    found: list[int | None] = [None] * len(servers)
 
-    async def one(server: KernelServer) -> int | None:
+    async def one(place: int) -> None:
         async with places:
             try:
-                async with asyncio.timeout(_SECONDS):
-                    return _busy(await _ask(server))
+                async with asyncio.timeout_at(min(loop.time() + _SECONDS, deadline)):
+                    found[place] = _busy(await _ask(servers[place]))
             except (BackendError, TimeoutError, OSError) as error:
                 log.info("cannot read the kernels of a session: %s", error)
-                return None
+            except Exception:  # one session must not keep all others from being measured
+                log.exception("cannot read the kernels of a session")
 
-    return list(await asyncio.gather(*map(one, servers)))
+    order = random.sample(range(len(servers)), len(servers))
+    await asyncio.gather(*map(one, order))
+    return found
 
 
 async def _ask(server: KernelServer) -> bytes:
@@ -51,9 +59,10 @@ async def _ask(server: KernelServer) -> bytes:
     async with server.ports.connect(server.key, server.port) as stream:
         await stream.send("\r\n".join((*head, "", "")).encode())
         found = b""
-        while len(found) <= _MAX_BYTES and (data := await stream.receive()):
+        for _piece in range(_MAX_PIECES):  # byte by byte, each look for the end would cost more
+            data = await stream.receive()
             found += data
-            if _is_whole(found):
+            if not data or len(found) > _MAX_BYTES or _is_whole(found):
                 break
         return found
 
@@ -76,4 +85,5 @@ def _busy(response: bytes) -> int | None:
         return None
     if not isinstance(kernels, list) or not all(isinstance(one, dict) for one in kernels):
         return None
-    return sum(one.get("execution_state") in _BUSY for one in kernels)
+    states = [one.get("execution_state") for one in kernels]
+    return sum(state in _BUSY for state in states) if all(isinstance(state, str) for state in states) else None

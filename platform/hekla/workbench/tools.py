@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,7 +21,7 @@ from hekla.apps.workbench import selectors, services
 from hekla.apps.workbench.models import SessionState, ToolSession
 from hekla.backends.base import Backend, BackendError, Exec, PodKey, PortForwarding
 from hekla.backends.pool import get_backend
-from hekla.domain.errors import Refused
+from hekla.domain.errors import HeklaError, Refused
 from hekla.domain.tools import STARTED_TOOLS, Tool
 from hekla.lib.text import strip_control_codes
 
@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 START_LIMIT = timedelta(minutes=3)
 """How long a tool may take until it answers."""
 _RUN_SECONDS, _PROBE_SECONDS, _TOGETHER_SECONDS = 30.0, 2.0, 20.0
+_ENDS_AT_ONCE = 16
 _MAX_OUTPUT = 64 * 1024
 _LAST_PORT, _LAST_PROCESS = 65535, 2**31 - 1
 _SCRIPT = (Path(__file__).parent / "pod_script.py").read_text()
@@ -106,16 +107,37 @@ def look_after_starts(*, now: datetime) -> None:
 def stop(session: ToolSession) -> None:
     """End the tool in its pod, as far as the pod can be reached. Its port is nobody's then."""
     if session.state is not SessionState.ENDED:
-        stop_process(session)
+        stop_processes([session])
 
 
-def stop_process(session: ToolSession) -> None:
-    """The same for a session that has just ended: its pod runs, and its tool too."""
-    if session.tool in STARTED_TOOLS:
+def stop_processes(sessions: Sequence[ToolSession]) -> None:
+    """The same for sessions that have just ended: their pods run, and their tools too. Many at once: pods may hang."""
+    commands: list[tuple[Exec, PodKey, Mapping[str, object]]] = []
+    for session in sessions:
         try:
-            _run(session.pod, _request("end", session))
-        except BackendError as error:
+            found = _backend_of(session.pod).exec if session.tool in STARTED_TOOLS else None
+        except HeklaError as error:  # the configuration of the cluster is wrong
             log.info("a tool could not be ended: %s", error)
+            continue
+        if found is not None:
+            commands.append((found, key_of(session.pod), _request("end", session)))
+    if commands:
+        async_to_sync(_end_all)(commands)
+
+
+async def _end_all(commands: Sequence[tuple[Exec, PodKey, Mapping[str, object]]]) -> None:
+    places = asyncio.Semaphore(_ENDS_AT_ONCE)
+
+    async def one(found: Exec, key: PodKey, request: Mapping[str, object]) -> None:
+        async with places:
+            try:
+                await _run_script(found, key, request, _RUN_SECONDS)
+            except BackendError as error:
+                log.info("a tool could not be ended: %s", error)
+            except Exception:  # the others are to be ended too
+                log.exception("a tool could not be ended")
+
+    await asyncio.gather(*(one(*command) for command in commands))
 
 
 def key_of(pod: Pod) -> PodKey:

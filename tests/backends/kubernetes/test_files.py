@@ -169,8 +169,31 @@ def test_hostile_size_is_refused(work: Path, size: bytes) -> None:
 def test_pod_that_sends_more_than_the_size_is_cut(work: Path) -> None:
     stream = pod_files._FileStream(Streams(Command([Output(b"abcdef")] * 9, 0)), KEY, [], 8)  # type: ignore[arg-type]
     assert io.BufferedReader(stream).read() == b"abcdefab"
-    short = pod_files._FileStream(Streams(BackendError("cut")), KEY, [], 8)  # type: ignore[arg-type]
-    assert io.BufferedReader(short).read() == b""
+
+
+@pytest.mark.parametrize("answer", [BackendError("cut"), UnknownPod("gone"), Command([Output(b"abc")], 44)])
+def test_broken_connection_is_no_end_of_the_file(answer: Any) -> None:
+    stream = pod_files._FileStream(Streams(answer), KEY, [], 8)  # type: ignore[arg-type]
+    with pytest.raises(BackendError, match=NO_ANSWER):
+        io.BufferedReader(stream).read()
+
+
+def test_file_that_became_shorter_ends_early() -> None:
+    stream = pod_files._FileStream(Streams(Command([Output(b"abc")], 0)), KEY, [], 8)  # type: ignore[arg-type]
+    assert io.BufferedReader(stream).read() == b"abc"
+
+
+def test_pod_that_sends_a_byte_now_and_then_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_files, "_PIECE_SECONDS", 0.3)
+    answer = Command([Output(b"a")] * 100, 0, pause=0.05)
+    with pytest.raises(BackendError, match=NO_ANSWER):
+        io.BufferedReader(pod_files._FileStream(Streams(answer), KEY, [], 100)).read()  # type: ignore[arg-type]
+
+
+def test_more_entries_than_requested_are_not_parsed(work: Path) -> None:
+    answer = Command([Output(b"81a4 1 1\na\0" * 9 + b"junk")], 0)
+    found = facet(work, answer).list_folder(KEY, "", 5)
+    assert (len(found.entries), found.is_complete) == (5, False)
 
 
 @pytest.mark.kubernetes

@@ -59,7 +59,7 @@ def test_pod_without_a_sandbox_reads_them(local, without_layers):
 
 def test_pod_sees_only_itself(local):
     names = output(local, "ls /proc | grep -c '^[0-9]'; ls -a ..; kill -9 1; cat /proc/1/environ | wc -c")
-    assert names.splitlines()[0] in {"4", "5"}
+    assert names.splitlines()[0] in {"3", "4", "5"}  # the shell starts the second of the pipe while the first looks
     assert "order.json" not in names
     assert "log" not in names.split()
     assert names.splitlines()[-1] == "0", "the first process has neither ended nor become readable"

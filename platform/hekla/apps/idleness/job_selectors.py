@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Max, Q, QuerySet, Sum
+from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from hekla.apps.idleness.models import IdlePolicy, JobIdleness, SessionMinute
 from hekla.apps.idleness.recording import minute_of
@@ -15,6 +15,7 @@ from hekla.apps.usage import selectors as usage
 from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, Signal, judge, strictest
 from hekla.domain.jobspec import EXTERNAL
 from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.tools import Tool
 
 _LONGEST_GRACE = timedelta(hours=10)
 _OF_PEOPLE = {
@@ -151,9 +152,15 @@ def _minutes(
 def _of_people(jobs: Collection[int], since: datetime) -> dict[tuple[int, datetime], dict[Signal, float | None]]:
     """What people did in sessions with the pods of these jobs (primary keys): whoever works in a job needs it."""
     amounts = {signal.value + "_sum": amount for signal, amount in _OF_PEOPLE.items()}
+    unknown = Count("at", filter=Q(session__tool=Tool.JUPYTERLAB, kernel=None))
     rows = SessionMinute.objects.filter(session__pod__job__in=jobs, at__gte=since).order_by()
-    found = rows.values("session__pod__job", "at").annotate(**amounts)
-    return {
-        (job, at): {signal: amount or 0 for signal, amount in zip(_OF_PEOPLE, found_amounts, strict=True)}
-        for job, at, *found_amounts in found.values_list("session__pod__job", "at", *amounts)
-    }
+    found = rows.values("session__pod__job", "at").annotate(**amounts, unknown=unknown)
+    minutes: dict[tuple[int, datetime], dict[Signal, float | None]] = {}
+    for job, at, unknown_kernels, *of_signals in found.values_list("session__pod__job", "at", "unknown", *amounts):
+        known: dict[Signal, float | None] = {
+            signal: amount or 0 for signal, amount in zip(_OF_PEOPLE, of_signals, strict=True)
+        }
+        if unknown_kernels and not known[Signal.KERNEL]:
+            known[Signal.KERNEL] = None
+        minutes[job, at] = known
+    return minutes

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
 
@@ -74,7 +75,7 @@ def measure(found: Sequence[Measured], *, now: datetime) -> None:
     the second.
     """
     rows, at = sorted(found, key=lambda one: one.session), minute_of(now)
-    facts = {
+    facts: dict[str, Any] = {
         "sessions": [one.session for one in rows],
         "at": at,
         "before": at - timedelta(minutes=1),
@@ -101,6 +102,7 @@ FROM unnest(
     %(sessions)s::bigint[], %(ats)s::timestamptz[], %(requests)s::bigint[], %(inputs)s::bigint[], %(bytes)s::bigint[]
 ) AS counted (session, at, requests, input, bytes)
 JOIN workbench_toolsession AS known ON known.id = counted.session AND known.ended_at IS NULL
+ORDER BY known.id, counted.at
 ON CONFLICT (session_id, at) DO UPDATE SET
     requests = stored.requests + excluded.requests,
     input = stored.input + excluded.input,

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from hekla.apps.idleness.models import IdlePolicy, SessionIdleness, SessionMinute
 from hekla.apps.tenancy.models import Tenant
@@ -18,6 +18,7 @@ USUAL_WINDOW = timedelta(hours=3)
 """How much of the record is shown without a rule."""
 MARGIN, RECENT = timedelta(minutes=10), timedelta(minutes=4)
 """RECENT is less than the shortest idle time."""
+_ALWAYS_COUNTS = Q(requests__gt=0) | Q(input__gt=0) | Q(terminal__gt=0) | Q(ssh__gt=0) | Q(kernel__gt=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +80,21 @@ def activities(sessions: Iterable[ToolSession], *, now: datetime) -> list[Sessio
 def quiet(sessions: Sequence[ToolSession], *, now: datetime) -> list[ToolSession]:
     """Those of these sessions that a rule applies to, and that nothing has used in the last minutes.
 
-    Only they need the whole record: a session in use is kept, whatever was before.
+    Only they need the whole record: a session in use is kept, whatever was before. So is one that a person or a kernel
+    used within the idle time.
     """
     rules = rules_of({session.pod.job.tenant_id for session in sessions})
     minutes = _minutes({session.pk: now - RECENT for session in sessions if rules[session.pod.job.tenant_id]})
-    found = []
+    found: list[ToolSession] = []
+    since: dict[int, datetime] = {}
     for session in sessions:
         rule = rules[session.pod.job.tenant_id]
         recent = [ActiveMinute(row.at, _amounts(row, session)) for row in minutes.get(session.pk, ())]
         if rule is not None and not is_in_use(rule, recent):
             found.append(session)
-    return found
+            since[session.pk] = now - rule.idle
+    used = set(_rows(since).filter(_ALWAYS_COUNTS).values_list("session", flat=True))
+    return [session for session in found if session.pk not in used]
 
 
 def window(rule: IdleRule | None) -> timedelta:
@@ -133,12 +138,20 @@ def _activity(
 def _minutes(since: Mapping[int, datetime]) -> Mapping[int, list[SessionMinute]]:
     """The record of these sessions (primary keys), each from its time on."""
     found: dict[int, list[SessionMinute]] = defaultdict(list)
-    first = min(since.values(), default=None)
-    rows = SessionMinute.objects.filter(session__in=since, at__gte=first) if first else SessionMinute.objects.none()
-    for row in rows.order_by("session_id", "at"):
-        if row.at >= since[row.session_id]:
-            found[row.session_id].append(row)
+    for row in _rows(since).order_by("session_id", "at"):
+        found[row.session_id].append(row)
     return found
+
+
+def _rows(since: Mapping[int, datetime]) -> QuerySet[SessionMinute]:
+    """The minutes of these sessions (primary keys), each from its time on. Sessions with one rule have one time."""
+    together: dict[datetime, list[int]] = defaultdict(list)
+    for session, at in since.items():
+        together[at].append(session)
+    wanted = Q()
+    for at, sessions in together.items():
+        wanted |= Q(session__in=sessions, at__gte=at)
+    return SessionMinute.objects.filter(wanted) if since else SessionMinute.objects.none()
 
 
 def _amounts(row: SessionMinute, session: ToolSession) -> dict[Signal, float | None]:

@@ -18,10 +18,11 @@ from hekla.domain.event_files import Scalar, metric_name
 from hekla.domain.metric_lines import MAX_NAMES
 from hekla.domain.metric_series import MetricSeries
 
-SEARCH_EVERY = timedelta(minutes=1)
-"""For further event files of a pod that has some."""
+_SEARCH_EVERY = timedelta(minutes=1)
 _CLAIM = timedelta(minutes=1)
-_MOST_PAUSE, _SHARE_OF_AGE = timedelta(minutes=10), 4
+_MOST_PAUSE, _SHARE_OF_AGE, _SHARE_WITH_FILES = timedelta(minutes=10), 4, 20
+_EXPENSIVE_SECONDS, _REST = 0.5, 4
+"""After a read that takes longer, the files of the pod are left for four times as long: others wait too."""
 _GIVE_UP = timedelta(days=7)
 
 
@@ -30,7 +31,8 @@ class FilesRead:
     """What one run has read of the files of a pod.
 
     `files`: as in the row, now; `scalars`: by the folder of their file, in the order of the files. `has_searched`: for
-    further files. `has_more`: bytes are left for the next run. `is_unknown`: the cluster did not answer.
+    further files. `has_more`: bytes are left for the next run. `is_unknown`: the cluster did not answer. `seconds`: how
+    long reading took.
     """
 
     files: dict[str, list[int]] = field(default_factory=dict)
@@ -38,6 +40,7 @@ class FilesRead:
     has_searched: bool = False
     has_more: bool = False
     is_unknown: bool = False
+    seconds: float = 0.0
 
 
 def list_pods(pods: Collection[Pod], *, now: datetime) -> None:
@@ -120,10 +123,16 @@ def _pause(row: EventMetrics, read: FilesRead, now: datetime) -> timedelta:
     if read.is_unknown:
         return _MOST_PAUSE
     if read.has_more:
-        return timedelta()
+        return timedelta(seconds=_REST * read.seconds) if read.seconds > _EXPENSIVE_SECONDS else timedelta()
     if read.files or row.pod.started_at is None:
         return READ_EVERY
     return max(READ_EVERY, min(_MOST_PAUSE, (now - row.pod.started_at) / _SHARE_OF_AGE))
+
+
+def search_pause(pod: Pod, now: datetime) -> timedelta:
+    """When to search the folder of a pod with event files for further ones."""
+    age = now - (pod.started_at or now)
+    return max(_SEARCH_EVERY, min(_MOST_PAUSE, age / _SHARE_WITH_FILES))
 
 
 def _is_old(row: EventMetrics, now: datetime) -> bool:

@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, Min, OuterRef, Q, QuerySet
-from django.db.models.fields.json import KeyTransform
+from django.db.models import Exists, F, Func, JSONField, Min, OuterRef, Q, QuerySet, Value
 
 from hekla.apps.job_metrics.models import EventMetrics, MetricLog
 from hekla.apps.jobs.models import Pod
@@ -35,10 +34,12 @@ def figures_of(jobs: Collection[int] | QuerySet[Any]) -> dict[int, dict[str, Fig
 def points_of(jobs: Collection[int], metric: str) -> dict[int, Mapping[str, Any]]:
     """The points of this metric's curve, for each of these jobs (primary keys) that has printed it."""
     found: dict[int, Mapping[str, Any]] = {}
+    # A `KeyTransform` takes a name like "0", which a tag may be, for a place in a list.
+    points = Func(F("points"), Value(metric), function="jsonb_extract_path", output_field=JSONField())
     for rows in _sources():
         with_metric = rows.filter(job__in=jobs, summary__has_key=metric)
-        for job_id, points in with_metric.values_list("job_id", KeyTransform(metric, "points")):
-            found.setdefault(job_id, points)
+        for job_id, stored in with_metric.values_list("job_id", points):
+            found.setdefault(job_id, stored)
     return found
 
 

@@ -9,6 +9,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Least
 from django.utils.translation import gettext as _
 
 from hekla.apps.jobs.models import Job
@@ -58,7 +60,18 @@ def release(folders: Sequence[JobFolder], *, now: datetime) -> None:
 
 def postpone(folder: JobFolder, *, now: datetime) -> None:
     """Measure it later: its cluster does not know its size now."""
-    JobFolder.objects.filter(pk=folder.pk).update(due_at=now + _RUNNING)
+    JobFolder.objects.filter(pk=folder.pk).update(due_at=now + (_ENDED if folder.job.is_final else _RUNNING))
+
+
+def note_upload(job: Job, size: int, *, now: datetime) -> None:
+    """Count a new file of this size until the folder is measured next, in ten minutes at most."""
+    due_at = Least("due_at", now + _RUNNING)
+    JobFolder.objects.filter(job=job).update(size=F("size") + size, due_at=due_at)
+
+
+def measure_soon(jobs: Collection[int], *, now: datetime) -> None:
+    """Measure the folders of these jobs (primary keys) now: something deleted files of them."""
+    JobFolder.objects.filter(job__in=jobs, due_at__gt=now).update(due_at=now)
 
 
 def store(folder: JobFolder, size: int, files: int, *, is_complete: bool, took: timedelta, now: datetime) -> None:

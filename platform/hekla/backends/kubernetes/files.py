@@ -11,8 +11,10 @@ import io
 import queue
 import re
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import BinaryIO, cast
 
@@ -66,6 +68,8 @@ _NO_ROOT, _MISSING, _UNSUPPORTED, _NO_SHELL = 43, 44, 45, (126, 127)
 _ENTRY = re.compile(rb"([0-9a-f]{1,8}) ([0-9]{1,19}) (-?[0-9]{1,19})\n([^\0/]{1,1024})\0")
 _LATEST = 2**33
 _ANSWER_SECONDS, _PIECE_SECONDS = 8.0, 60.0
+_LEAST_RATE = 32 * 1024
+"""Bytes per second: a reader that waits for less gives up, or a pod could hold it for ever."""
 _MOST_ANSWER = 4 * 2**20
 _MOST_WAITING = 16
 """Pieces of a file that arrived and were not read yet."""
@@ -81,7 +85,7 @@ class KubernetesFiles:
         """The content of a folder. A large one is read up to 500 entries, in the order of the shell."""
         parts, most = parts_of(path), min(most, MOST_ENTRIES)
         answer = self._run(key, _LIST, [*self._place(parts), str(most + 1)], path)
-        found = list(_entries(answer))
+        found = list(islice(_entries(answer), most + 1))  # the pod may send more
         entries = [entry for entry in found if is_visible(entry.name, parts)]
         entries.sort(key=lambda one: (one.kind is not FileKind.FOLDER, one.name))
         return FolderListing(entries[:most], len(found) <= most)
@@ -138,8 +142,8 @@ class _FileStream(io.RawIOBase):
     def __init__(self, streams: PodStreams, key: PodKey, command: Sequence[str], size: int) -> None:
         self._streams, self._key, self._command, self._size = streams, key, command, size
         self._pieces: queue.Queue[bytes | None] = queue.Queue(_MOST_WAITING)
-        self._position, self._rest = 0, b""
-        self._is_started = self._is_over = False
+        self._position, self._rest, self._waited = 0, b"", 0.0
+        self._is_started = self._is_over = self._is_whole = False
         self._is_dropped = threading.Event()
 
     def readable(self) -> bool:
@@ -182,17 +186,21 @@ class _FileStream(io.RawIOBase):
             threading.Thread(target=self._pump, name="hekla-pod-file", daemon=True).start()
 
     def _receive(self) -> None:
+        patience, begin = _PIECE_SECONDS + self._position / _LEAST_RATE - self._waited, time.monotonic()
         try:
-            piece = self._pieces.get(timeout=_PIECE_SECONDS)
+            piece = self._pieces.get(timeout=max(0.0, min(patience, _PIECE_SECONDS)))
         except queue.Empty:
             raise BackendError(NO_ANSWER) from None
+        self._waited += time.monotonic() - begin
         self._rest, self._is_over = piece or b"", piece is None
+        if self._is_over and not self._is_whole:
+            raise BackendError(NO_ANSWER)
 
     def _pump(self) -> None:
-        """Receive the file, in a thread of its own. If that fails, the file ends early."""
+        """Receive the file, in a thread of its own. If that fails, its reader finds it not whole."""
         try:
             asyncio.run(self._receive_all())
-        except (BackendError, TimeoutError):
+        except (BackendError, UnknownPod, TimeoutError):
             pass
         finally:
             self._put(None)
@@ -203,6 +211,7 @@ class _FileStream(io.RawIOBase):
                 async with asyncio.timeout(_PIECE_SECONDS):
                     piece = await running.receive()
                 if piece is None:
+                    self._is_whole = running.exit_code == 0
                     return
                 if not piece.is_error:
                     self._put(piece.data)

@@ -19,6 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.people_by_id import BACKEND
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.models import Job
 from hekla.bench.console.addresses import pages
@@ -76,7 +77,7 @@ def _person(username: str) -> User:
 
 def _signed_in(user: User) -> Client:
     client = Client(headers={"host": "localhost"})
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, backend=BACKEND)
     return client
 
 

@@ -10,6 +10,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.people_by_id import BACKEND
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
@@ -23,7 +24,6 @@ from hekla.lib import clock
 from hekla.live import registry
 
 TABS = 4
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
 _VIEWS = {"job": 60, "jobs": 15, "home": 15, "queues": 5, "queue": 5}
 _JOBS_OF_A_TEAM = 5
 
@@ -108,7 +108,7 @@ def _of(team: Team, user: User, cookie: str, view: str, params: dict[str, str]) 
 def _signed_in(user: User) -> str:
     """The cookie of a new session of this person."""
     store = SessionStore()
-    store[SESSION_KEY], store[BACKEND_SESSION_KEY] = str(user.pk), _BACKEND
+    store[SESSION_KEY], store[BACKEND_SESSION_KEY] = str(user.pk), BACKEND
     store[HASH_SESSION_KEY] = user.get_session_auth_hash()
     store.save()
     return f"{settings.SESSION_COOKIE_NAME}={store.session_key}"

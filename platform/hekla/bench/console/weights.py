@@ -17,6 +17,7 @@ from django.test import Client
 from django.urls import reverse
 
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.people_by_id import BACKEND
 from hekla.bench.console.world import ADMIN, some_jobs
 
 _IN_PAGES = re.compile(rf"(?:src|href|data-icons)=\"{settings.STATIC_URL}([^\"#?]+)")
@@ -26,7 +27,7 @@ _IN_FILES = {".js": re.compile(r"from \"(\./[^\"]+)\""), ".css": re.compile(r"ur
 def measure() -> dict[str, int]:
     """Bytes by page, including all files that it loads."""
     client = Client(headers={"host": "localhost"})
-    client.force_login(User.objects.get(username=ADMIN), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(User.objects.get(username=ADMIN), backend=BACKEND)
     job = some_jobs(1, phase="running")[0]
     addresses = {
         "home": reverse("home"),

@@ -22,6 +22,8 @@ from hekla.live.proxy.upstream import CONNECT_SECONDS, Connection, UpstreamError
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _GONE, _BROKEN = 1001, 1011
 _CLOSE_SECONDS = 2.0
+_PART_BYTES, _FRAMES_AT_ONCE = 4 * 1024, 64
+"""What is parsed and what is sent until others have their turn: a hostile tool sends frames of two bytes."""
 _silent = logging.getLogger("hekla.live.proxy.websockets")
 _silent.disabled = True
 
@@ -36,6 +38,7 @@ class ToolSocket:
         self._protocol = ClientProtocol(uri, subprotocols=names or None, max_size=MAX_MESSAGE_BYTES, logger=_silent)
         self._path = path
         self._events: list[Event] = []
+        self._unread = memoryview(b"")
         self._parts = bytearray()
         self._is_text = False
         self._writing = asyncio.Lock()
@@ -82,7 +85,9 @@ class ToolSocket:
         """Pass the tool's messages on, until it closes. Returns its code."""
         while True:
             events, self._events = self._events, []
-            for event in events:
+            for number, event in enumerate(events, 1):
+                if number % _FRAMES_AT_ONCE == 0:
+                    await asyncio.sleep(0)
                 if isinstance(event, Frame) and (found := self._whole(event)) is not None:
                     await send({"type": "websocket.send", **found})
             if self._protocol.close_expected() or self._protocol.close_rcvd is not None:
@@ -104,7 +109,11 @@ class ToolSocket:
         return {"text": data.decode(errors="replace")} if self._is_text else {"bytes": bytes(data)}
 
     async def _read(self) -> None:
-        data = await self._stream.receive()
+        if self._unread:
+            await asyncio.sleep(0)
+        else:
+            self._unread = memoryview(await self._stream.receive())
+        data, self._unread = bytes(self._unread[:_PART_BYTES]), self._unread[_PART_BYTES:]
         if data:
             self._protocol.receive_data(data)
         else:

@@ -70,7 +70,7 @@ class TerminalConsumer(GuardedConsumer):
             self._rely_on(self.guest)
             self.terminal = await self._find()
             with translation.override(self._language):
-                require_place(self.terminal)
+                require_place(self.terminal, self.user)
                 await self.terminal.admit(self.user)
         except Forbidden:
             await self._close(REFUSED)

@@ -8,7 +8,7 @@ import asyncio
 import codecs
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -32,18 +32,21 @@ LEARN_EVERY_SECONDS = 10.0
 """How often the secrets are read again: a tool that starts in the pod has a new one."""
 _TOGETHER_SECONDS = 0.03
 """Output within so many seconds is one event."""
+_LONGEST_TEXT = 128 * 1024
+"""Characters of an event. Each takes up to six bytes, and readers pass over lines that are longer than 1 MiB."""
 _MOST_PEOPLE = 64
 
 
 class Recorder:
-    """Writes one recording. `on_stop`: called if it stops before the terminal does."""
+    """Writes one recording. `mask`: of these secrets. `on_stop`: called if it stops before the terminal does."""
 
-    def __init__(self, recording: Recording, pod: Pod, secrets: list[str], on_stop: Callable[[], None]) -> None:
+    def __init__(
+        self, recording: Recording, pod: Pod, secrets: Iterable[str], mask: SecretMask, on_stop: Callable[[], None]
+    ) -> None:
         self.recording, self._pod, self._on_stop = recording, pod, on_stop
         self.people: list[str] = list(recording.people)
         self.is_open, self.is_full = True, False
-        self._secrets = set(secrets)
-        self._mask = SecretMask(self._secrets)
+        self._secrets, self._mask = set(secrets), mask
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._began = self._learned_at = time.monotonic()
         self._parts, self._parts_at = list[str](), 0.0
@@ -96,8 +99,8 @@ class Recorder:
     def _end_output(self) -> None:
         text = "".join(self._parts)
         self._parts = []
-        if text:
-            self._put(CastEvent(self._parts_at, OUTPUT, text))
+        for begin in range(0, len(text), _LONGEST_TEXT):
+            self._put(CastEvent(self._parts_at, OUTPUT, text[begin : begin + _LONGEST_TEXT]))
 
     def _add(self, code: str, data: str) -> None:
         self._end_output()
@@ -144,7 +147,7 @@ class Recorder:
             self._secrets |= set(await in_thread(partial(services.known_secrets, self._pod)))
         except (HeklaError, DecryptionError, DatabaseError) as error:
             log.warning("the secrets of a recording cannot be read: %s", error)
-        self._mask.learn(self._secrets)
+        await asyncio.to_thread(self._mask.learn, self._secrets)  # many take a while
 
 
 async def begin_recorder(
@@ -154,13 +157,14 @@ async def begin_recorder(
 
     Raises Refused if it cannot be recorded.
     """
-    recording, secrets = await in_thread(partial(_begin, terminal, size, user))
-    return Recorder(recording, terminal.pod, secrets, on_stop)
+    recording, secrets, mask = await in_thread(partial(_begin, terminal, size, user))
+    return Recorder(recording, terminal.pod, secrets, mask, on_stop)
 
 
-def _begin(terminal: OpenTerminal, size: tuple[int, int], user: User) -> tuple[Recording, list[str]]:
+def _begin(terminal: OpenTerminal, size: tuple[int, int], user: User) -> tuple[Recording, list[str], SecretMask]:
     try:
         secrets = services.known_secrets(terminal.pod)
     except (NotFound, DecryptionError) as error:
         raise Refused(_("The secrets of this job cannot be masked, so its terminals cannot be shared.")) from error
-    return services.begin_recording(terminal, size, user=user, now=clock.now()), secrets
+    mask = SecretMask(secrets)
+    return services.begin_recording(terminal, size, user=user, now=clock.now()), secrets, mask

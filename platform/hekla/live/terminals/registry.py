@@ -19,6 +19,8 @@ from hekla.live.threads import per_loop
 MAX_OF_PERSON, MAX_OF_POD, MAX_OPEN = 8, 8, 400
 MAX_PAGES = 16
 """At most so many pages show one terminal."""
+OWNER_PAGES = 4
+"""Of them, how many are left to its owner, whom guests with many pages would keep out."""
 
 
 class Elsewhere(Exception):
@@ -92,12 +94,11 @@ class Terminals:
             )
 
 
-def require_place(terminal: Terminal) -> None:
-    """Raises Refused if too many pages show the terminal."""
-    if len(terminal.pages) >= MAX_PAGES:
-        raise Refused(
-            _("%(n)s pages show this terminal, which is the most. Close one, then try again.") % {"n": MAX_PAGES}
-        )
+def require_place(terminal: Terminal, user: User) -> None:
+    """Raises Refused if too many pages show the terminal for one more of this person."""
+    most = MAX_PAGES if user.pk == terminal.owner.pk else max(1, MAX_PAGES - OWNER_PAGES)
+    if len(terminal.pages) >= most:
+        raise Refused(_("%(n)s pages show this terminal, which is the most. Close one, then try again.") % {"n": most})
 
 
 terminals = per_loop(Terminals)

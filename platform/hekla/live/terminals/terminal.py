@@ -152,10 +152,12 @@ class Terminal:
     async def admit(self, user: User) -> None:
         """Let this person in. If it is another than the owner, the terminal is recorded from now on.
 
-        Raises Refused if it cannot be recorded: nothing is shared without a record.
+        Raises Refused if it cannot be recorded: nothing is shared without a record. Raises as `open` does.
         """
-        if user.pk == self.owner.pk or self._row is None:
+        if user.pk == self.owner.pk:
             return
+        await self.opened()
+        assert self._row is not None  # noqa: S101  (it has opened)
         async with self._one_recorder:
             if self.recorder is None:
                 size = (self.size.columns, self.size.rows)

@@ -121,12 +121,19 @@ def _conflict(pod: Pod, path: str, text: str) -> Conflict:
     if stored is None:
         return Conflict("", None, [])
     name, theirs, mine = path.rpartition("/")[2], stored.text, text_files.unified(text)
-    is_small = theirs and all(
-        one.count("\n") <= _MOST_COMPARED_LINES and len(one) <= _MOST_COMPARED_SIGNS for one in (theirs.text, mine)
-    )
-    changes = diff_lines(_visible(theirs.text), _visible(mine)) if theirs and is_small else []
+    changes = _compared(theirs.text, mine) if theirs else []
     digest = "" if stored.size > len(stored.content) else stored.digest
     return Conflict(digest, previews.preview(name, stored.content, stored.size), changes)
+
+
+def _compared(theirs: str, mine: str) -> list[DiffLine]:
+    """The changes; none if one of the texts is too large to compare, which takes the square of the time."""
+    if max(len(theirs), len(mine)) > _MOST_COMPARED_SIGNS:
+        return []
+    texts = [_visible(theirs), _visible(mine)]
+    if any(len(text.splitlines()) > _MOST_COMPARED_LINES for text in texts):  # U+2028 ends a line too
+        return []
+    return diff_lines(*texts)
 
 
 def _visible(text: str) -> str:

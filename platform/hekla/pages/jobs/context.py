@@ -181,7 +181,8 @@ def _files_tab(job: Job, pods: Sequence[Pod], current: Sequence[Pod], params: Ma
     if params.get("only") == "live":
         return {}
     chosen = next((pod for pod in pods if str(pod.pk) == params.get("pod")), None) or _log(pods, current, "")
-    use = {"folder": usage.folder_of(job), "found": usage.files_of(job.tenant)}
+    has_limit = job.tenant.files_gib is not None
+    use = {"folder": usage.folder_of(job), "found": usage.files_of(job.tenant) if has_limit else None}
     return {"pods": current[:_MAX_PODS], **use, **_listing(chosen, params)}
 
 

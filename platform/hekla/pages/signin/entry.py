@@ -18,6 +18,7 @@ from django.urls import reverse
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts import services as account_services
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.people_by_id import BACKEND
 from hekla.apps.signin import selectors
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
@@ -25,7 +26,6 @@ from hekla.pages.frame.people import person
 
 HALF_WAY = timedelta(minutes=5)
 PROOF_LASTS = timedelta(minutes=10)
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
 _HALF, _PROVED = "half_signed_in", "proved_at"
 _More = ParamSpec("_More")
 
@@ -52,7 +52,7 @@ def enter(request: HttpRequest, user: User, *, method: str, target: str = "home"
 def complete(request: HttpRequest, user: User, *, method: str, target: str = "home") -> HttpResponseRedirect:
     """Sign in, replacing any earlier login, and record the method in the event log."""
     request.session.pop(_HALF, None)
-    login(request, user, backend=_BACKEND)
+    login(request, user, backend=BACKEND)
     note_proof(request)
     address = request.META.get("REMOTE_ADDR") or ""
     account_services.note_sign_in(user, method=method, address=address, now=clock.now())

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
@@ -52,11 +52,11 @@ def claim_forks(*, now: datetime) -> list[tuple[JobFork, Pod]]:
     claimed: list[tuple[JobFork, Pod]] = []
     with unit_of_work():
         free = Q(claimed_at=None) | Q(claimed_at__lt=now - _ABANDONED)
-        waiting = JobFork.objects.filter(free, ended_at=None).order_by("created_at")
+        waiting = JobFork.objects.filter(free, _can_go_on(), ended_at=None).order_by("created_at")
         found = waiting.select_related("source__job__cluster", "source__job__tenant", "person", "job")
-        for one in found.select_for_update(of=("self",), skip_locked=True):
+        for one in found.select_for_update(of=("self",), skip_locked=True)[:_AT_ONCE]:
             target = _target(one)
-            if target is not None and len(claimed) < _AT_ONCE:
+            if target is not None:
                 one.state, one.claimed_at = ForkState.COPYING, now
                 one.save(update_fields=["state", "claimed_at"])
                 claimed.append((one, target))
@@ -70,6 +70,7 @@ def finish_fork(
 ) -> None:
     """Record what was copied, or with a message why not."""
     with unit_of_work():
+        found = JobFork.objects.select_for_update(of=("self",)).get(pk=found.pk)
         found.files, found.size, found.left_out = files, size, left_out
         _finish(found, message=message, now=now)
 
@@ -78,6 +79,13 @@ def _finish(found: JobFork, *, message: str, now: datetime) -> None:
     found.state = ForkState.FAILED if message else ForkState.DONE
     found.message, found.ended_at = message[:_LONGEST_MESSAGE], now
     found.save(update_fields=["state", "message", "ended_at", "files", "size", "left_out"])
+
+
+def _can_go_on() -> Q:
+    """Its pod runs, or its job has ended. Most forks that wait do so for their turn in a queue."""
+    place = {"task": OuterRef("source__task"), "index": OuterRef("source__index")}
+    running = Pod.objects.filter(job=OuterRef("job"), phase=PodPhase.RUNNING, **place)
+    return Q(Exists(running)) | Q(job__phase__in=[str(phase) for phase in FINAL_JOB_PHASES])
 
 
 def _target(found: JobFork) -> Pod | None:

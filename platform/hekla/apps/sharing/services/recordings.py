@@ -10,7 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import services as job_services
-from hekla.apps.jobs.models import Pod
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.secrets import selectors as secrets
 from hekla.apps.sharing import files, selectors
 from hekla.apps.sharing.models import OpenTerminal, Recording
@@ -26,6 +26,7 @@ MAX_TENANT_BYTES = 2 * 1024**3
 """Of all recordings of a tenant. The oldest are deleted first."""
 MAX_DAYS = 30
 MAX_OF_JOB = 200
+_LONGEST_SECONDS = 365 * 24 * 3600.0
 _BATCH = 200
 _UNCOMMITTED = timedelta(hours=1)
 """A younger file may belong to a row that is not committed yet."""
@@ -70,11 +71,12 @@ def finish_recording(
 def cut_recording(source: Recording, begin: float, end: float, *, user: User, now: datetime) -> Recording:
     """Save a part of a recording as another one. Raises Forbidden, Invalid, Refused."""
     job_services.require_right(source.pod.job, user)
-    if not 0 <= begin < end:
+    if not 0 <= begin < (end := min(end, _LONGEST_SECONDS)):
         raise Invalid([Problem("end", _("The end must be after the begin."))])
-    if Recording.objects.filter(pod__job=source.pod.job_id).count() >= MAX_OF_JOB:
-        raise Refused(_("This job has %(n)s recordings, which is the most. Delete some first.") % {"n": MAX_OF_JOB})
     with unit_of_work():
+        Job.objects.select_for_update(of=("self",), no_key=True).get(pk=source.pod.job_id)  # one cut at a time
+        if Recording.objects.filter(pod__job=source.pod.job_id).count() >= MAX_OF_JOB:
+            raise Refused(_("This job has %(n)s recordings, which is the most. Delete some first.") % {"n": MAX_OF_JOB})
         made = Recording.objects.create(
             pod=source.pod, terminal=source.terminal, owner=source.owner, people=source.people, columns=source.columns,
             rows=source.rows, started_at=source.started_at + timedelta(seconds=begin), ended_at=now, source=source,
