@@ -32,9 +32,9 @@ _BY_SIGNAL = frozenset({130, 137, 143})
 
 
 def freeze(job: Job, pods: Sequence[Pod], *, now: datetime) -> None:
-    """Let the failed pods of a job that has ended stay, if it wants that; those of an aborted one do not.
+    """Let the failed pods of a job that has just ended stay, if it wants that; those of an aborted one do not.
 
-    Call inside its unit of work: when it ends, and when one of its pods ends later.
+    Call inside its unit of work.
     """
     seconds = spec_of(job).keep_failed_seconds
     if not seconds or not job.is_final or job.is_external:

@@ -92,7 +92,7 @@ def _write(
     now: datetime,
 ) -> bool:
     changed = _write_job(job, outcome, actor, now)
-    if changed or job.is_final:
+    if changed:
         freezing.freeze(job, pods, now=now)
     by_ref = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
     for ref in outcome.stop:
