@@ -76,7 +76,7 @@ def _flatten(path: Path) -> None:
 
 def _lifted(top: int, name: str) -> list[str]:
     """Move the folders in this folder of `top` beside it. Returns their new names."""
-    moved = []
+    found = []
     with contextlib.suppress(OSError):
         os.chmod(name, 0o700, dir_fd=top)
         place = os.open(name, _FOLDER, dir_fd=top)
@@ -85,10 +85,10 @@ def _lifted(top: int, name: str) -> list[str]:
                 os.chmod(inner, 0o700, dir_fd=place)
                 new = f".{uuid.uuid4().hex}"
                 os.rename(inner, new, src_dir_fd=place, dst_dir_fd=top)
-                moved.append(new)
+                found.append(new)
         finally:
             os.close(place)
-    return moved
+    return found
 
 
 def _folders_in(place: int) -> list[str]:
