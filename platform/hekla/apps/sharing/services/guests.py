@@ -106,7 +106,7 @@ def end_guests_of(target: Target, *, actor: Actor, now: datetime) -> None:
     """End all invitations to a terminal or session that has ended."""
     with unit_of_work():
         of_it = Q(terminal=target) if isinstance(target, OpenTerminal) else Q(session=target)
-        for guest in Guest.objects.select_related("pod__job", "person").filter(of_it, ended_at=None):
+        for guest in Guest.objects.select_related("pod__job", "person").filter(of_it, ended_at=None).order_by("pk"):
             reason = GuestEnd.EXPIRED if guest.expires_at <= now else GuestEnd.CLOSED
             _end_one(guest, reason, actor=actor, now=now)
 
@@ -118,7 +118,7 @@ def tidy_guests(*, now: datetime) -> int:
         OpenTerminal.objects.filter(ended_at=None, pod__phase__in=final).update(ended_at=now)
         over = Q(expires_at__lte=now) | Q(pod__phase__in=final)
         over |= Q(terminal__ended_at__isnull=False) | Q(session__ended_at__isnull=False)
-        found = Guest.objects.select_related("pod__job", "person").filter(over, ended_at=None)[:_BATCH]
+        found = Guest.objects.select_related("pod__job", "person").filter(over, ended_at=None).order_by("pk")[:_BATCH]
         for guest in found:
             reason = GuestEnd.EXPIRED if guest.expires_at <= now else GuestEnd.CLOSED
             _end_one(guest, reason, actor=PLATFORM, now=now)
