@@ -1,18 +1,28 @@
-"""Writing files for people into the folder of a hostile pod: nothing is written elsewhere or replaced unseen."""
+"""Writing files for people into the folder of a hostile pod: nothing is written elsewhere or replaced unseen.
 
+On Kubernetes, scripts in the pod write; here they run on this machine.
+"""
+
+import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.pod_commands import Command, Streams
 
-from hekla.backends.base import PodKey
+from hekla.backends.base import BackendError, PodKey, UnknownPod
 from hekla.backends.files import NoSuchFileError
+from hekla.backends.kubernetes import pod_scripts
+from hekla.backends.kubernetes.pod_scripts import NO_ANSWER, NOT_RUNNING, WRONG_ANSWER
+from hekla.backends.kubernetes.uploads import NO_WRITING_TOOLS, NOT_WRITTEN, KubernetesUploads
 from hekla.backends.local import files, uploads
 from hekla.backends.local.pod_folder import PodFolder
 from hekla.backends.local.uploads import LocalUploads
+from hekla.backends.streams import Output
 from hekla.backends.uploads import (
     ANYTHING,
     DRAFT_PREFIX,
@@ -21,6 +31,7 @@ from hekla.backends.uploads import (
     DraftLostError,
     FileConflictError,
     NoRoomError,
+    WritableFiles,
 )
 
 KEY = PodKey("job", "main", 0, 0)
@@ -43,18 +54,23 @@ def work(tmp_path: Path) -> Path:
     return work
 
 
-@pytest.fixture
-def facet(work: Path) -> LocalUploads:
+@pytest.fixture(params=["local", "kubernetes"])
+def facet(request: pytest.FixtureRequest, work: Path) -> WritableFiles:
+    if request.param == "kubernetes":
+        return KubernetesUploads(Streams(), str(work))  # type: ignore[arg-type]
     return LocalUploads(lambda _key: PodFolder(str(work.parent)))
 
 
-def begin(facet: LocalUploads, path: str, size: int = 3, replaces: str = "") -> DraftFile:
+only_local = pytest.mark.parametrize("facet", ["local"], indirect=True)
+
+
+def begin(facet: WritableFiles, path: str, size: int = 3, replaces: str = "") -> DraftFile:
     mark = facet.create_draft(DraftFile(KEY, path, NAME), size, replaces=replaces)
     return DraftFile(KEY, path, NAME, mark)
 
 
-@pytest.mark.parametrize("path", ["a", "out/b", "new/deep/c", "scratch/d", "ü <b>.html"])
-def test_file_is_written_in_pieces(facet: LocalUploads, work: Path, path: str) -> None:
+@pytest.mark.parametrize("path", ["a", "out/b", "new/deep/c", "ü <b>.html", "-n $(touch x)\n'\""])
+def test_file_is_written_in_pieces(facet: WritableFiles, work: Path, path: str) -> None:
     draft = begin(facet, path, 6)
     facet.append(draft, 0, b"abc")
     facet.append(draft, 3, b"def")
@@ -65,13 +81,21 @@ def test_file_is_written_in_pieces(facet: LocalUploads, work: Path, path: str) -
     assert not list(work.rglob(f"{DRAFT_PREFIX}*"))
 
 
+@only_local
+def test_file_is_written_into_a_volume(facet: WritableFiles, work: Path) -> None:
+    draft = begin(facet, "scratch/d")
+    facet.append(draft, 0, b"abc")
+    facet.finish(draft, 3, replaces="")
+    assert (work.parent / "volumes" / "scratch" / "d").read_bytes() == b"abc"
+
+
 @pytest.mark.parametrize(
     "path",
     ["", "..", "../x", "out/../x", "/etc/x", "a//b", "up/x", "link/x", ".ssh/x", ".ssh", "old/x", "a\0b",
      f"{DRAFT_PREFIX}2",
      "/".join(["a"] * 50), "a" * 300, "out/" + "a" * 300 + "/b", f"out/{NAME}"],
 )  # fmt: skip
-def test_nothing_is_written_elsewhere(facet: LocalUploads, work: Path, path: str) -> None:
+def test_nothing_is_written_elsewhere(facet: WritableFiles, work: Path, path: str) -> None:
     with pytest.raises((NoSuchFileError, OSError)):
         begin(facet, path)
     assert sorted(one.name for one in work.parents[2].joinpath("outside").iterdir()) == ["secret"]
@@ -88,7 +112,7 @@ def test_nothing_is_written_elsewhere(facet: LocalUploads, work: Path, path: str
     ],
 )  # fmt: skip
 def test_target_is_replaced_only_as_expected(
-    facet: LocalUploads, work: Path, path: str, replaces: str, is_allowed: bool
+    facet: WritableFiles, work: Path, path: str, replaces: str, is_allowed: bool
 ) -> None:
     if not is_allowed:
         with pytest.raises(FileConflictError):
@@ -101,7 +125,7 @@ def test_target_is_replaced_only_as_expected(
     assert (work.parents[2] / "outside" / "secret").read_text() == OUTSIDE
 
 
-def test_target_that_appears_or_changes_meanwhile_stays(facet: LocalUploads, work: Path) -> None:
+def test_target_that_appears_or_changes_meanwhile_stays(facet: WritableFiles, work: Path) -> None:
     draft = begin(facet, "a")
     facet.append(draft, 0, b"new")
     (work / "a").write_text("of the pod")
@@ -142,7 +166,7 @@ def _folder_link(work: Path) -> None:
 
 
 @pytest.mark.parametrize("swap", [_link, _hard_link, _other_file, _pipe, _folder_link])
-def test_replaced_draft_is_refused(facet: LocalUploads, work: Path, swap: Callable[[Path], None]) -> None:
+def test_replaced_draft_is_refused(facet: WritableFiles, work: Path, swap: Callable[[Path], None]) -> None:
     draft = begin(facet, "out/a")
     swap(work)
     for step in (lambda: facet.append(draft, 0, b"abc"), lambda: facet.finish(draft, 3, replaces="")):
@@ -153,7 +177,7 @@ def test_replaced_draft_is_refused(facet: LocalUploads, work: Path, swap: Callab
     assert sorted(one.name for one in (work.parents[2] / "outside").iterdir()) == ["secret"]
 
 
-def test_draft_of_another_size_is_refused(facet: LocalUploads, work: Path) -> None:
+def test_draft_of_another_size_is_refused(facet: WritableFiles, work: Path) -> None:
     draft = begin(facet, "a", 3)
     facet.append(draft, 0, b"abc")
     with (work / NAME).open("ab") as file:
@@ -163,7 +187,7 @@ def test_draft_of_another_size_is_refused(facet: LocalUploads, work: Path) -> No
 
 
 @pytest.mark.parametrize("replaces", ["", hashlib.sha256(b"old").hexdigest()])
-def test_second_finish_returns_the_same(facet: LocalUploads, work: Path, replaces: str) -> None:
+def test_second_finish_returns_the_same(facet: WritableFiles, work: Path, replaces: str) -> None:
     path = "old" if replaces else "out/a"
     draft = begin(facet, path, replaces=replaces)
     facet.append(draft, 0, b"abc")
@@ -174,7 +198,7 @@ def test_second_finish_returns_the_same(facet: LocalUploads, work: Path, replace
         facet.finish(draft, 3, replaces=replaces)
 
 
-def test_finish_that_died_between_its_steps_is_completed(facet: LocalUploads, work: Path) -> None:
+def test_finish_that_died_between_its_steps_is_completed(facet: WritableFiles, work: Path) -> None:
     draft = begin(facet, "out/a")
     facet.append(draft, 0, b"abc")
     os.link(work / "out" / NAME, work / "out" / "a")
@@ -182,7 +206,7 @@ def test_finish_that_died_between_its_steps_is_completed(facet: LocalUploads, wo
     assert [one.name for one in (work / "out").iterdir()] == ["a"]
 
 
-def test_replaced_file_hands_on_its_permissions(facet: LocalUploads, work: Path) -> None:
+def test_replaced_file_hands_on_its_permissions(facet: WritableFiles, work: Path) -> None:
     (work / "old").chmod(0o4750)
     draft = begin(facet, "old", replaces=ANYTHING)
     facet.append(draft, 0, b"new")
@@ -190,15 +214,17 @@ def test_replaced_file_hands_on_its_permissions(facet: LocalUploads, work: Path)
     assert (work / "old").stat().st_mode & 0o7777 == 0o750
 
 
-def test_full_disk_is_refused(facet: LocalUploads, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@only_local
+def test_full_disk_is_refused(facet: WritableFiles, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "_LEAST_FREE_BYTES", 2**62)
     with pytest.raises(NoRoomError):
         begin(facet, "a")
     assert not list(work.rglob(f"{DRAFT_PREFIX}*"))
 
 
+@only_local
 def test_disk_that_others_filled_meanwhile_is_refused(
-    facet: LocalUploads, work: Path, monkeypatch: pytest.MonkeyPatch
+    facet: WritableFiles, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draft = begin(facet, "a")
     monkeypatch.setattr(uploads, "_LEAST_FREE_BYTES", 2**62)
@@ -207,8 +233,106 @@ def test_disk_that_others_filled_meanwhile_is_refused(
     assert (work / NAME).stat().st_size == 0
 
 
-def test_file_larger_than_any_disk_is_not_read(facet: LocalUploads, work: Path) -> None:
+def test_file_larger_than_any_disk_is_not_read(facet: WritableFiles, work: Path) -> None:
     with (work / "sparse").open("wb") as file:
         file.truncate(MOST_BYTES + 1)
     with pytest.raises(FileConflictError):
         begin(facet, "sparse", replaces="0" * 64)
+
+
+def scripts(work: Path, answer: Command | Exception | None = None) -> KubernetesUploads:
+    return KubernetesUploads(Streams(answer), str(work))  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def flipping(path: Path, target: Path) -> Iterator[None]:
+    """A pod that puts a link in the place of a file or folder, and the thing itself back, again and again."""
+    aside, is_over = path.with_name("aside"), threading.Event()
+
+    def flip() -> None:
+        while not is_over.is_set():
+            path.rename(aside)
+            path.symlink_to(target)
+            path.unlink()
+            aside.rename(path)
+
+    thread = threading.Thread(target=flip)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def test_link_that_appears_in_between_leads_nowhere(work: Path) -> None:
+    outside, facet = work.parents[2] / "outside", scripts(work)
+    draft = begin(facet, "out/a")
+    with flipping(work / "out", outside):
+        for number in range(20):
+            with contextlib.suppress(NoSuchFileError, DraftLostError):
+                facet.create_draft(DraftFile(KEY, "out/b", f"{DRAFT_PREFIX}x{number}"), 3, replaces="")
+    with flipping(work / "out" / NAME, outside / "secret"):
+        for _number in range(20):
+            with contextlib.suppress(DraftLostError):
+                facet.append(draft, 0, b"abc")
+    assert {one.name: one.read_text() for one in outside.iterdir()} == {"secret": OUTSIDE}
+
+
+def test_late_bytes_of_a_lost_request_are_cut_off(work: Path) -> None:
+    facet = scripts(work)
+    draft = begin(facet, "a", 6)
+    facet.append(draft, 0, b"abc")
+    with (work / NAME).open("ab") as file:
+        file.write(b"late")
+    facet.append(draft, 3, b"def")
+    assert facet.finish(draft, 6, replaces="") == hashlib.sha256(b"abcdef").hexdigest()
+    with pytest.raises(DraftLostError):
+        facet.append(draft, 99, b"beyond its end")
+
+
+def test_large_piece_arrives_whole(work: Path) -> None:
+    facet, data = scripts(work), os.urandom(2**20)
+    draft = begin(facet, "a", len(data))
+    facet.append(draft, 0, data)
+    assert facet.finish(draft, len(data), replaces="") == hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Command([], 48), NOT_WRITTEN), (Command([], 45), NO_WRITING_TOOLS), (Command([], 9), WRONG_ANSWER),
+        (Command([Output(b"1:2; rm")], 0), WRONG_ANSWER), (Command([Output(bytes(10**6))] * 6, 0), WRONG_ANSWER),
+        (UnknownPod("gone"), NOT_RUNNING), (BackendError("refused"), "refused"), (Command([], 0, 5.0), NO_ANSWER),
+    ],
+)  # fmt: skip
+def test_hostile_answer_is_an_error(work: Path, monkeypatch: pytest.MonkeyPatch, answer: object, why: str) -> None:
+    monkeypatch.setattr(pod_scripts, "_ANSWER_SECONDS", 0.2)
+    facet = scripts(work, answer)  # type: ignore[arg-type]
+    with pytest.raises(BackendError, match=why):
+        begin(facet, "a")
+
+
+def test_disk_of_a_pod_is_not_filled(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat = work.parent / "bin" / "stat"
+    stat.parent.mkdir()
+    stat.write_text(f'#!/bin/sh\n[ "$1" = -f ] && echo "$FREE 100 1048576" || exec {shutil.which("stat")} "$@"\n')
+    stat.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{stat.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("FREE", "6")
+    facet = scripts(work)
+    draft = begin(facet, "a", 2**20)
+    with pytest.raises(NoRoomError):
+        begin(facet, "b", 2 * 2**20)
+    monkeypatch.setenv("FREE", "5")
+    with pytest.raises(NoRoomError):
+        facet.append(draft, 0, b"abc")
+
+
+def test_image_without_tools_says_so(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    facet, shell = scripts(work), work.parent / "bin"
+    shell.mkdir()
+    (shell / "sh").symlink_to("/bin/sh")
+    monkeypatch.setenv("PATH", str(shell))
+    with pytest.raises(BackendError, match=NO_WRITING_TOOLS[:30]):
+        begin(facet, "a")
