@@ -112,6 +112,11 @@ def co_ownership(target: Target, user: User, *, now: datetime) -> Guest | None:
     return _in_force(now).filter(_to(target), person=user, role=GuestRole.OWNER).first()
 
 
+def is_in(session: ToolSession, user: User, *, now: datetime) -> bool:
+    """Whether the person has accepted an invitation to the session that is in force."""
+    return any(_owner_may(one) for one in _in_force(now).filter(session=session, person=user))
+
+
 def session_of(uid: UUID, user: User) -> ToolSession:
     """One session. Raises NotFound if the person may not see its job."""
     return workbench.get(uid, user)
