@@ -133,12 +133,18 @@ ON CONFLICT (session_id, at) DO UPDATE SET
     gpu = greatest(stored.gpu, excluded.gpu)
 """
 _MEASURE_BEFORE = """
+WITH locked AS MATERIALIZED (
+    SELECT session_id, at FROM idleness_sessionminute
+    WHERE session_id = ANY(%(sessions)s::bigint[]) AND at = %(before)s
+        AND kernel IS NULL AND cpu IS NULL AND gpu IS NULL
+    ORDER BY session_id FOR NO KEY UPDATE
+)
 UPDATE idleness_sessionminute AS stored SET kernel = found.kernel, cpu = found.cpu, gpu = found.gpu
-FROM unnest(%(sessions)s::bigint[], %(kernels)s::integer[], %(cpus)s::integer[], %(gpus)s::integer[])
-    AS found (session, kernel, cpu, gpu)
-WHERE stored.session_id = found.session AND stored.at = %(before)s
-    AND stored.kernel IS NULL AND stored.cpu IS NULL AND stored.gpu IS NULL
+FROM locked JOIN unnest(%(sessions)s::bigint[], %(kernels)s::integer[], %(cpus)s::integer[], %(gpus)s::integer[])
+    AS found (session, kernel, cpu, gpu) ON found.session = locked.session_id
+WHERE stored.session_id = locked.session_id AND stored.at = locked.at
 """
+"""In the order of all others who write several rows: an UPDATE alone locks them in the order of its plan."""
 _PURGE = """
 DELETE FROM idleness_sessionminute WHERE (session_id, at) IN (
     SELECT session_id, at FROM idleness_sessionminute WHERE at < %(until)s ORDER BY at LIMIT %(most)s
