@@ -11,14 +11,14 @@ from redis.exceptions import RedisError
 
 FORGET_SECONDS = 600
 """After the last request of a person."""
-Places = Mapping[tuple[int, int], datetime]
+UseTimes = Mapping[tuple[int, int], datetime]
 """When people used sessions last: session and person (primary keys)."""
 
 
-def note(places: Places) -> None:
+def note(times: UseTimes) -> None:
     """Store when people used sessions."""
     try:
-        cache.set_many({_key(*place): at.timestamp() for place, at in places.items()}, FORGET_SECONDS)
+        cache.set_many({_key(*place): at.timestamp() for place, at in times.items()}, FORGET_SECONDS)
     except RedisError:
         return
 
