@@ -71,7 +71,8 @@ def test_files_of_a_running_pod_are_changed(
         "mine\n", ["data", "train.py"],
     )  # fmt: skip
 
-    JobFolder.objects.create(job=pod.job, tenant=world.tenant, size=2**30, due_at=clock.now())
+    full = {"tenant": world.tenant, "size": 2**30, "due_at": clock.now()}
+    JobFolder.objects.update_or_create(job=pod.job, defaults=full)
     world.tenant.files_gib = 1
     world.tenant.save(update_fields=["files_gib"])
     assert begin(browser, pod, 3, path="b").json()["code"] == "files_full"

@@ -42,6 +42,8 @@ _BEGIN = """
 draft=$1 target=$2 replaces=$3 size=$4 mark=$5 offset=$6 most_now=$7 most=$8
 umask 022
 for tool in stat head dd sha256sum; do command -v "$tool" >/dev/null || exit 45; done
+"""
+_ROOM = """
 require_room() {
   space=$(stat -f -c '%a %b %S' . 2>/dev/null) || return 0
   set -- $space "$1"
@@ -50,10 +52,14 @@ require_room() {
   [ "$least" -gt 1073741824 ] && least=1073741824
   [ $(($1 * $3 - $4)) -ge "$least" ] || exit 49
 }
+"""
+_HASH = """
 hash_of() {
   digest=$(head -c "$1" | sha256sum) || exit 45
   digest=${digest%% *}
 }
+"""
+_EXPECTED = """
 require_expected() {
   if [ -L "./$target" ]; then
     [ "$replaces" = '*' ] || exit 46
@@ -70,6 +76,8 @@ require_expected() {
     [ -z "$replaces" ] || [ "$replaces" = '*' ] || exit 46
   fi
 }
+"""
+_OPEN = """
 open_file() {
   [ ! -L "./$1" ] && [ -f "./$1" ] && [ -r "./$1" ] || exit 47
   command exec 3< "./$1" || exit 47
@@ -78,14 +86,14 @@ open_file() {
   held=${facts##* }
 }
 """
-_CREATE = f"""{ENTER_AND_MAKE}{_BEGIN}
+_CREATE = f"""{ENTER_AND_MAKE}{_BEGIN}{_ROOM}{_HASH}{_EXPECTED}
 require_expected
 require_room "$size"
 set -C
 command exec 3> "./$draft" || exit 48
 stat -L -c '%d:%i' /proc/self/fd/3 || exit 45
 """
-_APPEND = f"""{ENTER}{_BEGIN}
+_APPEND = f"""{ENTER}{_BEGIN}{_ROOM}{_OPEN}
 open_file "$draft" 1
 [ "$held" -ge "$offset" ] || exit 47
 require_room "$size"
@@ -93,7 +101,7 @@ dd if=/dev/null of=/proc/self/fd/3 bs=1 seek="$offset" count=0 2>/dev/null || ex
 head -c "$size" >> /proc/self/fd/3 || exit 48
 [ "$(stat -L -c %s /proc/self/fd/3)" = $((offset + size)) ] || exit 48
 """
-_FINISH = f"""{ENTER}{_BEGIN}
+_FINISH = f"""{ENTER}{_BEGIN}{_HASH}{_EXPECTED}{_OPEN}
 open_file "$draft" 1
 [ "$held" -eq "$size" ] || exit 47
 [ -n "$replaces" ] || require_expected
@@ -119,7 +127,7 @@ fi
 [ "$(stat -c '%d:%i' -- "./$target")" = "$mark" ] || exit 47
 printf %s "$found"
 """
-_NAMED = f"""{ENTER}{_BEGIN}
+_NAMED = f"""{ENTER}{_BEGIN}{_HASH}{_OPEN}
 open_file "$target" '?'
 [ "$held" -eq "$size" ] || exit 47
 rm -f -- "./$draft"
