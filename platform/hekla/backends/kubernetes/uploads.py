@@ -6,6 +6,7 @@ they write. A script that lost its connection may still write for a moment. So e
 own offset, and checks the size after it.
 """
 
+import contextlib
 import re
 from collections.abc import Sequence
 
@@ -176,8 +177,9 @@ class KubernetesUploads:
 
     def discard(self, draft: DraftFile) -> None:
         """Delete the draft, if it is there."""
-        parts = parts_of(draft.path)
-        self._scripts.run(draft.key, _DISCARD, [*self._scripts.place(parts[:-1]), draft.name], draft.path)
+        place = self._scripts.place(parts_of(draft.path)[:-1])
+        with contextlib.suppress(NoSuchFileError):
+            self._scripts.run(draft.key, _DISCARD, [*place, draft.name], draft.path)
 
     def _run(
         self, script: str, draft: DraftFile, facts: Sequence[str], *, data: bytes = b"", more_seconds: float = 0.0
