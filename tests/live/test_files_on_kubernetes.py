@@ -54,12 +54,13 @@ def test_files_of_a_running_pod_are_changed(
     assert patch(browser, where, 1_000_000, CONTENT[1_000_000:]).status_code == 204
     assert (work / "data" / "words.txt").read_bytes() == CONTENT
     assert browser.get(where).json()["sha256"] == hashlib.sha256(CONTENT).hexdigest()
-    assert begin(browser, pod, 3, path="data/words.txt").json()["code"] == "file_exists"
+    refusal = begin(browser, pod, 3, path="data/words.txt").json()
+    assert refusal["code"] == "file_exists", refusal
     assert begin(browser, pod, 3, path="../a").status_code == 404
 
     (work / "train.py").write_text("old\n")
     page, address = edit(pod, "train.py"), f"{reverse('jobs:detail', args=[pod.job.uid])}?tab=files&pod={pod.pk}"
-    assert f"{reverse('files:edit', args=[pod.pk])}?" in browser.get(address).content.decode()
+    assert reverse("files:edit", args=[pod.pk]) in browser.get(address).content.decode()
     base = hashlib.sha256(b"old\n").hexdigest()
     assert base in browser.get(page).content.decode()
     (work / "train.py").write_text("of the program\n")
@@ -80,7 +81,8 @@ def test_files_of_a_running_pod_are_changed(
     world.tenant.save(update_fields=["files_gib"])
     services.command(pod.job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     world.reconcile_until(lambda: Pod.objects.get(pk=pod.pk).is_final)
-    assert "only while a pod runs" in begin(browser, pod, 3, path="b").json()["detail"]
+    services.delete(pod.job, user=world.alice, now=clock.now())
+    assert begin(browser, pod, 3, path="b").json()["detail"] == "The files of a deleted job are deleted."
 
 
 def begin(browser: Client, pod: Pod, size: int, **facts: str) -> Any:

@@ -7,6 +7,7 @@ between the check and the step leads nowhere either. A pod can cheat, but only w
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from hekla.backends.base import BackendError, PodKey, UnknownPod
@@ -40,6 +41,7 @@ ENTER = _ENTER % ":"
 ENTER_AND_MAKE = _ENTER % '[ -e "./$1" ] || mkdir -- "./$1" 2>/dev/null || exit 44'
 """The same; missing folders are made."""
 _NO_ROOT, _MISSING, _UNSUPPORTED, _NO_SHELL = 43, 44, 45, (126, 127)
+_REPORT = re.compile(rb"=([0-9]{1,3})\Z")
 _ANSWER_SECONDS = 8.0
 _MOST_ANSWER = 4 * 2**20
 
@@ -70,11 +72,12 @@ class PodScripts:
         `errors`: what an exit code means, before the codes of all scripts. Raises NoSuchFileError, BackendError.
         """
         try:
-            code, answer = asyncio.run(self._answer(key, script_command(script, arguments), data, more_seconds))
+            answered = asyncio.run(self._answer(key, reporting_command(script, arguments), data, more_seconds))
         except UnknownPod as error:
             raise BackendError(NOT_RUNNING) from error
         except TimeoutError as error:
             raise BackendError(NO_ANSWER) from error
+        code, answer = _reported(*answered)
         if errors and code in errors:
             raise errors[code]
         if code in (_UNSUPPORTED, *_NO_SHELL):
@@ -126,3 +129,14 @@ async def _sending(running: ExecStream, data: bytes) -> AsyncIterator[None]:
 def script_command(script: str, arguments: Sequence[str]) -> list[str]:
     """The command that runs a script with these arguments."""
     return ["sh", "-c", script, "hekla", *arguments]
+
+
+def reporting_command(script: str, arguments: Sequence[str]) -> list[str]:
+    """The same; its exit code is printed behind its output too, since not every node passes it on."""
+    return ["sh", "-c", 'sh -c "$@"; printf "=%d" "$?"', "hekla", script, "hekla", *arguments]
+
+
+def _reported(code: int | None, answer: bytes) -> tuple[int | None, bytes]:
+    """The exit code and the output of a script, from those of its reporting command."""
+    printed = _REPORT.search(answer)
+    return (int(printed[1]), answer[: printed.start()]) if printed and code == 0 else (code, answer)
