@@ -28,7 +28,7 @@ set -e
 echo "platform==$(uname -s)=="
 folder="$HOME/.editor-server/bin/0123abcd"
 mkdir -p "$folder"
-[ -e "$folder/server.py" ] || mv "$HOME/.editor-server/server.py" "$folder/server.py"
+[ -e "$folder/server.py" ] || mv "$HOME/server.py" "$folder/server.py"
 if ! { [ -s "$folder/pid" ] && kill -0 "$(cat "$folder/pid")" 2>/dev/null; }; then
   nohup python3 -u "$folder/server.py" 127.0.0.1 > "$folder/log" 2>&1 < /dev/null &
   echo $! > "$folder/pid"
@@ -45,27 +45,23 @@ def test_editor_finds_its_server_again(world: World, url: str, tmp_path: Path) -
     run_pod(world)
     own, server = alice(url, world, tmp_path), tmp_path / "server.py"
     server.write_text(SERVER)
-    assert own.ssh("-T", "talk.hekla", "sh", input=b"mkdir -p ~/.editor-server").returncode == 0
-    copied = own.run("scp", "-F", str(own.config), str(server), "talk.hekla:.editor-server/server.py")
+    copied = own.run("scp", "-F", str(own.config), str(server), "talk.hekla:")
     assert copied.returncode == 0, copied
 
     first = _connect(own)
-    second = _connect(own)  # after the first connection was lost, from a new port of this machine
-    assert first["listeningOn"] == second["listeningOn"]
-    assert (first["pid"], first["platform"]) == (second["pid"], "Linux")
-
-    local, port = free_port(), first["listeningOn"]
-    with own.started("-N", "-L", f"{local}:localhost:{port}", "talk.hekla"), connected(local) as client:
-        client.sendall(b"by a forwarded port")
-        assert client.recv(100) == b"BY A FORWARDED PORT"
-    listed = own.run("sftp", "-F", str(own.config), "-b", "-", "talk.hekla", input=b"ls .editor-server/bin/0123abcd\n")
-    assert b"server.py" in listed.stdout, listed
+    local = free_port()  # the first connection is lost; the second one forwards a port of its own too
+    second = _connect(own, "-L", f"{local}:localhost:{first['listeningOn']}", forwarded=local)
+    assert first == second
+    assert first["platform"] == "Linux"
 
 
-def _connect(own: Machine) -> dict[str, str]:
-    """What the script says. Several connections by SOCKS go through the shell that runs it, until it is killed."""
+def _connect(own: Machine, *more: str, forwarded: int = 0) -> dict[str, str]:
+    """What the script says. Several connections by SOCKS go through the shell that runs it, until it is killed.
+
+    `more`: options that forward a port of the pod to the port `forwarded` of this machine.
+    """
     local = free_port()
-    with own.started("-T", "-D", str(local), "-o", "ConnectTimeout=15", "talk.hekla", "bash") as shell:
+    with own.started("-T", "-D", str(local), "-o", "ConnectTimeout=15", *more, "talk.hekla", "bash") as shell:
         assert shell.stdin is not None
         shell.stdin.write(BOOTSTRAP.encode())
         shell.stdin.flush()  # it stays open: the script ends with the connection
@@ -77,6 +73,10 @@ def _connect(own: Machine) -> dict[str, str]:
         for thread in threads:
             thread.join(PATIENCE_SECONDS)
         assert sorted(answers) == [b"CHANNEL %d" % number for number in range(6)]
+        if forwarded:
+            with connected(forwarded) as client:
+                client.sendall(b"by a forwarded port")
+                assert client.recv(100) == b"BY A FORWARDED PORT"
     return found
 
 
