@@ -18,7 +18,7 @@ from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
 from hekla.apps.sharing import presence
-from hekla.apps.sharing.presence import SessionUser
+from hekla.apps.sharing.presence import SessionPresence
 from hekla.apps.workbench import entry, selectors, services
 from hekla.apps.workbench.models import SessionState, ToolSession
 from hekla.domain.errors import Forbidden, NotFound, Refused
@@ -62,7 +62,7 @@ class SessionSerializer(serializers.Serializer[ToolSession]):
     created_at = serializers.DateTimeField()
 
 
-class SessionUserSerializer(serializers.Serializer[SessionUser]):
+class SessionPresenceSerializer(serializers.Serializer[SessionPresence]):
     username = serializers.CharField(source="person.username")
     is_here = serializers.BooleanField(help_text="has a request or websocket open now")
     used_at = serializers.DateTimeField()
@@ -137,11 +137,11 @@ class JobSessionUrlView(ApiView):
 
 
 class SessionPeopleView(ApiView):
-    @extend_schema(responses=SessionUserSerializer(many=True))
+    @extend_schema(responses=SessionPresenceSerializer(many=True))
     def get(self, request: Request, uid: UUID, session: UUID) -> Response:
         """Who has a session open now, and who used it in the last minutes."""
         found = presence.users_of(find_session(request, uid, session), now=clock.now())
-        return respond(SessionUserSerializer(found, many=True))
+        return respond(SessionPresenceSerializer(found, many=True))
 
 
 def find_session(request: Request, uid: UUID, session: UUID) -> ToolSession:

@@ -18,7 +18,7 @@ _HERE = timedelta(seconds=8)
 
 
 @dataclass(frozen=True, slots=True)
-class SessionUser:
+class SessionPresence:
     """A person who uses a session, or did within some minutes. `role`: in words. `is_here`: now."""
 
     person: User
@@ -27,7 +27,7 @@ class SessionUser:
     is_here: bool
 
 
-def users_of(session: ToolSession, *, now: datetime) -> Sequence[SessionUser]:
+def users_of(session: ToolSession, *, now: datetime) -> Sequence[SessionPresence]:
     """Who uses the session: its owner, and guests whose invitation is in force. Those who are here come first.
 
     The caller has checked that the person may act on the job, or is one of these guests.
@@ -39,5 +39,5 @@ def users_of(session: ToolSession, *, now: datetime) -> Sequence[SessionUser]:
         if guest.accepted_at is not None:
             roles[guest.person_id] = (guest.person, str(LABELS[GuestRole(guest.role)]))
     used = presence.last_used(session.pk, roles)
-    found = [SessionUser(*roles[person], at, now - at < _HERE) for person, at in used.items()]
+    found = [SessionPresence(*roles[person], at, now - at < _HERE) for person, at in used.items()]
     return sorted(found, key=lambda one: (not one.is_here, one.person.username))
