@@ -137,11 +137,13 @@ class JobSessionUrlView(ApiView):
 
 
 class SessionPeopleView(ApiView):
+    queries = {"get": ArrayQuery}
+
     @extend_schema(responses=SessionPresenceSerializer(many=True))
     def get(self, request: Request, uid: UUID, session: UUID) -> Response:
         """Who has a session open now, and who used it in the last minutes."""
         found = presence.users_of(find_session(request, uid, session), now=clock.now())
-        return respond(SessionPresenceSerializer(found, many=True))
+        return array(request, found, SessionPresenceSerializer)
 
 
 def find_session(request: Request, uid: UUID, session: UUID) -> ToolSession:

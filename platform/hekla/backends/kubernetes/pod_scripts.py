@@ -78,7 +78,7 @@ class PodScripts:
         except TimeoutError as error:
             raise BackendError(NO_ANSWER) from error
         code, answer = _reported(*answered)
-        if errors and code in errors:
+        if code is not None and errors and code in errors:
             raise errors[code]
         if code in (_UNSUPPORTED, *_NO_SHELL):
             raise BackendError(NO_TOOLS)
