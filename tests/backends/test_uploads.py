@@ -274,10 +274,17 @@ def test_link_that_appears_in_between_leads_nowhere(work: Path) -> None:
             for _number in range(15):
                 with contextlib.suppress(DraftLostError, NoSuchFileError):
                     facet.append(draft, 0, b"abc")
-    with flipping(work / "out", outside):
-        for _number in range(5):
-            facet.discard(draft)
     assert {one.name: one.read_text() for one in outside.iterdir()} == dict.fromkeys(("secret", NAME), OUTSIDE)
+
+
+@pytest.mark.parametrize("enter", [pod_scripts.ENTER, pod_scripts.ENTER_AND_MAKE])
+def test_link_that_appears_after_the_check_is_noticed(work: Path, enter: str) -> None:
+    swap = 'cd() { [ "$3" != ./out ] || { mv out aside && ln -s ../../../outside out; }; command cd "$@"; }\n'
+    one = pod_scripts.PodScripts(Streams(), str(work))  # type: ignore[arg-type]
+    assert one.run(KEY, f"{swap.replace('./out', './in')}{enter}pwd", one.place(["out"]), "out").endswith(b"/out\n")
+    with pytest.raises(NoSuchFileError):
+        one.run(KEY, f"{swap}{enter}pwd", one.place(["out"]), "out")
+    assert (work / "out").is_symlink()
 
 
 def test_late_bytes_of_a_lost_request_are_cut_off(work: Path) -> None:
