@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -26,9 +25,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
-from hekla.apps.sharing import presence
 from hekla.apps.sharing import services as sharing
 from hekla.apps.sharing.models import Guest
 from hekla.apps.tenancy import services as tenancy
@@ -375,43 +372,6 @@ def test_invited_person_enters_with_a_cookie_of_their_own(place: ProxySetup) -> 
                 opened.recv(5)
         assert place.get("/headers").status == 403, why
         hers_in_the_tenant.update(role="admin")
-
-
-def test_who_is_here_is_shown_to_those_inside(place: ProxySetup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(presence, "_HERE", timedelta(seconds=1.5))
-    bob, browser = place.people.bob, Client()
-    browser.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")
-    address = f"/api/v1/jobs/{place.pod.job.uid}/sessions/{place.session.uid}/people"
-    part = reverse("workbench:people", args=[place.session.uid])
-
-    def here() -> dict[str, bool]:
-        return {one["username"]: one["is_here"] for one in place.browser.get(address).json()}
-
-    def until(expected: dict[str, bool]) -> None:
-        deadline = time.monotonic() + 10
-        while (found := here()) != expected:
-            assert time.monotonic() < deadline, found
-            time.sleep(0.05)
-
-    assert (here(), browser.get(part).status_code) == ({}, 403)
-    guest = place.invite(bob, GuestRole.PEER)
-    place.enter(place.ticket())
-    with place.socket() as hers:
-        until({"alice": True})
-        place.enter(place.guest_ticket(browser, guest))
-        with place.socket() as his:
-            until({"alice": True, "bob": True})
-            share = reverse("sharing:session", args=[place.session.uid])
-            for client, page in ((place.browser, share), (browser, part), (browser, reverse("sharing:mine"))):
-                text = client.get(page).content.decode()
-                assert (text.count("here now"), f'data-refresh="{part}"' in text) == (2, True), page
-            his.close()
-            until({"alice": True, "bob": False})
-        sharing.revoke(guest, user=place.people.alice, now=clock.now())
-        assert (here(), browser.get(part).status_code) == ({"alice": True}, 403)
-        hers.close()
-    services.close_session(place.session, actor=PLATFORM, now=clock.now())
-    assert (here(), "data-refresh" in place.browser.get(part).content.decode()) == ({}, False)
 
 
 def _end_as_co_owner(guest: Guest, person: User) -> None:
