@@ -69,13 +69,7 @@ def valkey(server: Valkey) -> Role:
 
 def web(address: Address, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
     """The console: pages, REST, websockets."""
-    listen = ["--host", address.host, "--port", str(address.port)]
-    quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1", "--no-proxy-headers"]
-    # Renderings are compressed already. A compressor per socket would need more memory than the rest of a socket.
-    sockets = ["--ws", "websockets-sansio", "--ws-per-message-deflate", "false"]
-    # Longer than the idle time of common proxies (at most 120 s). Else a request can meet a connection that closes.
-    idle = ["--timeout-keep-alive", "125"]
-    argv = ["uvicorn", "hekla.project.asgi:application", *listen, *quiet, *idle, *sockets]
+    argv = ["hekla.launcher.web_server", "--host", address.host, "--port", str(address.port)]
     return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
 
 
