@@ -7,10 +7,20 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Value
+from django.db.models import (
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+)
 
+from hekla.apps import due_work
 from hekla.apps.compiled import CompiledQuery, OneOf, Parameter
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.models import FileUpload, Job, Pod
 from hekla.apps.jobs.selectors.freezing import in_use
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
 
@@ -73,6 +83,21 @@ def unfinished(cluster_id: int) -> list[Job]:
 def any_waiting(cluster_id: int) -> bool:
     """Whether a job of this cluster waits for its first start."""
     return Job.objects.filter(cluster_id=cluster_id, phase=JobPhase.PENDING, started_at=None).exists()
+
+
+def forecast_work() -> list[QuerySet[Any, Any]]:
+    """Jobs that wait for their first start (see `due_work`)."""
+    return [Job.objects.filter(deleted_at=None, phase=JobPhase.PENDING, started_at=None)]
+
+
+def move_work() -> list[QuerySet[Any, Any]]:
+    """Jobs that may move to another cluster (see `due_work`)."""
+    return [movable()]
+
+
+def upload_work() -> list[QuerySet[Any, Any]]:
+    """Uploads that have expired (see `due_work`)."""
+    return [FileUpload.objects.filter(expires_at__lte=due_work.present())]
 
 
 def has_work(cluster_id: int) -> bool:
