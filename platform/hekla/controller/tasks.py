@@ -5,6 +5,7 @@ import time
 from threading import Lock
 
 from celery import current_app, shared_task
+from django.db import DatabaseError, connection
 
 from hekla.apps import due_work
 from hekla.apps.batches import ending
@@ -139,7 +140,7 @@ def run_each(names: list[str]) -> None:
 
     One that still runs for an earlier message is left out. So a slow one delays the others once, and has one thread.
     """
-    for name in due_work.tasks_with_work(names, now=clock.now()):
+    for name in _with_work(names):
         now = time.monotonic()
         with _lock:
             if now - _started.get(name, float("-inf")) < _HANGS_SECONDS:
@@ -151,6 +152,17 @@ def run_each(names: list[str]) -> None:
             log.exception("%s failed", name)
         finally:
             _started.pop(name, None)
+
+
+def _with_work(names: list[str]) -> list[str]:
+    """Those of these tasks that have work; all of them if that cannot be found out. Raises if there is no database."""
+    try:
+        return due_work.tasks_with_work(names, now=clock.now())
+    except DatabaseError:  # for example a table that is not migrated yet: that must not stop the others
+        if not connection.is_usable():
+            raise
+        log.exception("cannot find out which tasks have work, so all of them run")
+        return names
 
 
 due_work.declare("hekla.forecasts.request", jobs.forecast_work)
