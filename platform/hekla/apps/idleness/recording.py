@@ -12,8 +12,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
+from django.db.models import QuerySet
 
-from hekla.apps.idleness.models import LONGEST_GRACE_MINUTES, LONGEST_IDLE_MINUTES
+from hekla.apps import due_work
+from hekla.apps.idleness.models import LONGEST_GRACE_MINUTES, LONGEST_IDLE_MINUTES, SessionMinute
 from hekla.domain.idleness import Signal
 
 RETENTION = timedelta(minutes=LONGEST_IDLE_MINUTES + LONGEST_GRACE_MINUTES, days=1)
@@ -93,6 +95,11 @@ def purge(*, now: datetime) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_PURGE, {"until": now - RETENTION, "most": _MOST_DELETED})
         return int(cursor.rowcount)
+
+
+def purge_work() -> list[QuerySet[Any, Any]]:
+    """Minutes that are too old (see `due_work`)."""
+    return [SessionMinute.objects.filter(at__lt=due_work.present() - RETENTION)]
 
 
 _COUNT_SESSIONS = """

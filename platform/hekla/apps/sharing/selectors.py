@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -147,6 +148,11 @@ def fork_of(job: Job) -> JobFork | None:
 def any_new_fork(*, now: datetime) -> bool:
     """Whether a fork of the last minutes waits for its files. Its job may start any moment."""
     return JobFork.objects.filter(ended_at=None, created_at__gt=now - _NEW).exists()
+
+
+def copy_work() -> list[QuerySet[Any, Any]]:
+    """Forks that wait for their files (see `due_work`)."""
+    return [JobFork.objects.filter(ended_at=None)]
 
 
 def _guests() -> QuerySet[Guest]:
