@@ -104,8 +104,9 @@ def test_a_later_cycle_of_the_same_objects_is_small() -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        {"format": 99}, {"values": [["o", "Path", {}]]}, {"values": [["e", "PodSpec", 1]]}, {"jobs": {}}, {"rest": {"shard": 10**6}},
-        {"outcome": None}, {"nodes": {"new": {"count": 10**9, "same": {"name": "x"}, "each": {}}}},
+        {"format": 99}, {"values": [["o", "Path", {}]]}, {"values": [["e", "PodSpec", 1]]}, {"jobs": {}},
+        {"rest": {"shard": 10**6}}, {"outcome": None},
+        {"nodes": {"new": {"count": 10**9, "same": {"name": "x"}, "each": {}}}},
     ],
 )  # fmt: skip
 def test_damaged_documents_are_refused(damage: dict[str, object]) -> None:

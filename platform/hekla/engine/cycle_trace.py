@@ -28,6 +28,7 @@ from hekla.engine.victim_selection import VictimSelection
 
 MAX_EXAMINATIONS, MAX_NODES, MAX_VICTIMS = 12, 60, 400
 """Per traced job: how many pods are explained, nodes of each, and candidates for eviction."""
+_ROUNDING, _EXTENDER = 1e-6, "extender"
 _ADMITTED, _TRIED, _PLACED, _PROMISED, _EVICTED = "admitted", "tried", "placed", "promised", "evicted"
 
 
@@ -170,8 +171,10 @@ class _TracedSession(Session):
         self._explained.add(key)
         return len(self._trace.examinations.get(uid, ())) < MAX_EXAMINATIONS
 
-    def _plugins(self) -> dict[str, NodeFit | None]:
-        return dict.fromkeys(option.name for tier in self.policy.tiers for option in tier)
+    def _plugins(self) -> list[str]:
+        """The plugins that can be asked again: extenders cannot, since their answers were recorded once."""
+        names = dict.fromkeys(option.name for tier in self.policy.tiers for option in tier)
+        return [name for name in names if name != _EXTENDER]
 
     def _functions_of(self, plugin: str, point: ExtensionPoint) -> list[Callable[..., Any]]:
         return [function for name, function in chain.from_iterable(self.named_functions(point)) if name == plugin]
@@ -185,8 +188,11 @@ class _TracedSession(Session):
         for name, added in more.items():
             scores[name] = scores[name] + added if name in scores else added
             total += added
+        rest = total - sum(scores.values(), np.zeros(len(total)))
+        if np.abs(rest[mask]).max(initial=0.0) > _ROUNDING:
+            scores[_EXTENDER] = rest
         vetoes = [(name, one) for name, fit in alone.items() for one in fit.refusals()]
-        own = [("", one) for one in whole.refusals() if not any(_is_same(one, other) for _name, other in vetoes)]
+        own = [(_EXTENDER, one) for one in whole.refusals() if not any(_is_same(one, other) for _name, other in vetoes)]
         vetoes += own
         short = self._short(pod)
         rows = [*self._best_rows(mask, total, best), *self._refused_rows(mask)][:MAX_NODES]
@@ -271,13 +277,13 @@ class _TracedSession(Session):
                 remaining = [one for one in remaining if one.spec.uid not in spared]
                 yield name, spared
         for name, function in chain.from_iterable(self.named_functions(point)):
-            named = function(pod, remaining)
+            named = None if name == _EXTENDER else function(pod, remaining)
             if named is not None:
                 yield name, {one.spec.uid for one in remaining} - {one.spec.uid for one in named}
 
     def _sparing_gang(self, job: JobInfo, action: str, candidates: Sequence[PodInfo]) -> Iterator[tuple[str, set[str]]]:
         for name, function in chain.from_iterable(self.named_functions(ExtensionPoint.EVICTABLE)):
-            named = function(job, candidates, action)
+            named = None if name == _EXTENDER else function(job, candidates, action)
             if named is not None:
                 yield name, {one.spec.uid for one in candidates} - {one.spec.uid for one in named}
 

@@ -62,7 +62,10 @@ def outcome_of(state: ClusterState, decided: Decisions, waiting: Sequence[str]) 
     """The outcome of a cycle. `waiting`: the jobs whose reasons are recorded."""
     before = {job.uid: job.phase for job in state.jobs}
     return CycleOutcome(
-        tuple((one.job, one.pod, one.node, tuple(sorted(one.annotations.items()))) for one in decided.binds),
+        tuple(
+            (one.job, one.pod, one.node, tuple(sorted(one.annotations.items())) if one.annotations else ())
+            for one in decided.binds
+        ),
         tuple((one.job, one.pod, one.node, one.action, one.for_job) for one in decided.evictions),
         dict(decided.pipelined),
         {uid: str(phase) for uid, phase in decided.phases.items() if phase is not before.get(uid)},
