@@ -10,7 +10,7 @@ from typing import Any
 
 from hekla.engine.cycle_trace import CycleTrace, traced_cycle
 from hekla.engine.decisions import Decisions
-from hekla.engine.policy import parse
+from hekla.engine.policy import SchedulerPolicy, parse
 from hekla.scheduling.cycle_document import Answer, CycleOutcome, RecordedCycle, outcome_of
 
 MAX_DIFFERENCES = 200
@@ -34,6 +34,7 @@ class CycleReplay:
     """The replayed decisions and trace. `differences`: at most `MAX_DIFFERENCES`; none if all are equal."""
 
     cycle: RecordedCycle
+    policy: SchedulerPolicy
     decisions: Decisions
     trace: CycleTrace
     outcome: CycleOutcome
@@ -47,11 +48,11 @@ class CycleReplay:
 
 def replay(cycle: RecordedCycle, *, traced: Sequence[str] = ()) -> CycleReplay:
     """Run the engine on this cycle. `traced`: uids of the jobs to explain. Raises Invalid for its policy."""
-    call = RecordedAnswers(cycle.answers)
-    decided, trace = traced_cycle(cycle.state, parse(cycle.policy), cycle.now, call, traced=traced)
+    call, policy = RecordedAnswers(cycle.answers), parse(cycle.policy)
+    decided, trace = traced_cycle(cycle.state, policy, cycle.now, call, traced=traced)
     outcome = outcome_of(cycle.state, decided, tuple(cycle.outcome.refusals))
     found = tuple(one for one, _at in zip(_differences(cycle.outcome, outcome), range(MAX_DIFFERENCES), strict=False))
-    return CycleReplay(cycle, decided, trace, outcome, found)
+    return CycleReplay(cycle, policy, decided, trace, outcome, found)
 
 
 class RecordedAnswers:
