@@ -118,7 +118,7 @@ def test_file_is_replayed_on_the_command_line(row: CycleRecord, rest: APIClient,
     assert (answer.exit_code, answer.output) == (0, "Equal: 1 binds, 3 evictions, 1 pipelined.\n")
 
 
-def test_a_changed_file_is_said_to_differ(tmp_path: Path) -> None:
+def test_a_changed_file_is_reported_as_different(tmp_path: Path) -> None:
     found = document(recorded_scene())
     found["outcome"]["binds"] = []
     file = tmp_path / "cycle.json"

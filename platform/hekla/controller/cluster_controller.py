@@ -19,7 +19,6 @@ from django.db import InterfaceError, InternalError, OperationalError
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.cycle_records.models import CycleRecord
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
@@ -45,7 +44,17 @@ from hekla.controller import (
     tenancy,
 )
 from hekla.controller.backends import backend_of
-from hekla.controller.cycle_recorder import CycleRecorder, EngineRun, NotedAnswers, limit_of
+from hekla.controller.cycle_recorder import (
+    EVENTS,
+    FOLLOW_UP,
+    LEADER,
+    TIME,
+    CycleRecorder,
+    EngineRun,
+    NotedAnswers,
+    Trigger,
+    limit_of,
+)
 from hekla.controller.extender_calls import ExtenderCalls
 from hekla.controller.lease_context import LeaseContext, identity
 from hekla.controller.pods import apply_decisions
@@ -198,7 +207,7 @@ class ClusterController:
         cluster_objects.refresh(cluster, lease, self.cache, now=now)
         disruption_budgets.refresh(cluster, lease, self.cache, now=now)
         if self.state.cursor is None:
-            self._schedule(cluster, lease, CycleRecord.Trigger.LEADER, has_observed=False)
+            self._schedule(cluster, lease, LEADER, has_observed=False)
         # 5. Observe our pods, and measure their usage.
         self._note_progress()
         observations.record_observations(lease, self.cache, now=now)
@@ -208,9 +217,8 @@ class ClusterController:
         if self._is_quiet(now):
             return
         last = event_log.last_number()
-        trigger = CycleRecord.Trigger.TIME if last == self._acted_on else CycleRecord.Trigger.EVENTS
         # 7. Sync jobs, ask the engine, record its decisions, apply them.
-        self._schedule(cluster, lease, trigger)
+        self._schedule(cluster, lease, TIME if last == self._acted_on else EVENTS)
         # 8. Display queues, and the reasons of pending external pods, in the cluster.
         external_pods.report_reasons(lease, self.cache)
         displayed_queues.display_queues(cluster, lease, self.cache)
@@ -253,9 +261,7 @@ class ClusterController:
         """Whether nothing was recorded since the last full check, which is recent: time alone can change decisions."""
         return not self.full_look.is_due(now) and self._acted_on == event_log.last_number()
 
-    def _schedule(
-        self, cluster: Cluster, lease: LeaseContext, trigger: CycleRecord.Trigger, *, has_observed: bool = True
-    ) -> None:
+    def _schedule(self, cluster: Cluster, lease: LeaseContext, trigger: Trigger, *, has_observed: bool = True) -> None:
         """Run rounds until one changes nothing.
 
         Until a new leader has observed its pods, ended pods may still count as running. Placing pods is safe then,
@@ -264,11 +270,9 @@ class ClusterController:
         for _ in range(_MAX_ROUNDS):
             if not self._round(cluster, lease, trigger, has_observed=has_observed):
                 return
-            trigger = CycleRecord.Trigger.FOLLOW_UP
+            trigger = FOLLOW_UP
 
-    def _round(
-        self, cluster: Cluster, lease: LeaseContext, trigger: CycleRecord.Trigger, *, has_observed: bool
-    ) -> bool:
+    def _round(self, cluster: Cluster, lease: LeaseContext, trigger: Trigger, *, has_observed: bool) -> bool:
         """Sync jobs, decide, record, apply. Returns whether there may be more to do."""
         now, cache, state = clock.now(), self.cache, self.state
         # a. Create the pods of admitted jobs; advance the phases of jobs.
@@ -327,11 +331,11 @@ class ClusterController:
         engine_state = disruption_budgets.mark_protected(snapshot.state, self.state)
         text, extenders = policies.text_in_force(cluster), NotedAnswers(self._extenders)
         self._extenders.begin_cycle()
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         decided = metrics.cycle(
             cluster.name, engine_state, policies.parsed(text), now, extenders, cache=self.engine_cache
         )
-        seconds, considered = time.perf_counter() - begun, len(self.engine_cache.unsettled_jobs)
+        seconds, considered = time.perf_counter() - started_at, len(self.engine_cache.unsettled_jobs)
         for fault in decided.faults:
             if fault not in self._faults:
                 log.error("cluster %s: %s failed at %s: %s", cluster, fault.name, fault.point, fault.error)

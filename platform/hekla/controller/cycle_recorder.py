@@ -20,7 +20,7 @@ from hekla.domain.phases import GangPhase
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState
 from hekla.engine.session import Call
-from hekla.scheduling.cycle_document import Answer, BaseDocument, RecordedCycle, outcome_of, pack
+from hekla.scheduling.cycle_document import BaseDocument, ExtenderReply, RecordedCycle, outcome_of, pack
 
 log = logging.getLogger(__name__)
 SHARE, MOST_SECONDS = 0.02, 2.0
@@ -30,7 +30,8 @@ BASE_LIFETIME, MAX_FOLLOWERS, SMALL = timedelta(minutes=30), 200, 0.5
 DELETE_EVERY = timedelta(minutes=10)
 MAX_ANSWERS = 2000
 """Of extenders in one cycle."""
-_Trigger, _Limit, _Omission = CycleRecord.Trigger, CycleRecord.Limit, CycleRecord.Omission
+Trigger, _Limit, _Omission = CycleRecord.Trigger, CycleRecord.Limit, CycleRecord.Omission
+EVENTS, TIME, FOLLOW_UP, LEADER = Trigger.EVENTS, Trigger.TIME, Trigger.FOLLOW_UP, Trigger.LEADER
 
 
 class CpuBudget:
@@ -55,7 +56,7 @@ class NotedAnswers:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self.answers: list[Answer] = []
+        self.answers: list[ExtenderReply] = []
 
     def __call__(self, address: str, document: Mapping[str, Any], timeout: float) -> Any:  # noqa: ANN401
         try:
@@ -79,7 +80,7 @@ class EngineRun:
     policy: str
     now: datetime
     decided: Decisions
-    answers: Sequence[Answer] = ()
+    answers: Sequence[ExtenderReply] = ()
     seconds: float = 0.0
     considered: int = 0
 
@@ -90,7 +91,7 @@ class NotedCycle:
 
     run: EngineRun
     found: Sequence[JobDecision]
-    trigger: CycleRecord.Trigger
+    trigger: Trigger
     limit: str
 
 
@@ -113,9 +114,7 @@ class CycleRecorder:
     _promised: Mapping[str, str] = field(default_factory=dict)
     _deleted_at: datetime | None = None
 
-    def note(
-        self, run: EngineRun, found: Sequence[JobDecision], *, trigger: CycleRecord.Trigger, limit: str = ""
-    ) -> None:
+    def note(self, run: EngineRun, found: Sequence[JobDecision], *, trigger: Trigger, limit: str = "") -> None:
         """Note a cycle, if it decided something. `found`: the decisions that were recorded for jobs."""
         decided, promised = run.decided, self._promised
         self._promised = decided.pipelined
@@ -132,14 +131,14 @@ class CycleRecorder:
             services.delete_old(cluster.pk, epoch, now=now)
 
     def _write(self, cluster: Cluster, epoch: int, one: NotedCycle) -> None:
-        begun = time.thread_time()
+        started_at = time.thread_time()
         row = _row(cluster, one)
         data = None
         if not self.budget.has_some():
             row.omission = _Omission.CPU
         else:
             data = self._pack(cluster, one, row)
-        used = time.thread_time() - begun
+        used = time.thread_time() - started_at
         self.budget.use(used)
         row.recording_ms = used * 1000
         services.store(cluster.pk, epoch, row)

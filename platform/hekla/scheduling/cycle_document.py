@@ -26,7 +26,7 @@ _LEVEL = 1
 _LISTS: Mapping[str, type] = {"nodes": NodeSpec, "queues": QueueSpec, "jobs": PodGroupSpec}
 _REST = tuple(one.name for one in fields(ClusterState) if one.name not in _LISTS)
 _NEW = -1
-Answer = tuple[bool, Any]
+ExtenderReply = tuple[bool, Any]
 """Whether an extender answered, and its answer, or else the error."""
 
 
@@ -55,7 +55,7 @@ class RecordedCycle:
     policy: str
     now: float
     outcome: CycleOutcome
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[ExtenderReply, ...] = ()
 
 
 def outcome_of(state: ClusterState, decided: Decisions, waiting: Sequence[str]) -> CycleOutcome:

@@ -11,7 +11,7 @@ from typing import Any
 from hekla.engine.cycle_trace import CycleTrace, traced_cycle
 from hekla.engine.decisions import Decisions
 from hekla.engine.policy import SchedulerPolicy, parse
-from hekla.scheduling.cycle_document import Answer, CycleOutcome, RecordedCycle, outcome_of
+from hekla.scheduling.cycle_document import CycleOutcome, ExtenderReply, RecordedCycle, outcome_of
 
 MAX_DIFFERENCES = 200
 
@@ -58,7 +58,7 @@ def replay(cycle: RecordedCycle, *, traced: Sequence[str] = ()) -> CycleReplay:
 class RecordedAnswers:
     """Stands for the extenders: returns the recorded answers in order."""
 
-    def __init__(self, answers: Iterable[Answer]) -> None:
+    def __init__(self, answers: Iterable[ExtenderReply]) -> None:
         self._answers = iter(answers)
 
     def __call__(self, _address: str, _document: Mapping[str, Any], _timeout: float) -> Any:  # noqa: ANN401

@@ -116,7 +116,7 @@ def _rows(examined: PodExamination) -> Iterable[dict[str, Any]]:
     for node in examined.nodes:
         yield {
             "node": node,
-            "scores": [node.scores.get(name, 0.0) for name in plugins] if node.total is not None else None,
+            "scores": [(name, None if node.total is None else node.scores.get(name, 0.0)) for name in plugins],
             "why": [
                 *(f"{name}: {why}" for name, why in node.vetoes),
                 *(_("too little %s") % one for one in node.short),
