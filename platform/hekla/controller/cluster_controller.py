@@ -19,6 +19,7 @@ from django.db import InterfaceError, InternalError, OperationalError
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.cycle_records.models import CycleRecord
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
@@ -52,7 +53,6 @@ from hekla.controller.cycle_recorder import (
     CycleRecorder,
     EngineRun,
     NotedAnswers,
-    Trigger,
     limit_of,
 )
 from hekla.controller.extender_calls import ExtenderCalls
@@ -261,7 +261,9 @@ class ClusterController:
         """Whether nothing was recorded since the last full check, which is recent: time alone can change decisions."""
         return not self.full_look.is_due(now) and self._acted_on == event_log.last_number()
 
-    def _schedule(self, cluster: Cluster, lease: LeaseContext, trigger: Trigger, *, has_observed: bool = True) -> None:
+    def _schedule(
+        self, cluster: Cluster, lease: LeaseContext, trigger: CycleRecord.Trigger, *, has_observed: bool = True
+    ) -> None:
         """Run rounds until one changes nothing.
 
         Until a new leader has observed its pods, ended pods may still count as running. Placing pods is safe then,
@@ -272,7 +274,9 @@ class ClusterController:
                 return
             trigger = FOLLOW_UP
 
-    def _round(self, cluster: Cluster, lease: LeaseContext, trigger: Trigger, *, has_observed: bool) -> bool:
+    def _round(
+        self, cluster: Cluster, lease: LeaseContext, trigger: CycleRecord.Trigger, *, has_observed: bool
+    ) -> bool:
         """Sync jobs, decide, record, apply. Returns whether there may be more to do."""
         now, cache, state = clock.now(), self.cache, self.state
         # a. Create the pods of admitted jobs; advance the phases of jobs.

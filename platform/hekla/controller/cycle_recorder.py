@@ -30,8 +30,9 @@ BASE_LIFETIME, MAX_FOLLOWERS, SMALL = timedelta(minutes=30), 200, 0.5
 DELETE_EVERY = timedelta(minutes=10)
 MAX_ANSWERS = 2000
 """Of extenders in one cycle."""
-Trigger, _Limit, _Omission = CycleRecord.Trigger, CycleRecord.Limit, CycleRecord.Omission
-EVENTS, TIME, FOLLOW_UP, LEADER = Trigger.EVENTS, Trigger.TIME, Trigger.FOLLOW_UP, Trigger.LEADER
+_Limit, _Omission = CycleRecord.Limit, CycleRecord.Omission
+_Trigger = CycleRecord.Trigger
+EVENTS, TIME, FOLLOW_UP, LEADER = _Trigger.EVENTS, _Trigger.TIME, _Trigger.FOLLOW_UP, _Trigger.LEADER
 
 
 class CpuBudget:
@@ -91,7 +92,7 @@ class NotedCycle:
 
     run: EngineRun
     found: Sequence[JobDecision]
-    trigger: Trigger
+    trigger: CycleRecord.Trigger
     limit: str
 
 
@@ -114,7 +115,9 @@ class CycleRecorder:
     _promised: Mapping[str, str] = field(default_factory=dict)
     _deleted_at: datetime | None = None
 
-    def note(self, run: EngineRun, found: Sequence[JobDecision], *, trigger: Trigger, limit: str = "") -> None:
+    def note(
+        self, run: EngineRun, found: Sequence[JobDecision], *, trigger: CycleRecord.Trigger, limit: str = ""
+    ) -> None:
         """Note a cycle, if it decided something. `found`: the decisions that were recorded for jobs."""
         decided, promised = run.decided, self._promised
         self._promised = decided.pipelined

@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
@@ -33,6 +32,14 @@ _CLASSES: Mapping[str, type] = {
     for name, found in vars(module).items()
     if isinstance(found, type) and (is_dataclass(found) or issubclass(found, Enum))
 }
+_NAMES: Mapping[type, tuple[str, ...]] = {
+    kind: tuple(one.name for one in fields(kind)) for kind in _CLASSES.values() if is_dataclass(kind)
+}
+_PLAIN_NAMES: Mapping[type, frozenset[str]] = {
+    kind: frozenset(one.name for one in fields(kind) if getattr(one.type, "__name__", one.type) in _PLAIN)
+    for kind in _CLASSES.values()
+    if is_dataclass(kind)
+}
 MAX_DEPTH, MAX_OBJECTS = 40, 5_000_000
 
 
@@ -40,7 +47,7 @@ class InvalidRecord(ValueError):
     """The document is not what `encode` writes."""
 
 
-def encode(value: object) -> Json:  # noqa: PLR0911  (one a kind)
+def encode(value: Any) -> Json:  # noqa: ANN401, PLR0911  (one a kind)
     """One value as JSON. Raises TypeError for an object that is not of the engine's input."""
     if value is None or type(value) in (bool, int, str):
         return value
@@ -59,7 +66,7 @@ def encode(value: object) -> Json:  # noqa: PLR0911  (one a kind)
     if isinstance(value, frozenset | set):
         return ["s", *sorted(map(encode, value), key=orjson.dumps)]
     if _CLASSES.get(type(value).__name__) is type(value):
-        return ["o", type(value).__name__, {name: encode(getattr(value, name)) for name in _names(type(value))}]
+        return ["o", type(value).__name__, {name: encode(getattr(value, name)) for name in _NAMES[type(value)]}]
     raise TypeError(f"{type(value).__name__} cannot be recorded")
 
 
@@ -120,16 +127,6 @@ _READERS: Mapping[str, Reader] = {
 }
 
 
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
-
-
-@cache
-def _plain_names(kind: type) -> frozenset[str]:
-    return frozenset(one.name for one in fields(kind) if getattr(one.type, "__name__", one.type) in _PLAIN)
-
-
 class ValueTable:
     """Values of one document, each once; objects refer to them by position."""
 
@@ -162,14 +159,14 @@ class ValueTable:
         found = [*map(known.__getitem__, ids)]
         return found[0] if found.count(found[0]) == len(found) else found
 
-    def columns(self, objects: Sequence[object], *, without: Iterable[str] = ()) -> Json:
+    def columns(self, objects: Sequence[Any], *, without: Iterable[str] = ()) -> Json:
         """Objects of one class, field by field: `same`, the fields in which all are equal, and `each`."""
         table: dict[str, Any] = {"count": len(objects), "same": {}, "each": {}}
         if not objects:
             return table
-        kind = type(objects[0])
-        plain = _plain_names(kind)
-        for name in _names(kind):
+        kind: type[Any] = type(objects[0])
+        plain = _PLAIN_NAMES[kind]
+        for name in _NAMES[kind]:
             if name in without:
                 continue
             column: Any = [*map(attrgetter(name), objects)]
@@ -186,7 +183,7 @@ def read_columns(
 ) -> list[Any]:
     """The objects of `ValueTable.columns`. `more`: columns that were left out. Raises InvalidRecord."""
     try:
-        count, plain = table["count"], _plain_names(kind)
+        count, plain = table["count"], _PLAIN_NAMES[kind]
         if not 0 <= count <= MAX_OBJECTS:
             raise InvalidRecord("A table has too many objects.")
         same = {name: one if name in plain else values[one] for name, one in table["same"].items()}

@@ -175,7 +175,7 @@ def read(data: Json, base: ClusterState | None = None) -> RecordedCycle:
             raise InvalidRecord("The record refers to another one, which is missing.")
         known = None if data["is_whole"] else base
         values = [decode(one) for one in data["values"]]
-        lists = {name: tuple(_read_part(name, data[name], values, known)) for name in _LISTS}
+        lists: dict[str, Any] = {name: tuple(_read_part(name, data[name], values, known)) for name in _LISTS}
         rest = {
             name: values[data["rest"][name]] if name in data["rest"] else getattr(known, name)
             for name in _REST
