@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from hekla.domain.errors import NotFound, Refused
-from hekla.domain.translation import translate
 from hekla.engine.cycle_trace import PodExamination, VictimVerdict
 from hekla.engine.decisions import Bind, Decisions, Eviction
 from hekla.engine.model import ClusterState, PodGroupSpec, PodStatus
@@ -115,7 +116,7 @@ def job_report(cycle: RecordedCycle, uid: str) -> CycleJobReport:
     """Replay this cycle and explain a job. Raises NotFound, and Refused if the cycle is too large."""
     group = next((job for job in cycle.state.jobs if job.uid == uid), None)
     if group is None:
-        raise NotFound(translate("This job was not part of the cycle."))
+        raise NotFound(_("This job was not part of the cycle."))
     found = replay(_bounded(cycle), traced=[uid])
     names, decided = {pod.uid: pod.name for pod in group.pods}, found.decisions
     binds: list[Bind] = [one for one in decided.binds if one.job == uid]
@@ -135,9 +136,7 @@ def job_report(cycle: RecordedCycle, uid: str) -> CycleJobReport:
 
 def _bounded(cycle: RecordedCycle) -> RecordedCycle:
     if sum(len(job.pods) for job in cycle.state.jobs) > MAX_PODS:
-        raise Refused(
-            translate("This cycle is too large to replay here. Download it and run `hekla decisions replay FILE`.")
-        )
+        raise Refused(_("This cycle is too large to replay here. Download it and run `hekla decisions replay FILE`."))
     return cycle
 
 
