@@ -121,7 +121,8 @@ class CycleRecorder:
         """Note a cycle, if it decided something. `found`: the decisions that were recorded for jobs."""
         decided, promised = run.decided, self._promised
         self._promised = decided.pipelined
-        if found or decided.binds or decided.evictions or decided.pipelined != promised:
+        is_new = any(one.gang_phase is GangPhase.INQUEUE or one.waiting is not None for one in found)
+        if is_new or decided.binds or decided.evictions or decided.pipelined != promised:
             self._noted.append(NotedCycle(run, found, trigger, limit))
 
     def write(self, cluster: Cluster, epoch: int, *, now: datetime) -> None:

@@ -12,7 +12,7 @@ from hekla.apps.clusters import leases
 from hekla.apps.cycle_records.models import CycleRecord
 
 MAX_AGE = timedelta(days=7)
-MAX_BYTES = 256_000_000
+MAX_BYTES = 256 * 1024**2
 MAX_ROWS = 20_000
 MAX_RECORD_BYTES = 16_000_000
 """A larger document is not stored."""
