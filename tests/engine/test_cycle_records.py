@@ -1,7 +1,10 @@
 """A recorded cycle is read back as it was, and the engine decides the same again."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from random import Random
+from typing import Any
 
 import orjson
 import pytest
@@ -12,6 +15,7 @@ from tests.engine.histories import History
 from tests.engine.test_histories import POLICIES, WITH_EVICTIONS
 from tests.support.examples import examples
 
+from hekla.controller.cycle_recorder import NotedAnswers
 from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
 from hekla.engine import cycle
@@ -153,6 +157,35 @@ def test_victims_and_who_spared_them() -> None:
     verdicts = {(one.job, one.is_allowed, one.spared_by) for one in trace.victims["urgent"]}
     assert ("gang", False, "gang") in verdicts
     assert {allowed for name, allowed, _by in verdicts if name == "loose"} == {True}
+
+
+def test_extenders_are_not_called_again() -> None:
+    verbs = "predicateVerb: filter, prioritizeVerb: score, jobReadyVerb: ready"
+    plugin = f"{{name: extender, arguments: {{extender: {{urlPrefix: 'http://x', {verbs}}}}}}}"
+    text = f"actions: allocate\ntiers:\n- plugins: [{{name: gang}}, {plugin}]\n- plugins: [{{name: predicates}}]\n"
+    dice = Random(1)
+
+    def call(address: str, document: Mapping[str, Any], _timeout: float) -> Any:
+        if address.endswith("score"):
+            return {"scores": {name: dice.random() for name in document["nodes"]}}
+        if address.endswith("ready"):
+            if "two" in str(document):
+                raise TimeoutError("too slow")
+            return {"ready": True}
+        return {"refused": {"a": "no licence"}}
+
+    cluster, noted = state([node(name) for name in "abcd"], [job("one", 2), job("two", 3)]), NotedAnswers(call)
+    decisions = cycle(cluster, parse(text), 0.0, noted)
+    outcome = outcome_of(cluster, decisions, tuple(decisions.reasons))
+    found = read(unpack(pack(RecordedCycle(cluster, text, 0.0, outcome, tuple(noted.answers)))))
+    again = replay(found, traced=["one", "two"])
+    assert {is_answer for is_answer, _answer in noted.answers} == {True, False}
+    assert again.is_equal, again.differences
+    assert decisions.binds
+    assert replay(replace(found, answers=())).differences
+    (examined, *_more) = again.trace.examinations["one"]
+    assert {one.node: one.vetoes for one in examined.nodes}["a"] == (("extender", "no licence"),)
+    assert all(one.total == pytest.approx(sum(one.scores.values())) for one in examined.nodes if one.total is not None)
 
 
 def test_a_difference_is_reported() -> None:
