@@ -195,7 +195,7 @@ QUERIES = {
 }
 DATA |= {f"openpai:{version}:jobs": JOBCONFIG for version in ("v1", "v2")}
 DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in ("v1", "v2")}
-_OF_SESSIONS = ("session", "session_url", "session_activity", "session_keep")
+_OF_SESSIONS = ("session", "session_url", "session_activity", "session_keep", "session_people")
 NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
 NEEDS_REAL_PODS = {
     "pod_files", "pod_file", "pod_file_preview", "pod_file_search", "pod_archive", "pod_uploads", "upload",
@@ -331,7 +331,8 @@ def make_world() -> World:
         "jobs:terminal": [job.uid, pod.pk], "workbench:tools": [job.uid, pod.pk],
         "jobs:frozen": [job.uid, pod.pk], "api:v1:job_frozen_pod": [job.uid, "main", 0],
         **{f"api:v1:job_{name}": [job.uid, tool_session.uid] for name in _OF_SESSIONS},
-        **{f"workbench:{name}": [tool_session.uid] for name in ("session", "activity", "keep", "enter", "end")},
+        **{f"workbench:{name}": [tool_session.uid] for name in ("session", "activity", "people")},
+        **{f"workbench:{name}": [tool_session.uid] for name in ("keep", "enter", "end")},
         "sharing:mine": [], "sharing:terminal": [TERMINAL], "sharing:session": [tool_session.uid],
         "sharing:of_job": [job.uid], "sharing:fork": [job.uid, pod.pk], "api:v1:guests": [],
         **{f"sharing:{name}": [guest.uid] for name in ("accept", "decline", "enter", "end", "revoke")},

@@ -132,6 +132,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         {
             "open": ("sessions:open_session", "Open a port of a pod, or a tool in it."),
             "list": ("sessions:list_sessions", "List the open sessions with pods of a job."),
+            "people": ("sessions:session_people", "List who has a session open."),
             "end": ("sessions:end_session", "End a session."),
             "activity": ("idleness:session_activity", "Show what keeps a session, and when it would end."),
             "keep": ("idleness:keep_session", "Keep an idle session for some hours."),

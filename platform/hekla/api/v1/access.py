@@ -38,6 +38,7 @@ ROUTES = {
     "api:v1:job_sessions": RouteAccess(ACTS_ON_THE_JOB, ACTS_ON_THE_JOB),
     "api:v1:job_session": RouteAccess(ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
     "api:v1:job_session_url": RouteAccess(post=who(rest="refused", stranger="absent", tenant_admin="ok")),
+    "api:v1:job_session_people": RouteAccess(ACTS_ON_THE_JOB),
     "api:v1:job_session_activity": RouteAccess(ACTS_ON_THE_JOB),
     "api:v1:job_session_keep": RouteAccess(post=ACTS_ON_THE_JOB),
     "api:v1:job_gpu_activity": RouteAccess(TENANT),

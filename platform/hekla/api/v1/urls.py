@@ -96,6 +96,11 @@ urlpatterns = [
     path("jobs/<uuid:uid>/sessions/<uuid:session>", sessions.JobSessionView.as_view(), name="job_session"),
     path("jobs/<uuid:uid>/sessions/<uuid:session>/url", sessions.JobSessionUrlView.as_view(), name="job_session_url"),
     path(
+        "jobs/<uuid:uid>/sessions/<uuid:session>/people",
+        sessions.SessionPeopleView.as_view(),
+        name="job_session_people",
+    ),
+    path(
         "jobs/<uuid:uid>/sessions/<uuid:session>/activity",
         idleness.SessionActivityView.as_view(),
         name="job_session_activity",
