@@ -237,6 +237,15 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "set": ("policy:set_policy", "Activate a policy."),
         },
     ),
+    "decisions": (
+        "Decisions of the scheduler, cycle by cycle.",
+        {
+            "list": ("decisions:list_cycles", "List the cycles of a cluster that decided something."),
+            "show": ("decisions:show", "Show what each action of a cycle did, or how it judged a job."),
+            "download": ("decisions:download", "Save a recorded cycle as a file."),
+            "replay": ("decisions:replay_cycle", "Run the engine on a recorded cycle, and compare."),
+        },
+    ),
     "priority-class": (
         "Priority classes.",
         {

@@ -70,6 +70,7 @@ INSTALLED_APPS = [
     "hekla.apps.batches",
     "hekla.apps.schedules",
     "hekla.apps.forecasts",
+    "hekla.apps.cycle_records",
     "hekla.apps.usage",
     "hekla.apps.workbench",
     "hekla.apps.idleness",
