@@ -65,6 +65,21 @@ def test_changed_node_is_an_event(tainted: People, changes: dict[str, object]) -
     assert event.payload.get("taints", []) == changes.get("taints", BEFORE.taints)
 
 
+@pytest.mark.parametrize(
+    ("labels", "models"),
+    [
+        ({}, {}),
+        ({"nvidia.com/gpu.product": "NVIDIA-A100"}, {"nvidia.com/gpu": "NVIDIA-A100"}),
+        ({"nvidia.com/gpu.product": "N" * 300}, {"nvidia.com/gpu": "N" * 253}),
+    ],
+)
+def test_event_has_the_models_of_cards(tainted: People, labels: dict[str, str], models: dict[str, str]) -> None:
+    """They are history: the row of the node has only its present labels."""
+    allocatable = {**BEFORE.allocatable, "nvidia.com/gpu": "8"}
+    _writes, (event,) = observe(tainted, replace(BEFORE, allocatable=allocatable, labels=labels))
+    assert event.payload.get("models", {}) == models
+
+
 def test_other_images_are_written_without_an_event(tainted: People) -> None:
     writes, found = observe(tainted, replace(BEFORE, images_digest="2", images={"tool:2": 7}))
     assert (writes, found) == (1, [])
