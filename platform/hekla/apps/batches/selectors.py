@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
@@ -94,6 +95,12 @@ def to_end(*, now: datetime, limit: int) -> list[Batch]:
     open_ = members.exclude(job__phase__in=_FINAL)
     found = Batch.objects.filter(~Exists(open_), ~Exists(members.filter(fresh)), ended_at=None)
     return list(found.select_related("owner", "tenant").order_by("pk")[:limit])
+
+
+def end_work() -> list[QuerySet[Any, Any]]:
+    """Batches that have not ended, and ended ones with unfinished jobs (see `due_work`)."""
+    unfinished_jobs = BatchJob.objects.exclude(job__phase__in=_FINAL)
+    return [Batch.objects.filter(ended_at=None), unfinished_jobs.filter(batch__ended_at__isnull=False)]
 
 
 def batches_of(jobs: Collection[UUID]) -> dict[UUID, tuple[UUID, str]]:

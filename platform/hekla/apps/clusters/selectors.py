@@ -35,6 +35,7 @@ from hekla.lib.encryption import DecryptionError
 _MANY_NAMES, _FEW_NODES = 2000, 100
 _NODE_VERSIONS = "SELECT name, ctid || ' ' || xmin FROM clusters_node WHERE cluster_id = %s ORDER BY name"
 """A change writes a new version of the row: at another place, or in another transaction."""
+_ACTIVE_NAMES = "SELECT id, name FROM clusters_cluster WHERE NOT is_paused ORDER BY id"
 _POLICY_TEXT = "SELECT text FROM clusters_policyversion WHERE cluster_id = %s ORDER BY number DESC LIMIT 1"
 """Written out: a reconcile asks several times, and building the query costs Django more than running it."""
 
@@ -105,6 +106,13 @@ def health(cluster: Cluster) -> ClusterHealth | None:
 def active() -> QuerySet[Cluster]:
     """The clusters that the controller reconciles: all that are not paused."""
     return Cluster.objects.filter(is_paused=False).order_by("id")
+
+
+def active_names() -> list[tuple[int, str]]:
+    """The keys and names of these clusters."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ACTIVE_NAMES)
+        return cursor.fetchall()  # type: ignore[no-any-return]
 
 
 def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:

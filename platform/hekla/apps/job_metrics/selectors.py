@@ -7,7 +7,9 @@ from typing import Any
 
 from django.db.models import Exists, F, Func, JSONField, Min, OuterRef, Q, QuerySet, Value
 
-from hekla.apps.job_metrics.models import EventMetrics, MetricLog
+from hekla.apps import due_work
+from hekla.apps.event_log.models import Numbering
+from hekla.apps.job_metrics.models import EventMetrics, MetricCursor, MetricLog
 from hekla.apps.jobs.models import Pod
 
 MAX_REPLICAS = 4
@@ -65,6 +67,14 @@ def next_due() -> datetime | None:
     unread_rows = (rows.objects.filter(is_complete=False) for rows in (MetricLog, EventMetrics))
     found = [rows.aggregate(at=Min("due_at"))["at"] for rows in unread_rows]
     return min((at for at in found if at is not None), default=None)
+
+
+def read_work() -> list[QuerySet[Any, Any]]:
+    """Logs and event files that are read soon, and a row if the reader has to follow the log (see `due_work`)."""
+    position = MetricCursor.objects.filter(number__gte=OuterRef("last"))
+    due = {"is_complete": False, "due_at__lte": due_work.horizon()}
+    unread_rows = [rows.objects.filter(**due) for rows in (MetricLog, EventMetrics)]
+    return [*unread_rows, Numbering.objects.filter(~Exists(position))]
 
 
 def _sources() -> tuple[QuerySet[MetricLog], QuerySet[EventMetrics]]:
