@@ -183,6 +183,24 @@ def test_page_follows_new_measurements_and_the_language(fleet: People, as_) -> N
     assert "measured: " not in client.get(address).content.decode()
 
 
+def test_cards_of_many_nodes_follow_new_measurements(fleet: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "_FEW_NODES", 0)
+    nodes = list(Node.objects.all())
+
+    def cards() -> list[object]:
+        return [one.cards for one in selectors.fresh_usage(nodes, now=clock.now()).values()]
+
+    for busy in (10, 20):
+        card = {"resource": "nvidia.com/gpu", "index": 0, "busy": busy, "memory": 1}
+        NodeUsageRow.objects.update(at=clock.now(), cards=[card])
+        assert cards() == [[card]]
+    with CaptureQueriesContext(connection) as queries:
+        assert cards() == [[card]]
+    assert len(queries) == 1
+    NodeUsageRow.objects.all().delete()
+    assert cards() == []
+
+
 def test_nodes_of_demonstrations_are_apart(fleet: People, as_) -> None:
     fleet.cluster.name = STAGES[0].name
     fleet.cluster.save()
