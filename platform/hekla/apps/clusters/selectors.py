@@ -186,14 +186,14 @@ def fresh_usage(nodes: Collection[Node], *, now: datetime, with_cards: bool = Tr
         found = found.filter(pk__in=[node.pk for node in nodes])
     if with_cards and not _FEW_NODES < len(nodes) <= _MOST_WITH_CARDS:
         return _read_with_cards(found)
-    times, kept = dict(found.values_list("pk", "at")), _measured[with_cards]
-    known = {pk: one for pk, at in times.items() if (one := kept.get(pk)) is not None and one.at == at}
+    times, cached = dict(found.values_list("pk", "at")), _measured[with_cards]
+    known = {pk: one for pk, at in times.items() if (one := cached.get(pk)) is not None and one.at == at}
     if anew := [pk for pk in times if pk not in known]:
         changed = found if len(anew) > _FEW_NODES else found.filter(pk__in=anew)
         read = _read_with_cards(changed) if with_cards else _read_busy(changed)
-        if len(kept) > (_MOST_WITH_CARDS if with_cards else _MOST_MEASURED):
-            kept.clear()
-        kept.update(read)
+        if len(cached) > (_MOST_WITH_CARDS if with_cards else _MOST_MEASURED):
+            cached.clear()
+        cached.update(read)
         known |= read
     return known
 
