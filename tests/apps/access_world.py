@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People, make_people
+from tests.support.recorded_cycles import store_cycle
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.access import ROLES, Verdicts
@@ -194,7 +195,7 @@ QUERIES = {
 }
 DATA |= {f"openpai:{version}:jobs": JOBCONFIG for version in ("v1", "v2")}
 DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in ("v1", "v2")}
-_OF_SESSIONS = ("session", "session_url", "session_activity", "session_keep")
+_OF_SESSIONS = ("session", "session_url", "session_activity", "session_keep", "session_people")
 NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
 NEEDS_REAL_PODS = {
     "pod_files", "pod_file", "pod_file_preview", "pod_file_search", "pod_archive", "pod_uploads", "upload",
@@ -258,6 +259,9 @@ def _add_shared(people: People, pod: Pod, now: datetime) -> tuple[ToolSession, G
     return tool_session, guest, recording
 
 
+_OF_CYCLES = (("decisions:", "detail"), ("decisions:", "file"), ("api:v1:", "cycle"), ("api:v1:", "cycle_file"))
+
+
 @unit_of_work()
 def make_world() -> World:
     """Create everything, in the transaction of the caller."""
@@ -293,12 +297,14 @@ def make_world() -> World:
     token, bob = ApiToken.objects.get(), people.bob.pk
     link = accounts.issue_link(people.bob, actor=PLATFORM, now=now)
     invitation, secret = invitations.invite(people.lab, role="viewer", by=people.ada, now=now)
-    view = jobs.save_view(name="shared", query="phase=failed", **common)
+    view, cycle = jobs.save_view(name="shared", query="phase=failed", **common), store_cycle(people.cluster).pk
     arguments: dict[str, list[Any]] = {
         **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key")},
         **{f"federated_queues:{name}": ["over"] for name in ("detail", "edit", "delete")},
         "api:v1:federated_queue": ["over"],
-        "api:v1:policy": ["sim"], "api:v1:policy_trial": ["sim"],
+        "api:v1:policy": ["sim"], "api:v1:policy_trial": ["sim"], "api:v1:cycles": ["sim"],
+        **{f"{part}{name}": [cycle] for part, name in _OF_CYCLES}, "decisions:job": [cycle, 1],
+        "api:v1:cycle_job": [cycle, 1],
         "accounts:end_login_session": [0], "accounts:remove_key": [1], "accounts:end_login_sessions_of": [bob],
         "accounts:start_oidc": ["none"], "accounts:oidc_back": ["none"], "accounts:connect_identity": ["none"],
         "accounts:disconnect_identity": [1], "accounts:reset_factor": [bob], "api:v1:second_factor": ["bob"],
@@ -325,7 +331,8 @@ def make_world() -> World:
         "jobs:terminal": [job.uid, pod.pk], "workbench:tools": [job.uid, pod.pk],
         "jobs:frozen": [job.uid, pod.pk], "api:v1:job_frozen_pod": [job.uid, "main", 0],
         **{f"api:v1:job_{name}": [job.uid, tool_session.uid] for name in _OF_SESSIONS},
-        **{f"workbench:{name}": [tool_session.uid] for name in ("session", "activity", "keep", "enter", "end")},
+        **{f"workbench:{name}": [tool_session.uid] for name in ("session", "activity", "people")},
+        **{f"workbench:{name}": [tool_session.uid] for name in ("keep", "enter", "end")},
         "sharing:mine": [], "sharing:terminal": [TERMINAL], "sharing:session": [tool_session.uid],
         "sharing:of_job": [job.uid], "sharing:fork": [job.uid, pod.pk], "api:v1:guests": [],
         **{f"sharing:{name}": [guest.uid] for name in ("accept", "decline", "enter", "end", "revoke")},

@@ -11,9 +11,10 @@ from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.audit.sentences import sentence
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.idleness import job_selectors, services
-from hekla.apps.idleness.models import SessionMinute
+from hekla.apps.idleness import job_selectors, job_services, services
+from hekla.apps.idleness.models import JobIdleness, SessionMinute
 from hekla.apps.idleness.recording import minute_of
+from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.labels import sentence as notice
@@ -21,6 +22,7 @@ from hekla.apps.notifications.models import Notification
 from hekla.apps.usage.models import Sample
 from hekla.apps.workbench.models import ToolSession
 from hekla.domain.idleness import IdleStep, KeepCause, Signal
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.workbench import idling
 
@@ -96,6 +98,19 @@ def test_job_with_idle_gpus_is_warned_then_aborted(people: Any, job: Job, begin:
     ended = LoggedEvent.objects.get(kind="JobIdleAborted")
     assert sentence(ended, "train").text == "platform aborted train, because its GPUs were idle."
     assert ended.payload["evidence"][0]["most"] == 2.0
+
+
+def test_job_that_ends_otherwise_was_not_aborted_by_the_rule(people: Any, job: Job, begin: datetime) -> None:
+    services.set_rule(None, RULE, user=people.ada, now=begin)
+    sample(job, begin, range(30), 0, 0)
+    watch(begin, 13, 18)
+    due = begin + 22 * MINUTE
+    assert (kinds(job), step(job, due)[0]) == (["JobIdleWarned"], IdleStep.END)
+    jobs.command(job, LifecycleAction.ABORT_JOB, user=people.alice, now=due)
+    Job.objects.filter(pk=job.pk).update(phase="aborted")  # meanwhile; its pods end last
+    assert not job_services.abort_idle(job, now=due)
+    assert kinds(job) == ["JobIdleWarned", "JobCommanded"]
+    assert JobIdleness.objects.get(job=job).warned_at is not None
 
 
 def test_missing_samples_of_one_pod_never_abort_a_job(people: Any, job: Job, begin: datetime) -> None:

@@ -1,11 +1,13 @@
 """Idle sessions: the record, the rules, the warning, the end, and the wish to keep one."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from tests.apps.shared_people import db, people, shared_people
@@ -52,6 +54,16 @@ def watch(begin: datetime, first: int, last: int) -> None:
     """The watch, once in each of these minutes."""
     for minute in range(first, last + 1):
         idling.watch(now=begin + minute * MINUTE)
+
+
+def test_minutes_are_locked_in_the_order_of_all_writers(session: ToolSession, begin: datetime) -> None:
+    """Whatever the plan: each writer of several minutes locks them by session, so no two wait for each other."""
+    facts = {"sessions": [session.pk], "before": begin, "kernels": [1], "cpus": [1], "gpus": [1]}
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off")
+        cursor.execute(f"EXPLAIN (COSTS OFF) {recording._MEASURE_BEFORE}", facts)
+        plan = " ".join(line.strip() for (line,) in cursor.fetchall())
+    assert re.search(r"LockRows\s+->\s+Sort Sort Key: idleness_sessionminute.session_id", plan), plan
 
 
 def kinds() -> list[str]:

@@ -91,6 +91,7 @@ OF_THE_PLATFORM = {
     "event_log": {"on_behalf", "purge", "record", "unannounced", "unit_of_work", "within_session"},
     "external_pods": {"follow", "return_to_pending"},
     "flows": {"advance_all"},
+    "cycle_records": {"delete_old", "store"},
     "forecasts": {"keep"},
     "idleness": {"end_idle", "warn"},
     "idleness.job_services": {"abort_idle", "warn"},

@@ -6,6 +6,8 @@ import pytest
 
 from hekla.apps.idleness import services as idleness
 from hekla.apps.jobs.models import Pod
+from hekla.apps.workbench import presence
+from hekla.apps.workbench.models import ToolSession
 from hekla.domain.phases import PodPhase
 from hekla.lib import clock
 from hekla.workbench import idling
@@ -21,6 +23,9 @@ def test_port_is_opened_listed_and_ended(console, manifest, world):
     listed = console("session", "list", "talk").output
     assert re.search(r"main-0 +port 8080 +alice +ready", listed)
     uid = re.search(r"[0-9a-f-]{36}", listed)[0]
+    assert "Nobody has it open." in console("session", "people", "talk", uid).output
+    presence.note({(ToolSession.objects.get(uid=uid).pk, world.alice.pk): clock.now()})
+    assert re.search(r"alice +yes", console("session", "people", "talk", uid).output)
     assert "has ended" in console("session", "end", "talk", uid).output
     assert "No open sessions." in console("session", "list", "talk").output
     assert console("session", "open", "talk").exit_code == 2

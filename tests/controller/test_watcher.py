@@ -18,7 +18,7 @@ from hekla.apps.clusters import leases
 from hekla.apps.clusters import services as services_of_clusters
 from hekla.apps.clusters.models import Cluster, Lease
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.jobs import services
+from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.controller import watcher
 from hekla.controller.backends import backend_of
@@ -83,36 +83,40 @@ def test_news_during_a_reconciliation_in_this_process_start_another_without_a_me
     assert (len(reconciled), requested) == ((2, []) if is_reconciling else (0, [simulated.cluster.pk]))
 
 
+def is_due(cluster: Cluster) -> bool:
+    return watcher.is_due(selectors.watched(cluster.pk))
+
+
 def submit(world: World) -> None:
     spec = JobSpec.parse({"name": "one", "queue": "default", "tasks": [{"name": "main", "command": ["true"]}]})
     services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 
 def test_cluster_without_a_lease_holder_is_due(simulated: World) -> None:
-    assert watcher.is_due(simulated.cluster)
+    assert is_due(simulated.cluster)
     leases.take(simulated.cluster, "another", now=clock.now())
     Lease.objects.update(expires_at=Now())
-    assert watcher.is_due(simulated.cluster)
+    assert is_due(simulated.cluster)
 
 
 def test_cluster_with_another_holder_or_paused_is_not_due(simulated: World) -> None:
     leases.take(simulated.cluster, "another", now=clock.now())
     submit(simulated)
-    assert not watcher.is_due(simulated.cluster)
+    assert not is_due(simulated.cluster)
     Lease.objects.all().delete()
-    simulated.cluster.is_paused = True
-    assert not watcher.is_due(simulated.cluster)
+    Cluster.objects.update(is_paused=True)
+    assert not is_due(simulated.cluster)
 
 
 def test_cluster_with_work_is_due_and_an_idle_one_keeps_its_lease(simulated: World) -> None:
     controllers.reconcile(simulated.cluster)
     before = Lease.objects.get()
-    assert not watcher.is_due(simulated.cluster)
+    assert not is_due(simulated.cluster)
     renewed = Lease.objects.get()
     assert (renewed.epoch, renewed.holder) == (before.epoch, before.holder)
     assert renewed.expires_at > before.expires_at
     submit(simulated)
-    assert watcher.is_due(simulated.cluster)
+    assert is_due(simulated.cluster)
 
 
 def test_deleted_job_that_is_not_cleaned_is_work(simulated: World) -> None:
@@ -120,24 +124,24 @@ def test_deleted_job_that_is_not_cleaned_is_work(simulated: World) -> None:
     controllers.reconcile(simulated.cluster)
     Job.objects.update(phase="completed", finished_at=clock.now(), deleted_at=clock.now())
     Pod.objects.update(phase="succeeded")
-    assert watcher.is_due(simulated.cluster)
+    assert is_due(simulated.cluster)
     Job.objects.update(cleaned_at=clock.now())
-    assert not watcher.is_due(simulated.cluster)
+    assert not is_due(simulated.cluster)
 
 
 def test_holder_that_did_not_reconcile_for_long_is_due(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another worker may get every wake-up, and does nothing, because it does not hold the lease."""
     controllers.reconcile(simulated.cluster)
-    assert not watcher.is_due(simulated.cluster)
+    assert not is_due(simulated.cluster)
     later = time.monotonic() + 31
     monkeypatch.setattr(time, "monotonic", lambda: later)
-    assert watcher.is_due(simulated.cluster)
+    assert is_due(simulated.cluster)
 
 
 def test_stalled_reconciliation_loses_its_lease(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
     leases.take(simulated.cluster, identity(), now=clock.now())
     before = Lease.objects.get()
-    monkeypatch.setattr(ClusterController, "_reconcile", lambda _self, cluster: watcher.is_due(cluster))
+    monkeypatch.setattr(ClusterController, "_reconcile", lambda _self, cluster: is_due(cluster))
     controllers.reconcile(simulated.cluster)
     assert Lease.objects.get().expires_at == before.expires_at
 
@@ -196,14 +200,14 @@ def test_unexpected_error_of_a_reconciliation_is_recorded(simulated: World, monk
 def test_search_for_clusters_survives_an_unexpected_error(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
     own, looked = watcher.ClusterWatcher(), []
 
-    def active() -> list[Cluster]:
+    def active_names() -> list[tuple[int, str]]:
         looked.append(1)
         if len(looked) == 1:
             raise RuntimeError("can't start new thread")
         own.stop()
         return []
 
-    monkeypatch.setattr(watcher, "clusters", SimpleNamespace(active=active))
+    monkeypatch.setattr(watcher, "clusters", SimpleNamespace(active_names=active_names))
     monkeypatch.setattr(own._stop, "wait", lambda _seconds: None)
     own._watch_all()
     assert len(looked) == 2

@@ -155,6 +155,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "notifications:job",  # a form within the page of a job
         "demonstrations:detail",  # only after it ran
         "jobs:terminal", "workbench:tools", "workbench:session", "workbench:activity",  # only while a pod runs
+        "workbench:people",  # a part of a page
         "sharing:fork", "sharing:session", "sharing:terminal", "sharing:of_job", "sharing:recording",  # as well
         "idleness:job",  # only of jobs with GPUs
     }  # fmt: skip

@@ -17,7 +17,7 @@ from tests.e2e.test_backup import rest
 from tests.support.examples import EVERY, examples
 
 pytestmark = pytest.mark.slow
-ROLES = ["web", "control", "default", "beat", "valkey", "postgres"]
+ROLES = ["web", "control", "default", "valkey", "postgres"]
 ROUNDS = examples(100) if EVERY == 1 else len(ROLES)
 RESTART_SECONDS = 30
 PODS = 2

@@ -2,9 +2,13 @@
 
 Each job has one pod with a server on a port, and a stand-in for JupyterLab that Hekla starts beside it. A person has
 both open in a browser, whose cookies stay the same all the time.
+
+The node of the cluster is the machine itself. Its loss kills the console's processes, the shims and the pods at once,
+and the machine has another boot then. The database and Valkey go on here.
 """
 
 import http.client
+import json
 import os
 import random
 import signal
@@ -12,6 +16,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -26,8 +31,10 @@ from tests.support.examples import EVERY, examples
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 SEED, JOBS = 20, 2 if EVERY == 1 else 1
-ROLES, IN_PODS = ("web", "control", "default"), ("shim", "pod")
-ROUNDS = examples(200) if EVERY == 1 else len(ROLES) + len(IN_PODS)
+ROLES = ("web", "control", "default")
+KINDS = (*ROLES, "shim", "pod", "node") if EVERY == 1 else ("web", "pod", "node")
+"""What is killed. The node takes all roles and all pods with it."""
+ROUNDS = examples(200) if EVERY == 1 else len(KINDS)
 REACHED_SECONDS = ENDED_SECONDS = 30.0
 """How long a session may take until it is reached again, and until it has ended with its pod."""
 ROW_SECONDS = 75.0
@@ -92,18 +99,14 @@ def test_sessions_live_exactly_as_long_as_their_pods(server: HeklaServer) -> Non
         labs = [_lab(server, client, f"lab-{number}") for number in range(JOBS)]
         ended: list[Opened] = []
         for number in range(ROUNDS):
-            kind = (ROLES + IN_PODS)[number % (len(ROLES) + len(IN_PODS))]
-            lab = labs.pop(rng.randrange(len(labs)))
+            kind = KINDS[number % len(KINDS)]
             time.sleep(rng.uniform(0, 0.5))
-            if kind in ROLES:
-                os.kill(server.children()[kind], signal.SIGKILL)
-            else:
-                victims = lab.processes()
-                victims[0 if kind == "shim" else 1].kill()
+            lost = _kill(server, kind, labs, rng.randrange(len(labs)))
+            for lab in lost:
                 _until_ended(server, lab, kind)
                 ended += lab.sessions
-                lab = _lab(server, client, f"lab-{JOBS + number}")
-            labs.append(lab)
+            again = [_lab(server, client, f"lab-{JOBS + number}-{place}") for place in range(len(lost))]
+            labs = [lab for lab in labs if lab not in lost] + again
             _until_reached(server, labs, kind)
         sessions = [one for lab in labs for one in lab.sessions]
         _audit(server, sessions, ended)
@@ -113,6 +116,25 @@ def test_sessions_live_exactly_as_long_as_their_pods(server: HeklaServer) -> Non
         _audit(server, [], [one for one in ended + sessions if one not in _ports(sessions)])
         for lab in labs:
             client.post(f"/jobs/{lab.job}/actions", json={"action": "AbortJob"})
+
+
+def _kill(server: HeklaServer, kind: str, labs: Sequence[Lab], chosen: int) -> Sequence[Lab]:
+    """Kill something of this kind. Returns the labs whose pods end by that."""
+    if kind in ROLES:
+        os.kill(server.children()[kind], signal.SIGKILL)
+        return []
+    if kind != "node":
+        labs[chosen].processes()[0 if kind == "shim" else 1].kill()
+        return [labs[chosen]]
+    victims = [process for lab in labs for process in lab.processes()]
+    victims += [psutil.Process(pid) for role, pid in server.children().items() if role in ROLES]
+    for lab in labs:
+        (order,) = server.home.glob(f"local/*/pods/{lab.job.replace('-', '')}/*/order.json")
+        order.write_text(json.dumps(json.loads(order.read_text()) | {"boot": "before"}))
+    for process in victims:
+        with suppress(psutil.NoSuchProcess):  # the kernel ends a pod with its shim
+            process.kill()
+    return [*labs]
 
 
 def _ports(sessions: Sequence[Opened]) -> Sequence[Opened]:

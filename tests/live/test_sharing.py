@@ -178,18 +178,20 @@ def test_invitation_reaches_one_terminal_of_one_pod(world: World) -> None:
 
 
 def test_ends_of_an_invitation_close_its_pages_within_seconds(world: World) -> None:
-    """Revoked, given back, expired, by the end of who invited, and with the membership."""
-    people = {name: member(world, name, "viewer") for name in ("anna", "ben", "cleo", "dan", "emma", "finn")}
+    """Revoked, given back, expired, by the end of who invited, with the membership, and with that of who invited."""
+    names = ("anna", "ben", "cleo", "dan", "emma", "finn", "gina", "hugo")
+    people = {name: member(world, name, "viewer") for name in names}
     pod, acts = run_pod(world), {"actor": PLATFORM, "now": clock.now()}
 
     async def scene() -> None:
         async with opened_page(pod, world.alice) as owner:
             of = f"of={owner.messages['hello']['terminal']}"
             guests = {}
-            for name in ("anna", "ben", "cleo", "dan", "emma"):
-                role = GuestRole.OWNER if name == "dan" else GuestRole.OBSERVER
+            for name in ("anna", "ben", "cleo", "dan", "emma", "hugo"):
+                role = GuestRole.OWNER if name in ("dan", "hugo") else GuestRole.OBSERVER
                 guests[name] = await invited(pod, people[name], role, by=world.alice)
             guests["finn"] = await invited(pod, people["finn"], GuestRole.PEER, by=people["dan"])
+            guests["gina"] = await invited(pod, people["gina"], GuestRole.PEER, by=people["hugo"])
             past = {"expires_at": clock.now() - timedelta(seconds=1)}
             takers = {
                 "anna": lambda: services.revoke(guests["anna"], user=world.alice, now=clock.now()),
@@ -197,6 +199,7 @@ def test_ends_of_an_invitation_close_its_pages_within_seconds(world: World) -> N
                 "cleo": lambda: Guest.objects.filter(pk=guests["cleo"].pk).update(**past),
                 "finn": lambda: services.revoke(guests["dan"], user=world.alice, now=clock.now()),
                 "emma": lambda: tenancy.remove_member(world.tenant, people["emma"].pk, **acts),
+                "gina": lambda: tenancy.remove_member(world.tenant, people["hugo"].pk, **acts),
             }
             for name, take in takers.items():
                 async with opened_page(pod, people[name], of) as page:
@@ -208,6 +211,7 @@ def test_ends_of_an_invitation_close_its_pages_within_seconds(world: World) -> N
 
     play(scene)
     services.tidy_guests(now=clock.now())
+    assert set(Guest.objects.filter(ended_at=None).values_list("person__username", flat=True)) == set()
     assert "platform ended the invitation of cleo to pod main-0 of job talk: it expired." in sentences("GuestEnded")
 
 

@@ -62,7 +62,7 @@ def _admitted_first() -> Scene:
     hog = world.submit(job_spec("hog", cpu="3"))
     world.submit(job_spec("next", cpu="1500m"))
     job = world.submit(job_spec(cpu="2"))
-    sentence = "Waiting for 2 CPU. Running and admitted jobs leave 0 of 4 CPU."
+    sentence = "Waiting for 2 CPU. 1 of 4 CPU are free. Jobs admitted before leave 0 CPU of them."
     return Scene(world, job, sentence, frozenset({"hog"}), [hog])
 
 

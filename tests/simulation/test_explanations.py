@@ -137,11 +137,28 @@ def test_holders_are_named_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -
     world.explain(job)
     world.course.now += timedelta(minutes=5)
     times = RunTimes({key_of(hog): [1200.0, 1500.0, 1800.0, 2100.0, 2400.0]})
-    found = holders.find(world.course, job, job.waiting, job.owner, times)
+    found = holders.visible(world.course, holders.held_for(world.course, job, job.waiting), job.owner, times)
     answer = WhatIfResult(StartVerdict.WAITS, holders=found)
     assert descriptions.in_use(answer, world.course.now) == [
         "Job hog holds 2.5 CPU for about 25 min more. Job short holds 1 CPU for at most 5 min more. "
         "1 job of other tenants holds 1 CPU."
+    ]
+
+
+def test_jobs_admitted_before_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They explain why a job waits although there is room for it."""
+    monkeypatch.setattr(holders.tenancy, "visible_ids", lambda _user: frozenset({1}))
+    scene = built("jobs admitted before")
+    course, job = scene.world.course, scene.job
+    before = holders.admitted_before(course, job, job.waiting)
+    admitted = holders.visible(course, before, job.owner, RunTimes())
+    assert descriptions.in_use(WhatIfResult(StartVerdict.WAITS, admitted=admitted), course.now) == [
+        "Job next was admitted before and waits for 1.5 CPU."
+    ]
+    monkeypatch.setattr(holders.tenancy, "visible_ids", lambda _user: frozenset())
+    hidden = holders.visible(course, before, job.owner, RunTimes())
+    assert descriptions.in_use(WhatIfResult(StartVerdict.WAITS, admitted=hidden), course.now) == [
+        "1 other job was admitted before and waits for 1.5 CPU."
     ]
 
 

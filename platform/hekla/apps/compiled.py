@@ -5,7 +5,7 @@ takes several times as long as PostgreSQL needs to find a few rows, and a reconc
 A `CompiledQuery` is declared as an ordinary query, with a `Parameter` for each value that differs from call to call.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -161,6 +161,33 @@ class CompiledValues:
         sql, parameters, converters = self._plan
         found = _fetched(sql, parameters, values)
         return [tuple(_converted(list(row), converters)) for row in found] if converters else found
+
+
+class CompiledChecks:
+    """Several questions whether a query, or one of a few, finds any row: one statement, compiled at its first use."""
+
+    def __init__(self, declare: Callable[[], Mapping[str, Iterable[QuerySet[Any, Any]]]]) -> None:
+        self.declare = declare
+
+    @cached_property
+    def _plan(self) -> tuple[tuple[str, ...], str, tuple[Any, ...]]:
+        parameters: list[Any] = []
+        declared = {name: [_exists(query, parameters) for query in queries] for name, queries in self.declare().items()}
+        columns = ", ".join(" OR ".join(conditions) for conditions in declared.values())
+        return tuple(declared), f"SELECT {columns}", tuple(parameters)
+
+    def names(self, **values: object) -> list[str]:
+        """The names of the queries that find rows, for these values of the parameters."""
+        names, sql, parameters = self._plan
+        [found] = _fetched(sql, parameters, values)
+        return [name for name, is_found in zip(names, found, strict=True) if is_found]
+
+
+def _exists(query: QuerySet[Any, Any], parameters: list[Any]) -> str:
+    """The condition that the query finds a row. Appends its parameters."""
+    sql, own = query.query.exists(limit=False).get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
+    parameters.extend(own)
+    return f"EXISTS ({sql})"
 
 
 def _converters(compiler: SQLCompiler, selected: list[Any]) -> tuple[_Converter, ...]:

@@ -41,7 +41,9 @@ class NoRoomError(Exception):
 
 
 class WritableFiles(Protocol):
-    """Files that people may write into the folders of pods. All methods raise UnknownPod, and OSError of the disk.
+    """Files that people may write into the folders of pods.
+
+    All methods raise UnknownPod, OSError of the disk, and BackendError if the pod cannot be reached.
 
     `replaces`: the SHA-256 of the target that may be replaced; `ANYTHING`; or empty: the target must not exist.
     """

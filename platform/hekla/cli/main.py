@@ -132,6 +132,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         {
             "open": ("sessions:open_session", "Open a port of a pod, or a tool in it."),
             "list": ("sessions:list_sessions", "List the open sessions with pods of a job."),
+            "people": ("sessions:session_people", "List who has a session open."),
             "end": ("sessions:end_session", "End a session."),
             "activity": ("idleness:session_activity", "Show what keeps a session, and when it would end."),
             "keep": ("idleness:keep_session", "Keep an idle session for some hours."),
@@ -234,6 +235,15 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "show": ("policy:show", "Print the active policy of a cluster."),
             "preview": ("policy:preview", "Preview a policy, without a change."),
             "set": ("policy:set_policy", "Activate a policy."),
+        },
+    ),
+    "decisions": (
+        "Decisions of the scheduler, cycle by cycle.",
+        {
+            "list": ("decisions:list_cycles", "List the cycles of a cluster that decided something."),
+            "show": ("decisions:show", "Show what each action of a cycle did, or how it judged a job."),
+            "download": ("decisions:download", "Save a recorded cycle as a file."),
+            "replay": ("decisions:replay_cycle", "Run the engine on a recorded cycle, and compare."),
         },
     ),
     "priority-class": (

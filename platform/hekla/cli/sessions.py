@@ -60,6 +60,22 @@ def list_sessions(choice: ServerOptions, job: str, as_json: bool) -> None:
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("session", type=click.UUID)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def session_people(choice: ServerOptions, job: str, session: object, as_json: bool) -> None:
+    """List who has SESSION (a uid) with a pod of JOB (a name or uid) open, or used it in the last minutes."""
+    client = client_of(choice)
+    people = client.get(f"jobs/{client.job(job)['uid']}/sessions/{session}/people")
+    if as_json:
+        output.as_json(people)
+        return
+    rows = [(one["username"], "yes" if one["is_here"] else "no", output.moment(one["used_at"])) for one in people]
+    output.table(("PERSON", "HERE", "USED"), rows, "Nobody has it open.")
+
+
+@click.command()
+@click.argument("job", type=JOB)
+@click.argument("session", type=click.UUID)
 @click.pass_obj
 def end_session(choice: ServerOptions, job: str, session: object) -> None:
     """End SESSION (a uid) with a pod of JOB (a name or uid)."""

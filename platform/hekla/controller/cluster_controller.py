@@ -19,6 +19,7 @@ from django.db import InterfaceError, InternalError, OperationalError
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.cycle_records.models import CycleRecord
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
@@ -44,13 +45,23 @@ from hekla.controller import (
     tenancy,
 )
 from hekla.controller.backends import backend_of
+from hekla.controller.cycle_recorder import (
+    EVENTS,
+    FOLLOW_UP,
+    LEADER,
+    TIME,
+    CycleRecorder,
+    EngineRun,
+    NotedAnswers,
+    limit_of,
+)
 from hekla.controller.extender_calls import ExtenderCalls
 from hekla.controller.lease_context import LeaseContext, identity
 from hekla.controller.pods import apply_decisions
 from hekla.controller.state import ReconcilerState
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.engine.audit import differences
-from hekla.engine.decisions import Decisions, ExtensionFault
+from hekla.engine.decisions import ExtensionFault
 from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.lib import clock
 from hekla.scheduling import policies
@@ -95,6 +106,7 @@ class ClusterController:
         self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
         self._faults: tuple[ExtensionFault, ...] = ()
         self._extenders = ExtenderCalls()
+        self.recorder = CycleRecorder()
         self._acted_on = -1
         self.reading_nodes = Timer(timedelta(seconds=10))
         self._nodes_of: Backend | None = None
@@ -195,7 +207,7 @@ class ClusterController:
         cluster_objects.refresh(cluster, lease, self.cache, now=now)
         disruption_budgets.refresh(cluster, lease, self.cache, now=now)
         if self.state.cursor is None:
-            self._schedule(cluster, lease, has_observed=False)
+            self._schedule(cluster, lease, LEADER, has_observed=False)
         # 5. Observe our pods, and measure their usage.
         self._note_progress()
         observations.record_observations(lease, self.cache, now=now)
@@ -206,16 +218,17 @@ class ClusterController:
             return
         last = event_log.last_number()
         # 7. Sync jobs, ask the engine, record its decisions, apply them.
-        self._schedule(cluster, lease)
+        self._schedule(cluster, lease, TIME if last == self._acted_on else EVENTS)
         # 8. Display queues, and the reasons of pending external pods, in the cluster.
         external_pods.report_reasons(lease, self.cache)
         displayed_queues.display_queues(cluster, lease, self.cache)
-        # 9. Collect garbage of deleted jobs.
+        # 9. Record the cycles that decided something; collect garbage of deleted jobs.
+        self.recorder.write(cluster, epoch, now=now)
         self._collect_garbage(lease, now)
         self._acted_on, self.full_look.done_at = last, now
 
     def _start_over(self, epoch: int) -> None:
-        self.epoch, self._acted_on, self._nodes_of = epoch, -1, None
+        self.epoch, self._acted_on, self._nodes_of, self.recorder = epoch, -1, None, CycleRecorder()
         self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
 
     def _measure(
@@ -248,17 +261,22 @@ class ClusterController:
         """Whether nothing was recorded since the last full check, which is recent: time alone can change decisions."""
         return not self.full_look.is_due(now) and self._acted_on == event_log.last_number()
 
-    def _schedule(self, cluster: Cluster, lease: LeaseContext, *, has_observed: bool = True) -> None:
+    def _schedule(
+        self, cluster: Cluster, lease: LeaseContext, trigger: CycleRecord.Trigger, *, has_observed: bool = True
+    ) -> None:
         """Run rounds until one changes nothing.
 
         Until a new leader has observed its pods, ended pods may still count as running. Placing pods is safe then,
         because they fit anyway; nothing else is done.
         """
         for _ in range(_MAX_ROUNDS):
-            if not self._round(cluster, lease, has_observed=has_observed):
+            if not self._round(cluster, lease, trigger, has_observed=has_observed):
                 return
+            trigger = FOLLOW_UP
 
-    def _round(self, cluster: Cluster, lease: LeaseContext, *, has_observed: bool) -> bool:
+    def _round(
+        self, cluster: Cluster, lease: LeaseContext, trigger: CycleRecord.Trigger, *, has_observed: bool
+    ) -> bool:
         """Sync jobs, decide, record, apply. Returns whether there may be more to do."""
         now, cache, state = clock.now(), self.cache, self.state
         # a. Create the pods of admitted jobs; advance the phases of jobs.
@@ -271,7 +289,8 @@ class ClusterController:
         # b. The engine decides on a snapshot. If a budget forbids an eviction, all are dropped, and it decides again.
         self._note_progress()
         snapshot = cache.snapshot(cluster)
-        decided = self._decide(cluster, snapshot, now)
+        run = self._decide(cluster, snapshot, now)
+        decided = run.decided
         is_protected = has_observed and disruption_budgets.protects_victims(lease, snapshot, decided, now=now)
         found = decisions.by_job(snapshot, decided)
         if is_protected:
@@ -291,6 +310,8 @@ class ClusterController:
         placed = {pod for one in found for pod in one.binds}
         pods = [pod for pod in cache.with_orders() if has_observed or pod.pk in placed]
         apply_decisions(lease, pods, cache.faults, now=now)
+        limit = limit_of(is_protected=is_protected, has_observed=has_observed)
+        self.recorder.note(run, found, trigger=trigger, limit=limit)
         return bool(changed or recorded or is_protected)
 
     def _sync_jobs(self, lease: LeaseContext, entries: Iterable[CacheEntry], now: datetime) -> bool:
@@ -309,12 +330,16 @@ class ClusterController:
 
         return bool(self.cache.faults.attempt(job, "sync", act, now))
 
-    def _decide(self, cluster: Cluster, snapshot: Snapshot, now: datetime) -> Decisions:
-        """The engine's decisions. A plugin's fault is logged when it begins, not at each decision."""
+    def _decide(self, cluster: Cluster, snapshot: Snapshot, now: datetime) -> EngineRun:
+        """Run the engine. A plugin's fault is logged when it begins, not at each decision."""
         engine_state = disruption_budgets.mark_protected(snapshot.state, self.state)
-        policy = policies.in_force(cluster)
+        text, extenders = policies.text_in_force(cluster), NotedAnswers(self._extenders)
         self._extenders.begin_cycle()
-        decided = metrics.cycle(cluster.name, engine_state, policy, now, self._extenders, cache=self.engine_cache)
+        started_at = time.perf_counter()
+        decided = metrics.cycle(
+            cluster.name, engine_state, policies.parsed(text), now, extenders, cache=self.engine_cache
+        )
+        seconds, considered = time.perf_counter() - started_at, len(self.engine_cache.unsettled_jobs)
         for fault in decided.faults:
             if fault not in self._faults:
                 log.error("cluster %s: %s failed at %s: %s", cluster, fault.name, fault.point, fault.error)
@@ -322,7 +347,7 @@ class ClusterController:
         if settings.CHECK_ENGINE and (found := differences(self.engine_cache)):
             log.error("cluster %s: %s: %s", cluster, CACHE_DIFFERS, "; ".join(found[:10]))
             self.engine_cache = SchedulerCache()
-        return decided
+        return EngineRun(engine_state, text, now, decided, extenders.answers, seconds, considered)
 
     def _collect_garbage(self, lease: LeaseContext, now: datetime) -> None:
         """Clean up deleted jobs, purge expired logs and history, and sweep leftovers."""

@@ -128,7 +128,7 @@ class _Copying:
         return True
 
     def _discard(self, draft: DraftFile) -> None:
-        with suppress(NoSuchFileError, UnknownPod, OSError):
+        with suppress(*_FAILURES):
             self._writable.discard(draft)
 
 

@@ -1,14 +1,15 @@
 """The periodic tasks, for Celery beat. Workers are normally woken by messages; the safety runs replace lost ones.
 
-One message runs several tasks one after another, because each message costs more than an idle run.
+One message runs several tasks one after another, because each message costs more than an idle run. Those without work
+do not run at all: one query finds out which have some (`apps/due_work.py`).
 """
 
 _SLOW = 20.0
-"""Seconds between safety runs."""
+"""Seconds between safety runs: a lost message costs no more."""
 SAFETY_RUNS = (
     *("hekla.schedules.start_due", "hekla.flows.advance", "hekla.notifications.follow"),
     *("hekla.demonstrations.advance", "hekla.federated_queues.move", "hekla.job_metrics.follow"),
-    *("hekla.notifications.send", "hekla.invitations.send"),
+    *("hekla.notifications.send", "hekla.invitations.send", "hekla.forecasts.request"),
 )
 EACH_MINUTE = (
     *("hekla.impersonation.end_overdue", "hekla.notifications.look", "hekla.schedules.tidy"),
@@ -18,7 +19,7 @@ EACH_MINUTE = (
 BEAT_SCHEDULE = {
     "reconcile clusters": {
         "task": "hekla.controller.tick",
-        "schedule": _SLOW,
+        "schedule": 60.0,  # the threads that watch clusters notice sooner
         "options": {"queue": "control", "expires": 10},
     },
     "replace lost messages": {
@@ -34,7 +35,6 @@ BEAT_SCHEDULE = {
         "options": {"expires": 60},
     },
     "check clusters": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
-    "record forecasts": {"task": "hekla.controller.foretell", "schedule": _SLOW, "options": {"expires": 20}},
     "tidy guests": {"task": "hekla.sharing.tidy", "schedule": 300.0, "options": {"expires": 120}},
     "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
 }

@@ -5,15 +5,22 @@ import time
 from threading import Lock
 
 from celery import current_app, shared_task
+from django.db import DatabaseError, connection
 
+from hekla.apps import due_work
 from hekla.apps.batches import ending
+from hekla.apps.batches import selectors as batches
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.idleness import job_selectors as idle_jobs
+from hekla.apps.idleness import recording
 from hekla.apps.job_metrics import selectors as metrics
 from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.sharing import selectors as sharing
 from hekla.apps.sharing.wake import copying
+from hekla.apps.usage import folders
 from hekla.apps.wakeups import Wakeup
+from hekla.apps.workbench import selectors as sessions
 from hekla.backends import registry
 from hekla.controller import event_files, health, job_forks, job_metrics
 from hekla.controller.controllers import controllers
@@ -44,7 +51,10 @@ def turn(cluster_id: int) -> None:
 
 @shared_task(name="hekla.controller.tick")
 def tick() -> None:
-    """Reconcile every active cluster (Celery beat). Each gets its own task, so a slow cluster delays no other."""
+    """Reconcile every active cluster (Celery beat). Each gets its own task, so a slow cluster delays no other.
+
+    The threads of `watcher` request that too, sooner: this is for clusters whose thread hangs.
+    """
     for cluster in clusters.active():
         turn.apply_async(args=(cluster.pk,), expires=2)
 
@@ -71,6 +81,12 @@ def foretell() -> None:
     """Record forecasts for newly pending jobs, so their accuracy can be measured later."""
     for cluster in clusters.active():
         forecasting.record(cluster)
+
+
+@shared_task(name="hekla.forecasts.request")
+def request_forecasts() -> None:
+    """Wake `foretell`, which takes too long to run among other tasks."""
+    foretell.apply_async(retry=False, expires=20)
 
 
 @shared_task(name="hekla.federated_queues.move")
@@ -120,11 +136,11 @@ def look_after_files() -> None:
 
 @shared_task(name="hekla.run_each")
 def run_each(names: list[str]) -> None:
-    """Run these tasks one after another (Celery beat). One that fails does not stop the others.
+    """Run those of these tasks that have work, one after another (Celery beat). One that fails stops no other.
 
     One that still runs for an earlier message is left out. So a slow one delays the others once, and has one thread.
     """
-    for name in names:
+    for name in _with_work(names):
         now = time.monotonic()
         with _lock:
             if now - _started.get(name, float("-inf")) < _HANGS_SECONDS:
@@ -136,3 +152,23 @@ def run_each(names: list[str]) -> None:
             log.exception("%s failed", name)
         finally:
             _started.pop(name, None)
+
+
+def _with_work(names: list[str]) -> list[str]:
+    """Those of these tasks that have work; all of them if that cannot be found out. Raises if there is no database."""
+    try:
+        return due_work.tasks_with_work(names, now=clock.now())
+    except DatabaseError:  # for example a table that is not migrated yet: that must not stop the others
+        if not connection.is_usable():
+            raise
+        log.exception("cannot find out which tasks have work, so all of them run")
+        return names
+
+
+due_work.declare("hekla.forecasts.request", jobs.forecast_work)
+due_work.declare("hekla.federated_queues.move", jobs.move_work)
+due_work.declare("hekla.job_metrics.follow", metrics.read_work, batches.end_work)
+due_work.declare("hekla.idleness.watch", sessions.session_work, idle_jobs.quiet_work, recording.purge_work)
+due_work.declare("hekla.workbench.look_after_starts", sessions.session_work)
+due_work.declare("hekla.pod_files.look_after", jobs.upload_work, folders.measure_work)
+due_work.declare("hekla.job_forks.copy", sharing.copy_work)

@@ -1,8 +1,8 @@
 """In the control worker, one thread per cluster waits for changes at its backend and requests a reconciliation.
 
 The thread also reads the rows: every second while there is work, every two seconds otherwise. A lost message therefore
-costs a second or two. A cluster without work is not reconciled. Its thread still renews the lease, so that the pages
-show the cluster as managed, and takes the lease after another process has released it.
+costs a second or two. A cluster without work is reconciled every 20 seconds. In between, its thread renews the lease,
+so that the pages show the cluster as managed, and takes the lease after another process has released it.
 
 No error ends these threads: without them a cluster would stand still, and nothing would say so. They log it, record it
 in the lease for the pages, and try again.
@@ -17,8 +17,8 @@ from django.db import DatabaseError, Error, close_old_connections, connection
 
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.selectors import WatchedCluster
 from hekla.backends.base import BackendError
 from hekla.backends.pool import close_backend
 from hekla.controller import heartbeat
@@ -33,9 +33,10 @@ _BREATH_SECONDS = 0.02
 """Between two requests for one cluster: a backend that changes all the time must not flood the queue."""
 _BUSY_SECONDS, _QUIET_SECONDS = 1.0, 2.0
 """Between two reads of the rows, with and without work: well within the lifetime of a lease."""
+_NEW_CLUSTER_SECONDS = 3.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 2.0, 30.0
-_OVERDUE_SECONDS = 30.0
-"""Longer than between two periodic wake-ups, which another worker may get than the one that holds the lease."""
+_OVERDUE_SECONDS = 20.0
+"""A cluster without work is reconciled so often, to record its nodes and what they use."""
 _RECONCILES_FOR_SECONDS = 1.0
 """After this time the rows are read again although a reconciliation still runs."""
 
@@ -60,17 +61,16 @@ class ClusterWatcher:
         while not self._stop.is_set():
             heartbeat.beat()
             try:
-                for cluster in clusters.active():
-                    if cluster.pk not in self._watched:
-                        self._watched.add(cluster.pk)
-                        name = f"watch-{cluster}"
-                        threading.Thread(target=self.watch, args=[cluster.pk], name=name, daemon=True).start()
+                for pk, name in clusters.active_names():
+                    if pk not in self._watched:
+                        self._watched.add(pk)
+                        threading.Thread(target=self.watch, args=[pk], name=f"watch-{name}", daemon=True).start()
             except Error as error:
                 log.warning("no database now: %s", error)
             except Exception:
                 log.exception("cannot look for new clusters")
             close_old_connections()
-            self._stop.wait(3)
+            self._stop.wait(_NEW_CLUSTER_SECONDS)
         connection.close()
 
     def watch(self, cluster_id: int) -> None:
@@ -79,7 +79,8 @@ class ClusterWatcher:
         The cluster's row is read each time, because its configuration may have changed. With an older copy, this thread
         and the controller would close each other's backend.
         """
-        pause, retry = 0.0, _FIRST_RETRY_SECONDS
+        pause: float | None = 0.0
+        retry = _FIRST_RETRY_SECONDS
         while not self._stop.is_set():
             try:
                 pause = self._look(cluster_id, pause)
@@ -97,14 +98,21 @@ class ClusterWatcher:
             self._stop.wait(retry)
             retry = min(2 * retry, _LONGEST_RETRY_SECONDS)
 
-    def _look(self, cluster_id: int, pause: float) -> float:
-        """Wait for a change, and request a reconciliation if one is due. Returns how long to wait the next time."""
-        cluster = clusters.by_id(cluster_id)
-        backend = backend_of(cluster)
-        has_changed = backend.wait(pause) or is_due(cluster)
+    def _look(self, cluster_id: int, pause: float | None) -> float | None:
+        """Read the rows, then wait for a change at the backend, and request a reconciliation then.
+
+        `pause`: how long to wait. None: request one before, if the rows call for it, and choose. Returns the next one.
+        """
+        watched = jobs.watched(cluster_id)
+        backend = backend_of(watched.cluster)
+        if pause is None:
+            pause = self._request(cluster_id) if is_due(watched) else _QUIET_SECONDS
+        has_changed = backend.wait(pause)
         _report(cluster_id, backend.fault or controllers.get(cluster_id).fault)
-        if not has_changed:
-            return _QUIET_SECONDS
+        return self._request(cluster_id) if has_changed else None
+
+    def _request(self, cluster_id: int) -> float:
+        """Request a reconciliation. Returns how long to wait then."""
         _request_reconcile(cluster_id)
         self._stop.wait(_BREATH_SECONDS)
         return _BUSY_SECONDS
@@ -117,19 +125,20 @@ class ClusterWatcher:
         connection.close()  # of this thread, which ends
 
 
-def is_due(cluster: Cluster) -> bool:
-    """Whether the rows call for a reconciliation by this process."""
+def is_due(watched: WatchedCluster) -> bool:
+    """Whether the rows call for a reconciliation by this process. If not, it keeps the lease that it has."""
+    cluster = watched.cluster
     if cluster.is_paused:
         return False
-    lease = leases.held(cluster)
-    if lease is None:
+    if not watched.holder:
         return True
-    if lease.holder != identity():
+    if watched.holder != identity():
         return False
-    if jobs.has_work(cluster.pk) or controllers.get(cluster.pk).is_overdue(_OVERDUE_SECONDS):
+    controller = controllers.get(cluster.pk)
+    if watched.has_work or controller.is_overdue(_OVERDUE_SECONDS):
         return True
-    if controllers.get(cluster.pk).is_idle():  # a reconciliation that hangs must lose the lease
-        leases.renew(cluster.pk, lease.epoch)
+    if controller.is_idle():  # a reconciliation that hangs must lose the lease
+        leases.renew(cluster.pk, watched.epoch)
     return False
 
 

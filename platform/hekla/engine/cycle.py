@@ -35,17 +35,19 @@ def cycle(
     cache: SchedulerCache | None = None,
     is_detailed: bool = False,
     on_open: Callable[[Session], None] | None = None,
+    session_class: Callable[..., Session] = Session,
 ) -> Decisions:
     """Run one cycle. `now` in seconds since the epoch; `call` lets extender plugins call other programs.
 
     `cache`: the cache from the cluster's last cycle; unchanged objects are then not examined again. `is_detailed`: also
     report phases before the close and pod counts by status. `on_open` gets the session before the first action; it must
-    not change it.
+    not change it. `session_class`: makes the session, for a session that notes what actions do (`cycle_trace`).
     """
     with _without_collection():
         cache = SchedulerCache() if cache is None else cache
         cache.update(state)
-        return _decide(cache, policy, partial(Session, cache, now=now, call=call), on_open, is_detailed=is_detailed)
+        session_of = partial(session_class, cache, now=now, call=call)
+        return _decide(cache, policy, session_of, on_open, is_detailed=is_detailed)
 
 
 def open_session(
@@ -123,6 +125,7 @@ def _run(session: Session, on_open: Callable[[Session], None] | None) -> None:
     if on_open is not None:
         on_open(session)
     for name in session.policy.actions:
+        session.action = name
         try:
             registry.actions()[name].execute(session, session.policy.configurations.get(name, {}))
         except ExtensionFailed:

@@ -170,6 +170,12 @@ class NodeFit:
         """Whether feasibility depends on other pods."""
         return bool(self._node_predicates or self._cluster_predicates)
 
+    def candidates(self) -> tuple[Mask, bool]:
+        """The rows among which `best_node` chooses, and whether they have room now (else in future idle)."""
+        self.refresh()
+        now = self._idle_scores > NOWHERE
+        return (now, True) if now.any() else (self._fits_future.copy(), False)
+
     def with_room(self) -> Mask:
         """Feasible rows with room now or in future idle."""
         self.refresh()

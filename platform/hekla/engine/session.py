@@ -55,6 +55,8 @@ class Session:
         """Totals of each queue's jobs before the session."""
         self.storage, self.devices = cache.state.storage, cache.state.devices
         self.node_index, self.hypernodes = cache.node_index, cache.hypernodes
+        self.action = ""
+        """The action that is running; empty before the first."""
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
         self.job_order_changes = False

@@ -139,5 +139,7 @@ def _checked(pod: Pod, step: Callable[[], T]) -> T:
         raise NotFound(_("The pod changed or deleted the unfinished file. Upload it again.")) from error
     except NoRoomError as error:
         raise Refused(_("The disk of the pod's node has too little room for this file.")) from error
+    except BackendError as error:
+        raise Refused(missing_files.unwritable(pod, str(error))) from error
     except OSError as error:
         raise Refused(_("The file cannot be written: %(why)s.") % {"why": error.strerror}) from error

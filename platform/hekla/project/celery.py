@@ -10,6 +10,8 @@ from celery.exceptions import SecurityWarning
 from celery.signals import task_postrun, task_prerun, worker_ready
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
+from hekla.launcher import beat_thread
+from hekla.launcher.broker_timers import NoBindingTimer
 from hekla.launcher.gc_tuning import settle
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hekla.project.settings")
@@ -37,6 +39,8 @@ class HeklaTask(Task):  # type: ignore[type-arg]
 app = Celery("hekla", task_cls=HeklaTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.steps["consumer"].add(NoBindingTimer)
+beat_thread.add_to(app)
 
 
 @task_prerun.connect

@@ -70,6 +70,7 @@ INSTALLED_APPS = [
     "hekla.apps.batches",
     "hekla.apps.schedules",
     "hekla.apps.forecasts",
+    "hekla.apps.cycle_records",
     "hekla.apps.usage",
     "hekla.apps.workbench",
     "hekla.apps.idleness",
@@ -257,8 +258,12 @@ CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_ACKS_LATE = False
-# An idle worker polls every `polling_interval` seconds, which must be less than `socket_timeout`.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2, "polling_interval": 4}
+# An idle worker polls every `polling_interval` seconds, which must be less than `socket_timeout`. It looks for messages
+# of dead workers once a minute, because it restores them after an hour.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    **{"socket_timeout": 5, "socket_connect_timeout": 2},
+    **{"polling_interval": 4, "unacked_restore_interval": 60, "reauth_check_interval": 60},
+}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"

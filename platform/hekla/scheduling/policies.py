@@ -22,6 +22,11 @@ def text_in_force(cluster: Cluster) -> str:
     return selectors.policy_text(cluster) or DEFAULT_POLICY_TEXT
 
 
+def parsed(text: str) -> SchedulerPolicy:
+    """The parsed policy; the same object for the same text."""
+    return _parsed(text)
+
+
 def in_force(cluster: Cluster) -> SchedulerPolicy:
     """The parsed policy in force."""
     return _parsed(text_in_force(cluster))

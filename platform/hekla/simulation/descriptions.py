@@ -15,7 +15,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
 from hekla.simulation.eta import Eta
-from hekla.simulation.holders import Holder
+from hekla.simulation.holders import Holder, Holders
 from hekla.simulation.suggestions import Suggestion
 from hekla.simulation.what_if import OtherJobs, StartVerdict, WhatIfResult
 
@@ -65,7 +65,26 @@ def in_use(answer: WhatIfResult, now: datetime) -> list[str]:
             "%(n)d job of other tenants holds %(amount)s.", "%(n)d jobs of other tenants hold %(amount)s.", held.unknown
         )
         parts.append(sentence % {"n": held.unknown, "amount": amount})
+    parts += _admitted_before(answer.admitted)
     return [together(parts)] if parts else []
+
+
+def _admitted_before(admitted: Holders) -> list[str]:
+    """The jobs that were admitted before, hold nothing yet, and wait for the same resources."""
+    parts = []
+    for one in admitted.known[:_MOST_JOBS]:
+        facts = {"job": one.name, "amount": labels.exact_amounts(one.amount)}
+        parts.append(_("Job %(job)s was admitted before and waits for %(amount)s.") % facts)
+    rest = admitted.known[_MOST_JOBS:]
+    if others := len(rest) + admitted.unknown:
+        amount = sum((one.amount for one in rest), admitted.unknown_amount)
+        sentence = ngettext(
+            "%(n)d other job was admitted before and waits for %(amount)s.",
+            "%(n)d other jobs were admitted before and wait for %(amount)s.",
+            others,
+        )
+        parts.append(sentence % {"n": others, "amount": labels.exact_amounts(amount)})
+    return parts
 
 
 def _holds(holder: Holder, now: datetime) -> str:

@@ -1,4 +1,7 @@
-"""Which jobs hold the resources that a pending job lacks, as far as the reader may see them, and until when."""
+"""Which jobs hold the resources that a pending job lacks, as far as the reader may see them, and until when.
+
+Admitted jobs that hold nothing yet also keep later jobs from admission: they wait for the same resources.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +12,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
 from hekla.engine.model import PodGroupSpec, PodStatus
 from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
@@ -56,11 +60,22 @@ def held_for(simulator: Simulator, row: Job, reasons: Iterable[Mapping[str, Any]
     return {}
 
 
-def find(
-    simulator: Simulator, row: Job, reasons: Iterable[Mapping[str, Any]], user: User, run_times: RunTimes
-) -> Holders:
-    """The holders as this person may see them; none if no job holds any."""
-    held = held_for(simulator, row, reasons)
+def admitted_before(simulator: Simulator, row: Job, reasons: Iterable[Mapping[str, Any]]) -> dict[str, Resources]:
+    """What each admitted job that holds nothing yet, by uid, waits for, if that is why this one is not admitted."""
+    for reason in reasons:
+        if reason["code"] == _CLUSTER and (scarce := labels.scarce_resources(reason)):
+            placed = set(simulator.placed())
+            claims = {
+                job.uid: Resources({name: job.min_resources.amount(name) for name in scarce})
+                for job in simulator.jobs()
+                if job.phase is GangPhase.INQUEUE and job.min_resources and job.uid not in {*placed, str(row.pk)}
+            }
+            return {uid: amount for uid, amount in claims.items() if amount}
+    return {}
+
+
+def visible(simulator: Simulator, held: Mapping[str, Resources], user: User, run_times: RunTimes) -> Holders:
+    """The jobs, by uid, with their amounts, as this person may see them."""
     rows = {uid: found for uid in held if (found := simulator.row(uid))}
     tenants = tenancy.visible_ids(user) if rows else frozenset[int]()
     named = [
@@ -113,9 +128,9 @@ def _below(simulator: Simulator, queue: str) -> _Sharer:
     return lambda job, _row: job.queue in names
 
 
-_NODES, _PARENT = "no_node_fits", "parent_queue_is_full"
+_CLUSTER, _NODES, _PARENT = "cluster_is_full", "no_node_fits", "parent_queue_is_full"
 _SHARERS: dict[str, _Sharer] = {
-    "cluster_is_full": lambda _job, _row: True,
+    _CLUSTER: lambda _job, _row: True,
     _NODES: lambda _job, _row: True,
     "queue_is_full": _same_queue,
     "queue_share_used": _same_queue,

@@ -80,9 +80,10 @@ class WhatIfResult:
     """The prediction for a job.
 
     `nodes`: pods by node, if it starts; `evicts`: jobs whose pods would be evicted for it. `reasons`: why it waits;
-    `holders`: the jobs that hold what it lacks; `problems`: why it is too large, in sentences. `place`: its position
-    among the `line` waiting jobs of its queue. `eta`: None if unknown; `after`: the jobs that must end before.
-    `offers`: changes with which it would start now; `is_cut_short`: there was no time to try them, or not all.
+    `holders`: the jobs that hold what it lacks; `admitted`: those that were admitted before and wait for it;
+    `problems`: why it is too large, in sentences. `place`: its position among the `line` waiting jobs of its queue.
+    `eta`: None if unknown; `after`: the jobs that must end before. `offers`: changes with which it would start now;
+    `is_cut_short`: there was no time to try them, or not all.
     """
 
     verdict: StartVerdict
@@ -90,6 +91,7 @@ class WhatIfResult:
     evicts: OtherJobs = OtherJobs()
     reasons: tuple[dict[str, Any], ...] = ()
     holders: Holders = NONE
+    admitted: Holders = NONE
     problems: tuple[str, ...] = ()
     place: int = 0
     line: int = 0
@@ -253,9 +255,19 @@ def _answer(
     place, line = _place(simulator, row)
     when = _when(outlook, row, is_new=is_new) if with_eta else None
     after = _others(simulator, Counter(when.after), user) if when else OtherJobs()
-    held_by = holders.find(simulator, row, found, user, outlook.run_times)
+    held_by, admitted = (
+        holders.visible(simulator, claims(simulator, row, found), user, outlook.run_times)
+        for claims in (holders.held_for, holders.admitted_before)
+    )
     return WhatIfResult(
-        StartVerdict.WAITS, reasons=found, holders=held_by, place=place, line=line, eta=when, after=after
+        StartVerdict.WAITS,
+        reasons=found,
+        holders=held_by,
+        admitted=admitted,
+        place=place,
+        line=line,
+        eta=when,
+        after=after,
     )
 
 

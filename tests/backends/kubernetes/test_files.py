@@ -1,20 +1,21 @@
 """Files of running pods, read by commands in them: names are never code, links lead nowhere, answers are checked."""
 
-import asyncio
 import io
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.backends.conftest import ClusterFixture
+from tests.support.pod_commands import Command, Streams
 
 from hekla.backends import files
 from hekla.backends.base import BackendError, PodKey, UnknownPod
 from hekla.backends.files import FileKind, NoSuchFileError
 from hekla.backends.kubernetes import files as pod_files
-from hekla.backends.kubernetes.files import NO_ANSWER, NO_TOOLS, NOT_RUNNING, WRONG_ANSWER, KubernetesFiles
+from hekla.backends.kubernetes import pod_scripts
+from hekla.backends.kubernetes.files import KubernetesFiles
+from hekla.backends.kubernetes.pod_scripts import NO_ANSWER, NO_TOOLS, NOT_RUNNING, WRONG_ANSWER
 from hekla.backends.streams import Output
 from hekla.domain.phases import PodPhase
 
@@ -33,39 +34,6 @@ HOSTILE = [
     ".dot",
     "..dots",
 ]
-
-
-class Command:
-    """A command of this machine, or an answer in its place."""
-
-    def __init__(self, pieces: Sequence[Output], exit_code: int | None, pause: float = 0.0) -> None:
-        self._pieces, self.exit_code, self._pause = list(pieces), exit_code, pause
-
-    async def receive(self) -> Output | None:
-        await asyncio.sleep(self._pause)
-        return self._pieces.pop(0) if self._pieces else None
-
-
-class Streams:
-    """Runs commands on this machine. `answer`: what they answer instead."""
-
-    def __init__(self, answer: Command | Exception | None = None) -> None:
-        self._answer = answer
-        self.commands: list[Sequence[str]] = []
-
-    @asynccontextmanager
-    async def run(self, _key: PodKey, command: Sequence[str]) -> AsyncIterator[Any]:
-        self.commands.append(command)
-        if isinstance(self._answer, Exception):
-            raise self._answer
-        if self._answer is not None:
-            yield self._answer
-            return
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
-        output, problems = await process.communicate()
-        pieces = [Output(output[at : at + 1000]) for at in range(0, len(output), 1000)]
-        yield Command([*pieces, Output(problems, True)], process.returncode)
 
 
 def facet(root: Path, answer: Command | Exception | None = None) -> KubernetesFiles:
@@ -149,7 +117,7 @@ def test_large_folder_is_cut(work: Path) -> None:
     ],
 )  # fmt: skip
 def test_hostile_answer_is_an_error(work: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, why: str) -> None:
-    monkeypatch.setattr(pod_files, "_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(pod_scripts, "_ANSWER_SECONDS", 0.2)
     with pytest.raises(BackendError, match=why):
         facet(work, answer).list_folder(KEY, "")
 

@@ -17,6 +17,8 @@ from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
+from hekla.apps.sharing import presence
+from hekla.apps.sharing.presence import SessionPresence
 from hekla.apps.workbench import entry, selectors, services
 from hekla.apps.workbench.models import SessionState, ToolSession
 from hekla.domain.errors import Forbidden, NotFound, Refused
@@ -58,6 +60,12 @@ class SessionSerializer(serializers.Serializer[ToolSession]):
     state = serializers.CharField(help_text="starting, ready or ended")
     message = serializers.CharField(help_text="why a tool ended by itself, or its last lines; usually empty")
     created_at = serializers.DateTimeField()
+
+
+class SessionPresenceSerializer(serializers.Serializer[SessionPresence]):
+    username = serializers.CharField(source="person.username")
+    is_here = serializers.BooleanField(help_text="has a request or websocket open now")
+    used_at = serializers.DateTimeField()
 
 
 class SessionUrlSerializer(serializers.Serializer[Any]):
@@ -126,6 +134,16 @@ class JobSessionUrlView(ApiView):
         login = request._request.session.session_key if token is None else None
         ticket = entry.issue_ticket(found, login=login, token=token)
         return respond(SessionUrlSerializer({"url": entry.entry_url(found, ticket, request.get_host())}))
+
+
+class SessionPeopleView(ApiView):
+    queries = {"get": ArrayQuery}
+
+    @extend_schema(responses=SessionPresenceSerializer(many=True))
+    def get(self, request: Request, uid: UUID, session: UUID) -> Response:
+        """Who has a session open now, and who used it in the last minutes."""
+        found = presence.users_of(find_session(request, uid, session), now=clock.now())
+        return array(request, found, SessionPresenceSerializer)
 
 
 def find_session(request: Request, uid: UUID, session: UUID) -> ToolSession:

@@ -20,7 +20,7 @@ LIFETIME = timedelta(seconds=5)
 FROZEN_AFTER = timedelta(seconds=20)
 """A transaction that idles longer than this is ended by PostgreSQL: it would block the lease for all controllers."""
 SILENT_AFTER = timedelta(seconds=60)
-"""A controller without a renewal for this long hangs or is gone: idle controllers renew every 20 seconds."""
+"""A controller without a renewal for this long hangs or is gone: idle controllers renew every two seconds."""
 _NOBODY = ""
 _RENEW = """
     UPDATE clusters_lease SET expires_at = clock_timestamp() + make_interval(secs => %(seconds)s)

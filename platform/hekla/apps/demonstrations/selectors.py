@@ -1,7 +1,10 @@
 """Queries for runs of demonstrations. Runs outside a person's tenants count as not existing."""
 
-from django.db.models import QuerySet
+from typing import Any
 
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from hekla.apps import due_work
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.demonstrations.models import DemoRun, SimulatedWorkload
@@ -37,3 +40,10 @@ def jobs_of(run: DemoRun) -> list[Job]:
 def workload() -> SimulatedWorkload | None:
     """The everyday work of simulated teams, or None if the platform has none."""
     return SimulatedWorkload.objects.select_related("cluster").first()
+
+
+def advance_work() -> list[QuerySet[Any, Any]]:
+    """Runs that have not ended, and simulated teams that work soon or have jobs to remove (see `due_work`)."""
+    jobs = Job.objects.filter(cluster=OuterRef("cluster"), deleted_at=None)
+    teams = SimulatedWorkload.objects.filter(next_at__lte=due_work.horizon())
+    return [in_progress(), teams.filter(Q(removed_at=None) | Exists(jobs))]

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from hekla.apps import due_work
 from hekla.apps.demonstrations import selectors, services, workload
 from hekla.apps.demonstrations.wake import advancing
 from hekla.lib import clock
@@ -18,3 +19,6 @@ def advance() -> None:
         advancing.after(_AGAIN_SECONDS)
     else:
         advancing.at(next_at, now=clock.now())
+
+
+due_work.declare("hekla.demonstrations.advance", selectors.advance_work)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from itertools import count
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -130,3 +131,8 @@ def any_in_progress() -> bool:
     with connection.cursor() as cursor:
         cursor.execute(_ANY_IN_PROGRESS)
         return bool(cursor.fetchone()[0])
+
+
+def advance_work() -> list[QuerySet[Any, Any]]:
+    """Flows that have not ended (see `due_work`)."""
+    return [Flow.objects.filter(ended_at=None)]

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from hekla.apps import due_work
 from hekla.apps.flows import selectors, services
 from hekla.apps.flows.wake import advancing
 from hekla.lib import clock
@@ -16,3 +17,6 @@ def advance() -> None:
     services.advance_all(now=clock.now())
     if selectors.any_in_progress():
         advancing.after(_AGAIN_SECONDS)
+
+
+due_work.declare("hekla.flows.advance", selectors.advance_work)

@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Max, Q, QuerySet, Sum
 
 from hekla.apps.idleness.models import IdlePolicy, JobIdleness, SessionMinute
 from hekla.apps.idleness.recording import minute_of
@@ -74,6 +75,11 @@ def quiet(*, now: datetime) -> list[Job]:
     idle = {pod for pod, percent in recent.items() if percent is not None and percent < judged[pod].limits[Signal.GPU]}
     found = Job.objects.filter(pk__in=[job for job, some in pods.items() if idle.issuperset(some)])
     return list(found.select_related("owner", "cluster", "tenant").order_by("pk"))
+
+
+def quiet_work() -> list[QuerySet[Any, Any]]:
+    """Pods with GPUs, if there is a rule for jobs (see `due_work`)."""
+    return [_holding().filter(Exists(_policies()))]
 
 
 def _policies() -> QuerySet[IdlePolicy]:

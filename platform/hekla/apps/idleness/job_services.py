@@ -18,6 +18,10 @@ from hekla.domain.idleness import IdleStep
 from hekla.domain.policies import LifecycleAction
 
 
+class _EndedOtherwise(Exception):
+    """The job has ended, or is ending, for another reason. It takes back what was recorded."""
+
+
 def keep(job: Job, *, hours: int, reason: str, user: User, now: datetime) -> datetime:
     """Keep a job for so many hours, once. Returns until when. Raises Forbidden, Refused, Invalid."""
     jobs.require_right(job, user)
@@ -51,7 +55,17 @@ def warn(job: Job, *, now: datetime) -> datetime | None:
 
 
 def abort_idle(job: Job, *, now: datetime) -> bool:
-    """Abort a job whose grace time is over, with the evidence. Returns whether its GPUs were idle until now."""
+    """Abort a job whose grace time is over, with the evidence. Returns whether that ended it.
+
+    If another end of the job came first, nothing is recorded: the rule has not aborted it.
+    """
+    try:
+        return _abort(job, now)
+    except _EndedOtherwise:
+        return False
+
+
+def _abort(job: Job, now: datetime) -> bool:
     with unit_of_work():
         state = _locked(job)
         verdict = job_selectors.activity_of(job, now=now).verdict
@@ -61,7 +75,9 @@ def abort_idle(job: Job, *, now: datetime) -> bool:
         state.save(update_fields=["warned_at", "ends_at"])
         event = events.JobIdleAborted(idle_since=verdict.idle_since.isoformat(), evidence=evidence_of(verdict))
         _record(job, event, PLATFORM, now)
-        return jobs.end(job.pk, LifecycleAction.ABORT_JOB, now=now)
+        if not jobs.end(job.pk, LifecycleAction.ABORT_JOB, now=now):
+            raise _EndedOtherwise
+        return True
 
 
 def _locked(job: Job) -> JobIdleness:

@@ -12,8 +12,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
+from django.db.models import QuerySet
 
-from hekla.apps.idleness.models import LONGEST_GRACE_MINUTES, LONGEST_IDLE_MINUTES
+from hekla.apps import due_work
+from hekla.apps.idleness.models import LONGEST_GRACE_MINUTES, LONGEST_IDLE_MINUTES, SessionMinute
 from hekla.domain.idleness import Signal
 
 RETENTION = timedelta(minutes=LONGEST_IDLE_MINUTES + LONGEST_GRACE_MINUTES, days=1)
@@ -95,6 +97,11 @@ def purge(*, now: datetime) -> int:
         return int(cursor.rowcount)
 
 
+def purge_work() -> list[QuerySet[Any, Any]]:
+    """Minutes that are too old (see `due_work`)."""
+    return [SessionMinute.objects.filter(at__lt=due_work.present() - RETENTION)]
+
+
 _COUNT_SESSIONS = """
 INSERT INTO idleness_sessionminute AS stored (session_id, at, requests, input, network_bytes)
 SELECT counted.session, counted.at, counted.requests, counted.input, counted.bytes
@@ -133,12 +140,18 @@ ON CONFLICT (session_id, at) DO UPDATE SET
     gpu = greatest(stored.gpu, excluded.gpu)
 """
 _MEASURE_BEFORE = """
+WITH locked AS MATERIALIZED (
+    SELECT session_id, at FROM idleness_sessionminute
+    WHERE session_id = ANY(%(sessions)s::bigint[]) AND at = %(before)s
+        AND kernel IS NULL AND cpu IS NULL AND gpu IS NULL
+    ORDER BY session_id FOR NO KEY UPDATE
+)
 UPDATE idleness_sessionminute AS stored SET kernel = found.kernel, cpu = found.cpu, gpu = found.gpu
-FROM unnest(%(sessions)s::bigint[], %(kernels)s::integer[], %(cpus)s::integer[], %(gpus)s::integer[])
-    AS found (session, kernel, cpu, gpu)
-WHERE stored.session_id = found.session AND stored.at = %(before)s
-    AND stored.kernel IS NULL AND stored.cpu IS NULL AND stored.gpu IS NULL
+FROM locked JOIN unnest(%(sessions)s::bigint[], %(kernels)s::integer[], %(cpus)s::integer[], %(gpus)s::integer[])
+    AS found (session, kernel, cpu, gpu) ON found.session = locked.session_id
+WHERE stored.session_id = locked.session_id AND stored.at = locked.at
 """
+"""In the order of all others who write several rows: an UPDATE alone locks them in the order of its plan."""
 _PURGE = """
 DELETE FROM idleness_sessionminute WHERE (session_id, at) IN (
     SELECT session_id, at FROM idleness_sessionminute WHERE at < %(until)s ORDER BY at LIMIT %(most)s

@@ -1,9 +1,12 @@
 """Queries for impersonations."""
 
 from datetime import datetime
+from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from hekla.apps import due_work
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.impersonation.models import ImpersonationSession
@@ -38,3 +41,8 @@ def visible_person(person: int, impersonation_id: int | None, *, now: datetime) 
         return present(accounts.active(person), impersonation_id, now=now).pk
     except NotFound:
         return None
+
+
+def end_work() -> list[QuerySet[Any, Any]]:
+    """Impersonations that have expired (see `due_work`)."""
+    return [ImpersonationSession.objects.filter(ended_at=None, until__lte=due_work.present())]

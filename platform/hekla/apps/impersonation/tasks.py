@@ -2,7 +2,8 @@
 
 from celery import shared_task
 
-from hekla.apps.impersonation import services
+from hekla.apps import due_work
+from hekla.apps.impersonation import selectors, services
 from hekla.lib import clock
 
 
@@ -10,3 +11,6 @@ from hekla.lib import clock
 def end_overdue() -> None:
     """End all expired impersonations."""
     services.end_overdue(now=clock.now())
+
+
+due_work.declare("hekla.impersonation.end_overdue", selectors.end_work)

@@ -2,10 +2,12 @@
 
 import hashlib
 from datetime import datetime
+from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from hekla.apps import due_work
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.selectors import may as may_on_platform
@@ -62,3 +64,8 @@ def may_give_platform_roles(user: User) -> bool:
 def digest(secret: str) -> str:
     """The SHA-256 digest of a link's secret, as stored."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def send_work() -> list[QuerySet[Any, Any]]:
+    """Letters that are due now or soon (see `due_work`)."""
+    return [InvitationMail.objects.filter(due_at__lte=due_work.horizon())]

@@ -256,6 +256,8 @@ def _cluster_full(facts: dict[str, Any]) -> str:
         return _("Needs %(need)s. The cluster is smaller than that.") % facts
     if facts["free_of"] and facts["is_free"]:
         return together([_general(facts), _room_for_all(facts)])
+    if facts["free_of"]:
+        return _("Waiting for %(need)s. %(free_of)s are free. Jobs admitted before leave %(left)s of them.") % facts
     facts |= {"left_of": facts["left_of"] or facts["left"]}
     return _("Waiting for %(need)s. Running and admitted jobs leave %(left_of)s.") % facts
 

@@ -1,5 +1,6 @@
 """The specification of a job that continues where a pod failed: the same pod, with a shell instead of its command."""
 
+import secrets
 from typing import Any
 
 from hekla.apps.clusters import selectors as clusters
@@ -12,15 +13,16 @@ from hekla.domain.jobspec import SESSION, JobSpec
 LAST_SECONDS = 8 * 3600
 """How long it runs at most."""
 _HOST, _SHORT = "kubernetes.io/hostname", "main"
-FAILED_COMMAND, HISTORY = "HEKLA_FAILED_COMMAND", "/tmp/.hekla-history"  # noqa: S108  (in the pod)
+FAILED_COMMAND, _HISTORY = "HEKLA_FAILED_COMMAND", "/tmp/.hekla-history-"  # noqa: S108  (in the pod)
 _WAIT = (
-    'umask 077; printf "%s\\n" "$HEKLA_FAILED_COMMAND" > "$HISTFILE"; '
+    'umask 077; set -C; printf "%s\\n" "$HEKLA_FAILED_COMMAND" > "$HISTFILE"; '
     'echo "Open a terminal: the command that failed is the last one in its history."; '
     'trap "exit 0" TERM INT; while :; do sleep 3600 & wait "$!"; done'
 )
 """Writes the failed command into the history of the shells that are opened in the pod, then waits for its end.
 
-The command may contain secrets, and more people read the log.
+The command may contain secrets, and more people read the log and the working folder. Pods on a machine without
+isolation share its `/tmp`: each job has a file of its own, which it makes itself or not at all.
 """
 _NOT_OF_ONE_POD = {
     *("name", "replicas", "min_available", "command", "args", "policies", "success_policy", "max_retry", "depends_on"),
@@ -50,7 +52,7 @@ def debug_spec(job: Job, pod: Pod, name: str) -> JobSpec:
                 **task.model_dump(mode="json", exclude_defaults=True, exclude=_NOT_OF_ONE_POD),
                 "name": task.name if len(f"{name}-{task.name}-0") <= MAX_HOST_NAME else _SHORT,
                 "command": ["sh", "-c", _WAIT],
-                "env": {**task.env, "HISTFILE": HISTORY},
+                "env": {**task.env, "HISTFILE": f"{_HISTORY}{secrets.token_hex(12)}"},
                 "node_selector": {**task.node_selector, **_node_of(pod, job.cluster)},
             }
         ],

@@ -24,6 +24,13 @@ def unreadable(pod: Pod, why: str) -> str:
     return _("The files of this pod cannot be read now. %(why)s") % {"why": translated(why)}
 
 
+def unwritable(pod: Pod, why: str) -> str:
+    """Why no file of the pod can be written now. `why`: in the words of its backend."""
+    if pod.is_final:
+        return _("The pod has ended. On this cluster, files can be changed only while a pod runs.")
+    return _("The files of this pod cannot be changed now. %(why)s") % {"why": translated(why)}
+
+
 def no_uploads(pod: Pod) -> str:
     """Why no file can be written into the folder of this pod."""
     if pod.job.cluster.is_simulated:

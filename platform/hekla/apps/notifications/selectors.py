@@ -1,19 +1,25 @@
 """Queries for notification settings, notifications and deliveries."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
+from hekla.apps import due_work
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import Numbering
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import Delivery, JobChoice, Notification, NotificationCursor, Preference
 from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.phases import JobPhase
 
 Choice = Preference | JobChoice
+BEFORE_DELETION = timedelta(hours=1)
+"""How long before the deletion of a job its people are notified."""
 
 
 def preference(user: User) -> Preference:
@@ -46,8 +52,7 @@ def is_behind() -> bool:
 
 def next_delivery() -> datetime | None:
     """When the next delivery is due, possibly in the past; None if there is none."""
-    waiting = Delivery.objects.filter(sent_at=None, abandoned_at=None).order_by("due_at")
-    return waiting.values_list("due_at", flat=True).first()
+    return _undelivered().order_by("due_at").values_list("due_at", flat=True).first()
 
 
 def listeners(jobs: Collection[Job]) -> dict[UUID, dict[int, Choice]]:
@@ -67,3 +72,25 @@ def wanting(moment: Moment) -> tuple[list[int], list[UUID]]:
     users = Preference.objects.filter(moments__contains=[moment]).values_list("user_id", flat=True)
     uids = JobChoice.objects.filter(moments__contains=[moment]).values_list("job_uid", flat=True)
     return list(users), list(uids)
+
+
+def follow_work() -> list[QuerySet[Any, Any]]:
+    """A row if the log has events that were not processed yet (see `due_work`)."""
+    position = NotificationCursor.objects.filter(number__gte=OuterRef("last"))
+    return [Numbering.objects.filter(~Exists(position))]
+
+
+def look_work() -> list[QuerySet[Any, Any]]:
+    """Jobs that wait, and jobs that are deleted soon (see `due_work`)."""
+    jobs = Job.objects.filter(deleted_at=None)
+    soon = due_work.present() + BEFORE_DELETION
+    return [jobs.filter(phase=JobPhase.PENDING), jobs.filter(expires_at__lte=soon)]
+
+
+def send_work() -> list[QuerySet[Any, Any]]:
+    """Deliveries that are due now or soon (see `due_work`)."""
+    return [_undelivered().filter(due_at__lte=due_work.horizon())]
+
+
+def _undelivered() -> QuerySet[Delivery]:
+    return Delivery.objects.filter(sent_at=None, abandoned_at=None)

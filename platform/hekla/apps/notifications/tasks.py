@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from hekla.apps import due_work
 from hekla.apps.notifications import selectors, services
 from hekla.apps.notifications.wake import following, sending
 from hekla.lib import clock
@@ -32,3 +33,8 @@ def send() -> None:
 def tidy() -> None:
     """Delete old notifications."""
     services.tidy(now=clock.now())
+
+
+due_work.declare("hekla.notifications.follow", selectors.follow_work)
+due_work.declare("hekla.notifications.look", selectors.look_work)
+due_work.declare("hekla.notifications.send", selectors.send_work)

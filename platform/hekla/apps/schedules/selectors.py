@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet, Value
 from django.utils.translation import gettext as _
 
+from hekla.apps import due_work
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
@@ -89,11 +91,24 @@ def next_due() -> datetime | None:
     return found.values_list("next_at", flat=True).first()
 
 
+def start_work() -> list[QuerySet[Any, Any]]:
+    """Schedules that are due now or soon (see `due_work`)."""
+    return [Schedule.objects.filter(is_suspended=False, next_at__lte=due_work.horizon())]
+
+
+def tidy_work() -> list[QuerySet[Any, Any]]:
+    """Runs whose jobs may be beyond the limits of their history (see `due_work`)."""
+    return [_finished()]
+
+
 def finished() -> list[ScheduleRun]:
     """Runs whose jobs finished for good and are not deleted, newest first per schedule."""
+    return list(_finished().select_related("schedule", "job").order_by("schedule_id", "-due_at", "-id"))
+
+
+def _finished() -> QuerySet[ScheduleRun]:
     over = [phase for phase in _FINAL if phase != JobPhase.ABORTED]
-    found = ScheduleRun.objects.filter(job__phase__in=over, job__deleted_at=None)
-    return list(found.select_related("schedule", "job").order_by("schedule_id", "-due_at", "-id"))
+    return ScheduleRun.objects.filter(job__phase__in=over, job__deleted_at=None)
 
 
 def origin_of(job: Job | Parameter) -> QuerySet[Schedule, tuple[str, UUID, str]]:

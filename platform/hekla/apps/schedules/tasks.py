@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from hekla.apps import due_work
 from hekla.apps.schedules import selectors, services
 from hekla.apps.schedules.wake import starting
 from hekla.lib import clock
@@ -18,3 +19,7 @@ def start_due() -> None:
 def tidy() -> None:
     """Delete finished jobs beyond the history limits of schedules."""
     services.tidy(now=clock.now())
+
+
+due_work.declare("hekla.schedules.start_due", selectors.start_work)
+due_work.declare("hekla.schedules.tidy", selectors.tidy_work)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -71,7 +72,8 @@ def guest_of_terminal(uid: str, pod_id: int, user: User, *, now: datetime) -> Gu
         wanted = UUID(hex=uid)
     except ValueError:
         return None
-    return _in_force(now).filter(terminal__uid=wanted, pod_id=pod_id, person=user).first()
+    found = _in_force(now).filter(terminal__uid=wanted, pod_id=pod_id, person=user).first()
+    return found if found is not None and _inviters_may(found, now) else None
 
 
 def may_enter(found: OpenTerminal, user: User, *, types: bool, now: datetime) -> bool:
@@ -87,7 +89,7 @@ def guest_of_session(slug: str, share_id: int, user: User, *, now: datetime) -> 
     found = _in_force(now).filter(pk=share_id, session__slug=slug, person=user).first()
     if found is None or not jobs.visible_to(user).filter(pk=found.pod.job_id).exists():
         raise NotFound(_("Unknown session."))
-    if not _owner_may(found):
+    if not _owner_may(found) or not _inviters_may(found, now):
         raise NotFound(_("Unknown session."))
     return found
 
@@ -97,7 +99,8 @@ def in_force(guest_ids: Collection[int], *, now: datetime) -> frozenset[int]:
     if not guest_ids:
         return frozenset()
     with tenancy.rights_read_once({}):  # most are of few owners
-        return frozenset(one.pk for one in _in_force(now).filter(pk__in=guest_ids) if _owner_may(one))
+        found = _in_force(now).filter(pk__in=guest_ids)
+        return frozenset(one.pk for one in found if _owner_may(one) and _inviters_may(one, now))
 
 
 def may_invite(target: Target, user: User, *, now: datetime) -> bool:
@@ -110,6 +113,12 @@ def may_invite(target: Target, user: User, *, now: datetime) -> bool:
 def co_ownership(target: Target, user: User, *, now: datetime) -> Guest | None:
     """The invitation that makes this person a co-owner of the terminal or session."""
     return _in_force(now).filter(_to(target), person=user, role=GuestRole.OWNER).first()
+
+
+def is_in(session: ToolSession, user: User, *, now: datetime) -> bool:
+    """Whether the person has accepted an invitation to the session that is in force."""
+    found = _in_force(now).filter(session=session, person=user)
+    return any(_owner_may(one) and _inviters_may(one, now) for one in found)
 
 
 def session_of(uid: UUID, user: User) -> ToolSession:
@@ -141,6 +150,11 @@ def any_new_fork(*, now: datetime) -> bool:
     return JobFork.objects.filter(ended_at=None, created_at__gt=now - _NEW).exists()
 
 
+def copy_work() -> list[QuerySet[Any, Any]]:
+    """Forks that wait for their files (see `due_work`)."""
+    return [JobFork.objects.filter(ended_at=None)]
+
+
 def _guests() -> QuerySet[Guest]:
     return Guest.objects.select_related(
         *("person", "inviter", "terminal__owner", "session__owner"),
@@ -166,3 +180,15 @@ def _owner_may(guest: Guest) -> bool:
     """Whether who opened it may still act on the job. Terminals end themselves without that right, sessions go on."""
     owner = guest.target.owner
     return guest.session_id is None or (owner.is_active and jobs.may_act(owner, guest.pod.job))
+
+
+def _inviters_may(guest: Guest, now: datetime) -> bool:
+    """Whether the co-owners who invited this person, one by the other, are co-owners still and can see the job."""
+    passed: set[int] = set()
+    while guest.inviter_id != guest.target.owner_id:
+        own = co_ownership(guest.target, guest.inviter, now=now)
+        if own is None or own.pk in passed or not jobs.visible_to(guest.inviter).filter(pk=guest.pod.job_id).exists():
+            return False
+        passed.add(own.pk)
+        guest = own
+    return True

@@ -7,12 +7,14 @@ because people may still write into its folder. Rows need no rights: the platfor
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Least
 from django.utils.translation import gettext as _
 
+from hekla.apps import due_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.usage import selectors
@@ -35,6 +37,11 @@ def list_jobs(jobs: Collection[Job], *, now: datetime) -> None:
     """Put these jobs on the work list, if they are not on it yet."""
     rows = [JobFolder(job=job, tenant_id=job.tenant_id, due_at=now) for job in {job.pk: job for job in jobs}.values()]
     JobFolder.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def measure_work() -> list[QuerySet[Any, Any]]:
+    """Folders that are due (see `due_work`)."""
+    return [JobFolder.objects.filter(due_at__lte=due_work.present())]
 
 
 def claim(*, now: datetime, limit: int) -> list[JobFolder]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -77,3 +78,8 @@ def secret_of(session: ToolSession) -> str:
 
 def _whole() -> QuerySet[ToolSession]:
     return ToolSession.objects.select_related("owner", "pod__job__cluster", "pod__job__tenant", "pod__job__queue")
+
+
+def session_work() -> list[QuerySet[Any, Any]]:
+    """Sessions whose end is not recorded: their pods may have ended, their tools may not start (see `due_work`)."""
+    return [ToolSession.objects.filter(ended_at=None)]

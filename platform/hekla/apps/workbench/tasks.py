@@ -2,7 +2,8 @@
 
 from celery import shared_task
 
-from hekla.apps.workbench import services
+from hekla.apps import due_work
+from hekla.apps.workbench import selectors, services
 from hekla.lib import clock
 
 
@@ -10,3 +11,6 @@ from hekla.lib import clock
 def follow_pods() -> None:
     """Record the ends of sessions with pods that have ended."""
     services.end_with_pods(now=clock.now())
+
+
+due_work.declare("hekla.workbench.follow_pods", selectors.session_work)

@@ -21,6 +21,7 @@ from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.kubernetes.pod_streams import PodStreams
 from hekla.backends.kubernetes.resource_paths import ATTACHED, resource_path
 from hekla.backends.kubernetes.tenancy import KubernetesTenancy
+from hekla.backends.kubernetes.uploads import KubernetesUploads
 from hekla.backends.log_chunk import LogChunk
 from hekla.domain.numa import NumaTopology
 from hekla.domain.resources import Resources
@@ -43,6 +44,10 @@ class KubernetesCluster(Backend):
     @property
     def files(self) -> KubernetesFiles:
         return KubernetesFiles(self.exec)
+
+    @property
+    def uploads(self) -> KubernetesUploads:
+        return KubernetesUploads(self.exec)
 
     @property
     def port_forwarding(self) -> PodStreams:

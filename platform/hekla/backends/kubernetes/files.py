@@ -1,9 +1,6 @@
-"""Files of running pods, read by commands in their containers.
+"""Files of running pods, read by commands in their containers, so only while the pod runs.
 
-The pod is hostile, and so is what its commands answer: that is bounded in bytes and time, and each entry is checked.
-The scripts get names as arguments and never as parts of their text. They enter a path part by part and follow no link,
-so that nobody reads by way of this what lies elsewhere in the container, such as the environment of its processes. A
-pod can cheat, but only with its own files.
+Each entry of an answer is checked; see `pod_scripts` about the scripts.
 """
 
 import asyncio
@@ -21,28 +18,11 @@ from typing import BinaryIO, cast
 from hekla.backends.base import BackendError, PodKey, UnknownPod
 from hekla.backends.file_paths import is_visible, parts_of
 from hekla.backends.files import MOST_ENTRIES, FileKind, FolderListing, FolderSize, NoSuchFileError, PodFile
+from hekla.backends.kubernetes.pod_scripts import ENTER, NO_ANSWER, WRONG_ANSWER, PodScripts, script_command
 from hekla.backends.kubernetes.pod_streams import PodStreams
-from hekla.domain.translation import gettext_noop
 from hekla.domain.volumes import WORKING_DIR
 
-NO_TOOLS = gettext_noop("The image of this pod has no shell with stat and head, so its files cannot be read.")
-NOT_RUNNING = gettext_noop("Files of pods on this cluster can be read only while the pod runs.")
-NO_ANSWER = gettext_noop("The pod did not answer in time.")
-WRONG_ANSWER = gettext_noop("The pod answered something else than its files.")
-
-_ENTER = """
-cd -P -- "$1" 2>/dev/null || exit 43
-shift
-depth=$1
-shift
-while [ "$depth" -gt 0 ]; do
-  [ -L "./$1" ] && exit 44
-  cd -P -- "./$1" 2>/dev/null || exit 44
-  shift
-  depth=$((depth - 1))
-done
-"""
-_LIST = f"""{_ENTER}
+_LIST = f"""{ENTER}
 command -v stat >/dev/null || exit 45
 left=$1
 for name in * .[!.]* ..?*; do
@@ -53,38 +33,36 @@ for name in * .[!.]* ..?*; do
 done
 exit 0
 """
-_SIZE = f"""{_ENTER}
+_SIZE = f"""{ENTER}
 [ -L "./$1" ] && exit 44
 [ -f "./$1" ] || exit 44
 command -v head >/dev/null || exit 45
 stat -c '%s' -- "./$1" || exit 45
 """
-_READ = f"""{_ENTER}
+_READ = f"""{ENTER}
 [ -L "./$1" ] && exit 44
 [ -f "./$1" ] || exit 44
 exec head -c "$2" < "./$1"
 """
-_NO_ROOT, _MISSING, _UNSUPPORTED, _NO_SHELL = 43, 44, 45, (126, 127)
 _ENTRY = re.compile(rb"([0-9a-f]{1,8}) ([0-9]{1,19}) (-?[0-9]{1,19})\n([^\0/]{1,1024})\0")
 _LATEST = 2**33
-_ANSWER_SECONDS, _PIECE_SECONDS = 8.0, 60.0
+_PIECE_SECONDS = 60.0
 _LEAST_RATE = 32 * 1024
 """Bytes per second: a reader that waits for less gives up, or a pod could hold it for ever."""
-_MOST_ANSWER = 4 * 2**20
 _MOST_WAITING = 16
 """Pieces of a file that arrived and were not read yet."""
 
 
 class KubernetesFiles:
-    """Implements `files.PodFiles`. `root`: the working folder in the containers."""
+    """Implements `files.PodFiles`."""
 
     def __init__(self, streams: PodStreams, root: str = str(WORKING_DIR)) -> None:
-        self._streams, self._root = streams, root
+        self._streams, self._scripts = streams, PodScripts(streams, root)
 
     def list_folder(self, key: PodKey, path: str, most: int = MOST_ENTRIES) -> FolderListing:
         """The content of a folder. A large one is read up to 500 entries, in the order of the shell."""
         parts, most = parts_of(path), min(most, MOST_ENTRIES)
-        answer = self._run(key, _LIST, [*self._place(parts), str(most + 1)], path)
+        answer = self._scripts.run(key, _LIST, [*self._scripts.place(parts), str(most + 1)], path)
         found = list(islice(_entries(answer), most + 1))  # the pod may send more
         entries = [entry for entry in found if is_visible(entry.name, parts)]
         entries.sort(key=lambda one: (one.kind is not FileKind.FOLDER, one.name))
@@ -95,45 +73,16 @@ class KubernetesFiles:
         parts = parts_of(path)
         if not parts:
             raise NoSuchFileError(path)
-        place, name = self._place(parts[:-1]), parts[-1]
-        answer = self._run(key, _SIZE, [*place, name], path).strip()
+        place, name = self._scripts.place(parts[:-1]), parts[-1]
+        answer = self._scripts.run(key, _SIZE, [*place, name], path).strip()
         if not answer.isdigit() or len(answer) > 19:  # noqa: PLR2004  (digits of the largest file)
             raise BackendError(WRONG_ANSWER)
-        command = _command(_READ, [*place, name, answer.decode()])
+        command = script_command(_READ, [*place, name, answer.decode()])
         return cast("BinaryIO", io.BufferedReader(_FileStream(self._streams, key, command, int(answer))))
 
     def job_size(self, key: PodKey) -> FolderSize | None:  # noqa: ARG002
         """Unknown: it would read all files of the pod."""
         return None
-
-    def _place(self, parts: Sequence[str]) -> list[str]:
-        return [self._root, str(len(parts)), *parts]
-
-    def _run(self, key: PodKey, script: str, arguments: Sequence[str], path: str) -> bytes:
-        try:
-            code, answer = asyncio.run(self._answer(key, _command(script, arguments)))
-        except UnknownPod as error:
-            raise BackendError(NOT_RUNNING) from error
-        except TimeoutError as error:
-            raise BackendError(NO_ANSWER) from error
-        if code in (_UNSUPPORTED, *_NO_SHELL):
-            raise BackendError(NO_TOOLS)
-        if code in (_MISSING, _NO_ROOT):
-            raise NoSuchFileError(path)
-        if code != 0:
-            raise BackendError(WRONG_ANSWER)
-        return answer
-
-    async def _answer(self, key: PodKey, command: Sequence[str]) -> tuple[int | None, bytes]:
-        """The exit code and the output of a command. Raises BackendError, TimeoutError."""
-        answer = bytearray()
-        async with asyncio.timeout(_ANSWER_SECONDS), self._streams.run(key, command) as running:
-            while (piece := await running.receive()) is not None:
-                if not piece.is_error:
-                    answer += piece.data
-                if len(answer) > _MOST_ANSWER:
-                    raise BackendError(WRONG_ANSWER)
-            return running.exit_code, bytes(answer)
 
 
 class _FileStream(io.RawIOBase):
@@ -223,10 +172,6 @@ class _FileStream(io.RawIOBase):
             except queue.Full:
                 continue
             return
-
-
-def _command(script: str, arguments: Sequence[str]) -> list[str]:
-    return ["sh", "-c", script, "hekla", *arguments]
 
 
 def _entries(answer: bytes) -> Iterator[PodFile]:

@@ -16,6 +16,8 @@ _OPTIONS = (
     *("--save", "", "--appendonly", "no"),
     *("--maxmemory", "256mb", "--maxmemory-policy", "noeviction"),  # a full queue refuses messages and never drops any
     *("--loglevel", "warning"),
+    # Housekeeping each second, not ten times: its only work here. Messages and expired keys do not wait for it.
+    *("--hz", "1"),
 )
 
 

@@ -53,8 +53,8 @@ class Role:
     patience_seconds: float = 2.5
     heartbeat: Path | None = None
     """A file that the process touches as long as it works; the supervisor replaces a process that stops doing so."""
-    silence_seconds: float = 45.0
-    """How long the file may stay untouched, once the process has touched it."""
+    silence_seconds: float = 40.0
+    """How long the file may stay untouched, once the process has touched it. The supervisor looks every few seconds."""
 
 
 class Child:

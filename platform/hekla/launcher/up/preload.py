@@ -14,7 +14,7 @@ _OF_CONSOLE = (
     *("django.core.management.commands.migrate", "django.db.backends.postgresql.base"),
 )
 _OF_WORKERS = (
-    *("celery.bin.celery", "celery.bin.worker", "celery.bin.beat", "celery.apps.worker", "celery.apps.beat"),
+    *("celery.bin.celery", "celery.bin.worker", "celery.apps.worker", "celery.beat"),
     *("celery.concurrency.thread", "celery.fixups.django", "celery.events.state"),
 )
 
@@ -30,7 +30,7 @@ def load_console() -> None:
 
 
 def load_workers() -> None:
-    """Load the additional code of workers and beat."""
+    """Load the additional code of workers."""
     app = import_module("hekla.project.celery").app  # by name, as in the command lines of the processes
     app.loader.import_default_modules()
     app.finalize()

@@ -13,7 +13,7 @@ from hekla.launcher.up.prefork import Launcher
 
 _GRAVE = re.compile(r"FATAL|PANIC|No space left|Out of memory|MISCONF", re.IGNORECASE)
 _CELERY = ("celery", "--quiet", "-A", "hekla.project.celery")
-_WEB, _BEAT, _WORKERS, _VALKEY, _POSTGRES = range(5)
+_WEB, _WORKERS, _VALKEY, _POSTGRES = range(4)
 
 
 @dataclass(frozen=True)
@@ -69,25 +69,20 @@ def valkey(server: Valkey) -> Role:
 
 def web(address: Address, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
     """The console: pages, REST, websockets."""
-    listen = ["--host", address.host, "--port", str(address.port)]
-    quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1", "--no-proxy-headers"]
-    # Renderings are compressed already. A compressor per socket would need more memory than the rest of a socket.
-    sockets = ["--ws", "websockets-sansio", "--ws-per-message-deflate", "false"]
-    # Longer than the idle time of common proxies (at most 120 s). Else a request can meet a connection that closes.
-    idle = ["--timeout-keep-alive", "125"]
-    argv = ["uvicorn", "hekla.project.asgi:application", *listen, *quiet, *idle, *sockets]
+    argv = ["hekla.launcher.web_server", "--host", address.host, "--port", str(address.port)]
     return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
 
 
-def workers(env: Mapping[str, str], launcher: Launcher | None = None) -> list[Role]:
+def workers(env: Mapping[str, str], launcher: Launcher | None = None, *, schedule: Path | None = None) -> list[Role]:
     """A worker for the controllers and one for all other tasks, so that neither delays the other.
 
+    The latter also sends the periodic tasks, if there is a file for their `schedule`.
     By the file `HEKLA_HEARTBEAT`, which only the controllers touch, the supervisor notices that they hang.
     """
     heartbeat = env.get("HEKLA_HEARTBEAT")
     return [
         _worker("control", 4, env, launcher, heartbeat=Path(heartbeat) if heartbeat else None),
-        _worker("default", 4, _next_door(env), launcher),
+        _worker("default", 4, _next_door(env), launcher, schedule=schedule),
     ]
 
 
@@ -98,17 +93,24 @@ def _next_door(env: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def beat(schedule: Path, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
-    """Celery beat, which sends the periodic tasks."""
+    """Celery beat as a process, for places with several workers: only one may send the periodic tasks."""
     argv = [*_CELERY, "beat", "--schedule", str(schedule), "--pidfile=", "--loglevel", "warning"]
-    return _python("beat", argv, env, launcher, stop_stage=_BEAT)
+    return _python("beat", argv, env, launcher, stop_stage=_WORKERS)
 
 
 def _worker(
-    queue: str, threads: int, env: Mapping[str, str], launcher: Launcher | None, *, heartbeat: Path | None = None
+    queue: str,
+    threads: int,
+    env: Mapping[str, str],
+    launcher: Launcher | None,
+    *,
+    heartbeat: Path | None = None,
+    schedule: Path | None = None,
 ) -> Role:
     shape = ["--queues", queue, "--pool", "threads", "--concurrency", str(threads), "--hostname", f"{queue}@%h"]
     quiet = ["--loglevel", "warning", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-    argv = [*_CELERY, "worker", *shape, *quiet]
+    periodic = ["--periodic-tasks", str(schedule)] if schedule else []
+    argv = [*_CELERY, "worker", *shape, *quiet, *periodic]
     return _python(queue, argv, env, launcher, stop_stage=_WORKERS, shows=_is_news, heartbeat=heartbeat)
 
 

@@ -144,19 +144,18 @@ class Startup:
             raise OtherVersion(_describe_other_version(self._home.path, failure.lines)) from None
 
     def _start_hekla(self, demo: bool) -> str:
-        """Start the console and create the first rows, then start the workers and beat. Returns the sign-in link.
+        """Start the console and create the first rows, then start the workers. Returns the sign-in link.
 
         The workers can start last, because their tasks wait in the queue.
         """
         web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
         lines = self._make_demonstration() if demo else []
-        with step("starting the console, the workers and the clock"):
+        with step("starting the console and the workers"):
             lines = lines or self._django("setup_first_data", "--skip-checks")
             self._launcher.load_workers()
             self._wait_for(web)
-            for role in roles.workers(self.env, self._launcher):
+            for role in roles.workers(self.env, self._launcher, schedule=run_dir(self._home.path) / "beat"):
                 self._supervisor.add(role)
-            self._supervisor.add(roles.beat(run_dir(self._home.path) / "beat", self.env, self._launcher))
         return _link_in(lines)
 
     def _make_demonstration(self) -> list[str]:

@@ -19,7 +19,8 @@ from hekla.launcher.up.child import Child, Process, Role
 from hekla.launcher.up.journal import Journal
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LONGEST_WAIT_SECONDS = 1.0
+_LONGEST_WAIT_SECONDS = 5.0
+"""Output, signals and the ends of processes wake the supervisor earlier; heartbeats and the disk do not."""
 _POLL_SECONDS = 0.05
 _LAST_SECONDS = 5.0
 
@@ -180,6 +181,8 @@ class Supervisor:
             longest = min(longest, _POLL_SECONDS)
         now = time.monotonic()
         times = [child.restart_at - now for child in self._children.values() if child.restart_at is not None]
+        kills = [child.kill_at - now for child in self._children.values() if child.kill_at is not None]
+        times += [max(_POLL_SECONDS, seconds) for seconds in kills]  # a process that was killed takes a moment to end
         return max(0.0, min([longest, *times]))
 
     def _replace_silent(self, child: Child) -> None:

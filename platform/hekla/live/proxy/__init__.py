@@ -2,6 +2,7 @@
 
 hosts.py      finds the requests to hosts of sessions, before anything else of the console
 admissions.py     who is in which session: one check of rights for requests and websockets, again every two seconds
+presence.py   reports who uses sessions of this process
 activity.py   what of the traffic shows that a person uses a session
 headers.py    what of a request reaches the tool, and what of its response reaches the browser
 upstream.py   connections to the pod, and the parser of responses

@@ -28,6 +28,7 @@ from hekla.live import subscriptions
 from hekla.live.guard import Visitor, guard
 from hekla.live.logs import backend_of, key_of
 from hekla.live.proxy.headers import Destination
+from hekla.live.proxy.presence import report
 from hekla.live.proxy.upstream import IDLE_SECONDS, UpstreamPool
 from hekla.live.threads import in_thread, per_loop
 
@@ -130,6 +131,7 @@ class Admissions:
     def __init__(self) -> None:
         self._admissions: dict[str, SessionAdmission] = {}
         self._task: asyncio.Task[None] | None = None
+        self._looked_at = 0.0
 
     async def find(self, slug: str, cookie: str) -> tuple[SessionAdmission, Grant]:
         """The admission of this cookie to this session. Raises NotFound without the right, DatabaseError."""
@@ -166,8 +168,12 @@ class Admissions:
         admission.close_pool()
 
     async def look(self) -> None:
-        """End the admissions of ended sessions, and forget those that nobody uses."""
-        oldest = time.monotonic() - FORGET_SECONDS
+        """Report who is here, end the admissions of ended sessions, and forget those that nobody uses."""
+        monotonic = time.monotonic()
+        oldest = monotonic - FORGET_SECONDS
+        used = [one for one in self._admissions.values() if one.open or one.used_at > self._looked_at]
+        self._looked_at = monotonic
+        await report(used, now=clock.now(), monotonic=monotonic)
         for admission in tuple(self._admissions.values()):
             if admission.grant is not None:
                 admission.grant.pool.close_idle(IDLE_SECONDS)

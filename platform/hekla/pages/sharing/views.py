@@ -1,5 +1,6 @@
 """Pages of shared terminals and sessions: inviting, one's own invitations, and what a job shares."""
 
+from datetime import datetime
 from uuid import UUID
 
 from django.contrib import messages
@@ -17,12 +18,13 @@ from hekla.apps.sharing.models import Guest, GuestState, OpenTerminal
 from hekla.apps.sharing.roles import LABELS
 from hekla.apps.sharing.selectors import Target
 from hekla.apps.workbench import entry
-from hekla.apps.workbench.models import SessionState
+from hekla.apps.workbench.models import SessionState, ToolSession
 from hekla.domain.errors import Forbidden, HeklaError, Refused
 from hekla.domain.sharing import GuestRole
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.sharing.forms import GuestForm
+from hekla.pages.workbench import people
 from hekla.workbench import tools
 
 
@@ -30,7 +32,7 @@ from hekla.workbench import tools
 def mine(request: HttpRequest) -> HttpResponse:
     """The open invitations of the person: to accept, to decline, or to open."""
     now = clock.now()
-    rows = [_row(one, now) for one in selectors.invitations_of(person(request), now=now)]
+    rows = [_own_row(one, now) for one in selectors.invitations_of(person(request), now=now)]
     return render(request, "sharing/mine.html", {"guests": rows})
 
 
@@ -143,11 +145,21 @@ def _share(request: HttpRequest, target: Target) -> HttpResponse:
     context = {"target": target, "pod": target.pod, "job": target.pod.job, "form": form, "guests": guests}
     is_open = target.ended_at is None and not target.pod.is_final
     facts = {"may_invite": may_invite, "is_open": is_open, "is_terminal": isinstance(target, OpenTerminal)}
-    return render(request, "sharing/share.html", context | facts)
+    here = people.part(target) if isinstance(target, ToolSession) else {}
+    return render(request, "sharing/share.html", context | facts | here)
 
 
 def _place(target: Target) -> str:
     return reverse(f"sharing:{'terminal' if isinstance(target, OpenTerminal) else 'session'}", args=[target.uid])
+
+
+def _own_row(guest: Guest, now: datetime) -> dict[str, object]:
+    """An invitation of the reader. `here`: who has the session open, once it is accepted; else None."""
+    row = _row(guest, now)
+    if guest.session is not None and guest.accepted_at is not None:
+        guest.session.pod = guest.pod
+        row["here"] = people.part(guest.session)
+    return row
 
 
 def _row(guest: Guest, now: object) -> dict[str, object]:

@@ -9,6 +9,7 @@ ROUTES = {
     "workbench:session": RouteAccess(ACTS_ON_THE_JOB),
     "workbench:enter": RouteAccess(post=_OWN),
     "workbench:activity": RouteAccess(ACTS_ON_THE_JOB),
+    "workbench:people": RouteAccess(ACTS_ON_THE_JOB),
     "workbench:keep": RouteAccess(post=ACTS_ON_THE_JOB),
     "workbench:end": RouteAccess(post=ACTS_ON_THE_JOB),
 }

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.workbench import activity, views
+from hekla.pages.workbench import activity, people, views
 
 prefix = ""
 app_name = "workbench"
@@ -9,6 +9,7 @@ urlpatterns = [
     path("sessions/<uuid:uid>/", views.session, name="session"),
     path("sessions/<uuid:uid>/enter/", views.enter, name="enter"),
     path("sessions/<uuid:uid>/activity/", activity.activity, name="activity"),
+    path("sessions/<uuid:uid>/people/", people.people, name="people"),
     path("sessions/<uuid:uid>/keep/", activity.keep, name="keep"),
     path("sessions/<uuid:uid>/end/", views.end, name="end"),
 ]

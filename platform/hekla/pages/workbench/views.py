@@ -20,7 +20,7 @@ from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
 from hekla.domain.tools import STARTED_TOOLS, Tool
 from hekla.lib import clock
 from hekla.pages.frame.people import person
-from hekla.pages.workbench import activity
+from hekla.pages.workbench import activity, people
 from hekla.pages.workbench.forms import PortForm
 from hekla.workbench import tools as starting
 
@@ -64,6 +64,7 @@ def session(request: HttpRequest, uid: UUID) -> HttpResponse:
         "goes_on": _GO in request.GET,
         "verdict": activity.summary(found).verdict,
         "limit_minutes": starting.START_LIMIT.seconds // 60,
+        **people.part(found),
     }
     response = render(request, "workbench/session.html", context)
     if found.state is SessionState.STARTING:

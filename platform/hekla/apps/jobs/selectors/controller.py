@@ -2,16 +2,34 @@
 
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Value
+from django.db.models import (
+    BooleanField,
+    Case,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
+from hekla.apps import due_work
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.compiled import CompiledQuery, OneOf, Parameter
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.models import FileUpload, Job, Pod
 from hekla.apps.jobs.selectors.freezing import in_use
+from hekla.domain.errors import NotFound
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
 
 _UID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
@@ -75,11 +93,56 @@ def any_waiting(cluster_id: int) -> bool:
     return Job.objects.filter(cluster_id=cluster_id, phase=JobPhase.PENDING, started_at=None).exists()
 
 
-def has_work(cluster_id: int) -> bool:
-    """Whether this cluster has an unfinished job, a finished one with an unfinished pod, or a deleted one to clean."""
-    alive = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
-    held = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
-    return alive.exists() or held.exists() or _to_clean(cluster_id).exists()
+def forecast_work() -> list[QuerySet[Any, Any]]:
+    """Jobs that wait for their first start (see `due_work`)."""
+    return [Job.objects.filter(deleted_at=None, phase=JobPhase.PENDING, started_at=None)]
+
+
+def move_work() -> list[QuerySet[Any, Any]]:
+    """Jobs that may move to another cluster (see `due_work`)."""
+    return [movable()]
+
+
+def upload_work() -> list[QuerySet[Any, Any]]:
+    """Uploads that have expired (see `due_work`)."""
+    return [FileUpload.objects.filter(expires_at__lte=due_work.present())]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedCluster:
+    """A cluster, and whether it has work: an unfinished job, a finished one with an unfinished pod, or a deleted one to
+    clean. `holder`: who holds its lease now; empty if nobody does. `epoch`: of the lease.
+    """
+
+    cluster: Cluster
+    holder: str
+    epoch: int
+    has_work: bool
+
+
+def watched(cluster_id: int) -> WatchedCluster:
+    """What the thread that watches a cluster reads every second or two, in one query. Raises NotFound."""
+    for cluster in _WATCHED.rows(pk=cluster_id):
+        facts: Any = cluster  # with the columns that the query adds
+        return WatchedCluster(cluster, facts.lease_holder or "", facts.lease_epoch or 0, facts.has_work)
+    raise NotFound(_("Unknown cluster."))
+
+
+def _watched() -> QuerySet[Cluster]:
+    of_cluster = Job.objects.filter(cluster=OuterRef("pk"))
+    alive = of_cluster.exclude(phase__in=_FINAL_JOBS)
+    held = Pod.objects.filter(job__cluster=OuterRef("pk")).exclude(phase__in=_FINAL_PODS)
+    to_clean = of_cluster.filter(deleted_at__isnull=False, cleaned_at=None)
+    return Cluster.objects.filter(pk=Parameter("pk", Cluster._meta.pk)).annotate(
+        lease_holder=Case(When(lease__expires_at__gt=Now(), then=F("lease__holder"))),
+        lease_epoch=F("lease__epoch"),
+        has_work=ExpressionWrapper(
+            Q(Exists(alive)) | Q(Exists(held)) | Q(Exists(to_clean)), output_field=BooleanField()
+        ),
+    )
+
+
+_WATCHED = CompiledQuery(_watched)
 
 
 def ending(cluster_id: int) -> list[Job]:

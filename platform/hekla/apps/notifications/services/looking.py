@@ -13,7 +13,6 @@ from hekla.apps.notifications.groups import JobGroup
 from hekla.apps.notifications.models import JobChoice, Notification
 from hekla.apps.notifications.services.telling import JobNotice, group_key, tell_all
 
-BEFORE_DELETION = timedelta(hours=1)
 RETENTION = timedelta(days=90)
 _MOST = 2_000
 
@@ -35,7 +34,7 @@ def tidy(*, now: datetime) -> int:
 
 
 def _deletions(now: datetime) -> Iterator[JobNotice]:
-    for job in jobs.expiring(until=now + BEFORE_DELETION, limit=_MOST):
+    for job in jobs.expiring(until=now + selectors.BEFORE_DELETION, limit=_MOST):
         assert job.expires_at is not None  # noqa: S101  (the query filters by it)
         key = f"deleting:{job.uid}:{job.expires_at.isoformat()}"
         yield JobNotice(job, Moment.DELETING, key, now, {"expires_at": job.expires_at.isoformat()})

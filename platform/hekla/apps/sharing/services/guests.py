@@ -122,7 +122,28 @@ def tidy_guests(*, now: datetime) -> int:
         for guest in found:
             reason = GuestEnd.EXPIRED if guest.expires_at <= now else GuestEnd.CLOSED
             _end_one(guest, reason, actor=PLATFORM, now=now)
-        return len(found)
+    return len(found) + _end_of_those_who_left(now)
+
+
+def _end_of_those_who_left(now: datetime) -> int:
+    """End the invitations of people who cannot see the job any more, and those that they made as co-owners.
+
+    These have no effect by then. Otherwise they would come back with the person.
+    """
+    with unit_of_work():
+        opened = Guest.objects.select_related("pod__job", "person").filter(ended_at=None).order_by("pk")
+        by_person: dict[int, list[Guest]] = {}
+        for guest in opened[:_BATCH]:
+            by_person.setdefault(guest.person_id, []).append(guest)
+        left: list[Guest] = []
+        for guests in by_person.values():
+            jobs_of = {guest.pod.job_id for guest in guests}
+            visible = jobs.visible_to(guests[0].person).filter(pk__in=jobs_of).order_by().values_list("pk", flat=True)
+            known = set(visible)
+            left += [guest for guest in guests if guest.pod.job_id not in known]
+        for guest in left:
+            _end(guest, GuestEnd.REVOKED, actor=PLATFORM, now=now)
+        return len(left)
 
 
 def require_own(guest: Guest, user: User) -> None:

@@ -1,0 +1,75 @@
+"""The web server: uvicorn, which wakes up once a second instead of ten times while nobody calls.
+
+uvicorn looks ten times a second whether a signal has requested its end. Here the signal itself ends the wait.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
+
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+
+_TICK_SECONDS = 1.0
+"""How old the `Date` of responses may be."""
+
+
+class WebServer(uvicorn.Server):
+    """Serves until a signal arrives."""
+
+    _ended: asyncio.Event | None = None
+    _loop: asyncio.AbstractEventLoop
+
+    async def main_loop(self) -> None:
+        """Update the date of responses each second, until the end is requested."""
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._ended.wait()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Request the end. Runs as a signal handler."""
+        super().handle_exit(sig, frame)
+        if self._ended is not None:
+            self._loop.call_soon_threadsafe(self._ended.set)
+
+
+def configuration(host: str, port: int) -> uvicorn.Config:
+    """The settings of the server on this address."""
+    return uvicorn.Config(
+        "hekla.project.asgi:application",
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        # uvicorn itself would believe the headers of every local program. The console reads those of named proxies.
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+        # Longer than the idle time of common proxies (at most 120 s). Else a request can meet a connection that closes.
+        timeout_keep_alive=125,
+        ws="websockets-sansio",
+        # Renderings are compressed already. A compressor per socket would need more memory than the rest of a socket.
+        ws_per_message_deflate=False,
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve the console until a signal arrives. Returns the exit status."""
+    parser = argparse.ArgumentParser("python -m hekla.launcher.web_server", description="Serve the console.")
+    parser.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="port (default: 8000)")
+    options = parser.parse_args(arguments)
+    settings = configuration(options.host, options.port)
+    settings.load_app()  # outside of the event loop
+    server = WebServer(settings)
+    with suppress(KeyboardInterrupt):
+        server.run()
+    return 0 if server.started else STARTUP_FAILURE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

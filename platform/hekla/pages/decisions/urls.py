@@ -1,0 +1,12 @@
+from django.urls import path
+
+from hekla.pages.decisions import views
+
+prefix = "decisions/"
+app_name = "decisions"
+urlpatterns = [
+    path("", views.show_all, name="list"),
+    path("<int:record_id>/", views.show, name="detail"),
+    path("<int:record_id>/jobs/<int:job>/", views.show_job, name="job"),
+    path("<int:record_id>/file/", views.download, name="file"),
+]
