@@ -162,12 +162,12 @@ OTHER_MODULES = (
 )
 """Modules of apps that write, but are not named `services`."""
 REACHED = {
-    "event_log": {"on_behalf"},
+    "event_log": {"on_behalf", "within_session"},
     "clusters": {"observe_health"},
     "jobs": {"record_ssh_end", "record_terminal_end"},
     "sharing": {"close_terminal", "finish_recording"},
 }
-"""Impersonation names the admin around a whole request; operators may store the result of a check of the connection;
+"""Impersonation names the admin around a whole request, and a token of a session the session; operators may store the result of a check of the connection;
 the end of a terminal, its recording or an SSH connection is recorded also when its owner has lost the right to it."""
 
 

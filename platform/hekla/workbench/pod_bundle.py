@@ -13,9 +13,8 @@ from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
 
-import hekla.client
-
 _LIBRARIES = ("httpx2", "httpcore2", "truststore", "h11", "idna", "anyio", "typing_extensions", "click")
+_CLIENT = Path(__file__).parents[1] / "client"  # files to copy: the console itself does not use it
 _LABEXTENSION = Path(__file__).parent / "labextension"
 _PACKAGE = '''"""The part of Hekla that sessions have: `from hekla.client import Client`."""
 
@@ -50,7 +49,7 @@ def bundle() -> str:
         archive.writestr("python/hekla/__init__.py", _PACKAGE)
         archive.writestr("startup.py", _STARTUP)
         archive.writestr("etc/jupyter/jupyter_server_config.d/hekla.json", _SERVER_CONFIG)
-        for path in sorted(Path(hekla.client.__path__[0]).glob("*.py")):
+        for path in sorted(_CLIENT.glob("*.py")):
             archive.write(path, f"python/hekla/client/{path.name}")
         for path in sorted(_LABEXTENSION.rglob("*.js*")):
             archive.write(path, f"share/jupyter/labextensions/hekla-submit/{path.relative_to(_LABEXTENSION)}")
