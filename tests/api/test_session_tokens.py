@@ -116,10 +116,10 @@ def test_token_reaches_only_its_owners_jobs_in_the_tenant_of_the_session(scene: 
 def test_events_name_the_session(scene: Scene) -> None:
     assert scene.status("POST", "jobs", job()) == 201
     assert scene.status("POST", "jobs/{mine}/actions", ABORT) == 200
-    by_session = LoggedEvent.objects.filter(session="JupyterLab in main-0 of mine", actor_name="alice")
+    by_session = LoggedEvent.objects.filter(session="JupyterLab mine/main-0", actor_name="alice")
     assert {"JobSubmitted", "JobCommanded"} <= set(by_session.values_list("kind", flat=True))
     text = sentence(by_session.get(kind="JobSubmitted"), "train").text
-    assert text.startswith("alice (from JupyterLab in main-0 of mine) submitted"), text
+    assert text.startswith("alice (from JupyterLab mine/main-0) submitted"), text
 
 
 def _end(scene: Scene) -> None:
@@ -159,7 +159,7 @@ def test_token_of_a_session_is_no_token_elsewhere_and_is_listed(scene: Scene, wo
     assert accounts.token_in_force(scene.secret, now=clock.now()) is None  # sockets and SSH
     assert not ApiToken.objects.get(scopes=["session"]).allows("read")  # type: ignore[arg-type]
     (listed,) = (one for one in world.as_("alice").get("/api/v1/tokens").json() if one["scopes"] == ["session"])
-    assert listed["name"] == "JupyterLab in main-0 of mine"
+    assert listed["name"] == "JupyterLab mine/main-0"
 
 
 def test_others_get_no_token_in_the_pod_of_a_job(scene: Scene, world: World) -> None:

@@ -68,9 +68,8 @@ class ToolSession(models.Model):
 
     @property
     def place(self) -> str:
-        """The tool or port, and the pod, in one phrase of at most 150 characters."""
-        pod = f"{self.pod.task}-{self.pod.index}"
-        return (_("%(tool)s in %(pod)s of %(job)s") % {"tool": self.label, "pod": pod, "job": self.pod.job.name})[:150]
+        """The tool or port, and the pod, in at most 150 characters. It is stored, so it has no words of a language."""
+        return f"{self.label} {self.pod.job.name}/{self.pod.task}-{self.pod.index}"[:150]
 
     @property
     def state(self) -> SessionState:
