@@ -40,7 +40,8 @@ _PLAIN_NAMES: Mapping[type, frozenset[str]] = {
     for kind in _CLASSES.values()
     if is_dataclass(kind)
 }
-MAX_DEPTH, MAX_OBJECTS = 40, 5_000_000
+MAX_DEPTH, MAX_OBJECTS, MAX_ALIKE = 40, 1_000_000, 1000
+"""`MAX_ALIKE`: objects of a table without a difference: a small file names many of them."""
 
 
 class InvalidRecord(ValueError):
@@ -192,6 +193,8 @@ def read_columns(
         } | dict(more or {})
         if any(len(column) != count for column in each.values()):
             raise InvalidRecord("A column has another length.")
+        if not each and count > MAX_ALIKE:
+            raise InvalidRecord("A table has too many equal objects.")
         if not each:
             return [kind(**same) for _ in range(count)]
         return [kind(**same, **dict(zip(each, row, strict=True))) for row in zip(*each.values(), strict=True)]
