@@ -17,7 +17,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState
 from hekla.lib import clock
-from hekla.scheduling import cycle_records
+from hekla.scheduling import column_codec, cycle_records
 from hekla.scheduling.cycle_replay import replay
 
 
@@ -83,10 +83,15 @@ def test_errors_of_recording_do_not_stop_scheduling(gpus: Gpus, monkeypatch, cap
         world.reconcile_until(lambda: Pod.objects.filter(phase="running").count() == 1)
     assert "its cycles cannot be recorded" in caplog.text
     assert not controllers.get(world.cluster.pk).fault
-    monkeypatch.setattr(cycle_recorder, "pack", lambda *_arguments: {}["a bug"])
-    submit(world, "b", 1)
-    world.reconcile_until(lambda: Pod.objects.filter(phase="running").count() == 2)
+    with monkeypatch.context() as failing:
+        failing.delattr(cycle_recorder, "pack")
+        submit(world, "b", 1)
+        world.reconcile_until(lambda: Pod.objects.filter(phase="running").count() == 2)
     assert {row.omission for row in recorded()} == {"error"}
+    monkeypatch.setattr(column_codec, "MAX_VALUE_BYTES", 10)
+    submit(world, "c", 1)
+    world.reconcile_until(lambda: Pod.objects.filter(phase="running").count() == 3)
+    assert recorded()[-1].omission == "size"
 
 
 def test_cycles_that_are_never_written_are_bounded() -> None:

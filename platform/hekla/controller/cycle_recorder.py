@@ -23,6 +23,7 @@ from hekla.domain.phases import GangPhase
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState
 from hekla.engine.session import Call
+from hekla.scheduling.column_codec import RecordTooLarge
 from hekla.scheduling.cycle_document import BaseDocument, ExtenderReply, RecordedCycle, outcome_of, pack
 
 log = logging.getLogger(__name__)
@@ -184,15 +185,17 @@ class CycleRecorder:
 
     def _pack(self, cluster: Cluster, one: NotedCycle, row: CycleRecord) -> bytes | None:
         """The document of a cycle, stored in the row; None if there is none."""
-        if one.run.answers is None:
-            row.omission = _Omission.SIZE
-            return None
         try:
+            if one.run.answers is None:
+                raise RecordTooLarge
             cycle = _recorded(one)
             base = self._usable_base(one.run.now)
             data = pack(cycle, base.document if base else None)
             if base and len(data) > base.size * SMALL:
                 base, data = None, pack(cycle)
+        except RecordTooLarge:
+            row.omission = _Omission.SIZE
+            return None
         except Exception as error:
             log.warning("cluster %s: a cycle cannot be recorded: %s: %s", cluster, type(error).__name__, error)
             row.omission = _Omission.ERROR
