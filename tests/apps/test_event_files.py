@@ -1,5 +1,6 @@
 """Metrics of TensorBoard event files: read in the background, and compared beside those in logs."""
 
+import json
 import os
 from collections.abc import Callable
 from datetime import timedelta
@@ -59,7 +60,7 @@ def test_files_are_found_and_followed(people: People, as_: As, pod: Pod, runs: P
         "accuracy": 0.5,
         "validation/loss": 4.0,
     }
-    assert selectors.points_of([pod.job_id], "accuracy")[pod.job_id]["seconds"] == [60.0, 60.0, 60.0, 60.0]
+    assert json.loads(selectors.points_of([pod.job_id], "accuracy")[pod.job_id])["seconds"] == [60.0, 60.0, 60.0, 60.0]
     answer = as_(people.bob).get(f"/api/v1/jobs/compare?job={pod.job.uid}")
     assert "validation/loss" in answer.content.decode()
     assert read(minutes=3) == 0  # nothing is new

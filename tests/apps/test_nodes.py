@@ -65,6 +65,21 @@ def test_changed_node_is_an_event(tainted: People, changes: dict[str, object]) -
     assert event.payload.get("taints", []) == changes.get("taints", BEFORE.taints)
 
 
+@pytest.mark.parametrize(
+    ("labels", "models"),
+    [
+        ({}, {}),
+        ({"nvidia.com/gpu.product": "NVIDIA-A100"}, {"nvidia.com/gpu": "NVIDIA-A100"}),
+        ({"nvidia.com/gpu.product": "N" * 300}, {"nvidia.com/gpu": "N" * 253}),
+    ],
+)
+def test_event_has_the_models_of_cards(tainted: People, labels: dict[str, str], models: dict[str, str]) -> None:
+    """They are history: the row of the node has only its present labels."""
+    allocatable = {**BEFORE.allocatable, "nvidia.com/gpu": "8"}
+    _writes, (event,) = observe(tainted, replace(BEFORE, allocatable=allocatable, labels=labels))
+    assert event.payload.get("models", {}) == models
+
+
 def test_other_images_are_written_without_an_event(tainted: People) -> None:
     writes, found = observe(tainted, replace(BEFORE, images_digest="2", images={"tool:2": 7}))
     assert (writes, found) == (1, [])
@@ -166,6 +181,24 @@ def test_page_follows_new_measurements_and_the_language(fleet: People, as_) -> N
     assert "a1 · 就绪" in translated
     NodeUsageRow.objects.all().delete()
     assert "measured: " not in client.get(address).content.decode()
+
+
+def test_cards_of_many_nodes_follow_new_measurements(fleet: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "_FEW_NODES", 0)
+    nodes = list(Node.objects.all())
+
+    def cards() -> list[object]:
+        return [one.cards for one in selectors.fresh_usage(nodes, now=clock.now()).values()]
+
+    for busy in (10, 20):
+        card = {"resource": "nvidia.com/gpu", "index": 0, "busy": busy, "memory": 1}
+        NodeUsageRow.objects.update(at=clock.now(), cards=[card])
+        assert cards() == [[card]]
+    with CaptureQueriesContext(connection) as queries:
+        assert cards() == [[card]]
+    assert len(queries) == 1
+    NodeUsageRow.objects.all().delete()
+    assert cards() == []
 
 
 def test_nodes_of_demonstrations_are_apart(fleet: People, as_) -> None:

@@ -31,8 +31,10 @@ from tests.support.examples import EVERY, examples
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 SEED, JOBS = 20, 2 if EVERY == 1 else 1
-ROLES, IN_PODS = ("web", "control", "default"), ("shim", "pod", "node") if EVERY == 1 else ("pod", "node")
-ROUNDS = examples(200) if EVERY == 1 else len(ROLES) + len(IN_PODS)
+ROLES = ("web", "control", "default")
+KINDS = (*ROLES, "shim", "pod", "node") if EVERY == 1 else ("web", "pod", "node")
+"""What is killed. The node takes all roles and all pods with it."""
+ROUNDS = examples(200) if EVERY == 1 else len(KINDS)
 REACHED_SECONDS = ENDED_SECONDS = 30.0
 """How long a session may take until it is reached again, and until it has ended with its pod."""
 ROW_SECONDS = 75.0
@@ -97,7 +99,7 @@ def test_sessions_live_exactly_as_long_as_their_pods(server: HeklaServer) -> Non
         labs = [_lab(server, client, f"lab-{number}") for number in range(JOBS)]
         ended: list[Opened] = []
         for number in range(ROUNDS):
-            kind = (ROLES + IN_PODS)[number % (len(ROLES) + len(IN_PODS))]
+            kind = KINDS[number % len(KINDS)]
             time.sleep(rng.uniform(0, 0.5))
             lost = _kill(server, kind, labs, rng.randrange(len(labs)))
             for lab in lost:

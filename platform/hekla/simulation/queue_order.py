@@ -28,7 +28,7 @@ def line(here: ClusterShares, queue: Queue, sees: Callable[[Job], bool]) -> Queu
     """The unfinished jobs of a queue; only those for which `sees` returns true are listed."""
     shares = here.shares.get(queue.name)
     waiting = [int(uid) for uid in shares.waiting_jobs] if shares else []
-    own = {job.pk: job for job in here.snapshot.jobs.values() if job.queue_id == queue.pk}
+    own = {job.pk: job for job in here.jobs.get(queue.pk, ())}
     visible = {pk for pk, job in own.items() if sees(job)}
     places = {pk: place for place, pk in enumerate(waiting, start=1) if pk in visible}
     return QueuePositions(places, tuple(sorted(visible - places.keys())), len(waiting), len(own.keys() - set(waiting)))

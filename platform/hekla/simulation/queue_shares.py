@@ -4,8 +4,8 @@ The figures are those of the plugin that divides the cluster. A simulation of th
 would be evicted, and which jobs could never start. Nothing is written.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -28,7 +28,7 @@ from hekla.simulation.snapshot_cache import Outlook, looking_at
 class ClusterShares:
     """The current state of a cluster, and the shares of its queues by name under the policy in force.
 
-    `number`: the last event that is included.
+    `number`: the last event that is included. `jobs`: the unfinished jobs of each queue, by its row id.
     """
 
     number: int
@@ -36,6 +36,7 @@ class ClusterShares:
     policy: SchedulerPolicy
     now: datetime
     shares: Mapping[str, QueueShares]
+    jobs: Mapping[int, Sequence[Job]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,15 @@ def present(queue: Queue) -> ClusterShares:
     """The current shares of a queue and of the others in its cluster; only this queue's waiting jobs are listed."""
     with looking_at(queue.cluster) as outlook:
         shares = outlook.once(("shares", queue.name), lambda: _queue_shares(outlook, queue))
-        return ClusterShares(outlook.number, outlook.snapshot, outlook.policy, outlook.now, shares)
+        jobs = outlook.once("jobs of queues", lambda: _by_queue(outlook.snapshot))
+        return ClusterShares(outlook.number, outlook.snapshot, outlook.policy, outlook.now, shares, jobs)
+
+
+def _by_queue(current: Snapshot) -> Mapping[int, Sequence[Job]]:
+    found: dict[int, list[Job]] = defaultdict(list)
+    for job in current.jobs.values():
+        found[job.queue_id].append(job)
+    return found
 
 
 def _queue_shares(outlook: Outlook, queue: Queue) -> Mapping[str, QueueShares]:

@@ -140,8 +140,9 @@ class JobListView(ApiView, ListAPIView[Job]):
             return respond(CheckedSerializer({"spec": spec.document(), "warnings": warnings}))
         now = clock.now()
         job = submitting.submit(spec=spec, tenant=tenant, user=user, now=now, key=key, secrets=values, choice=choice)
-        status = 201 if job.submitted_at == now else 200
-        return respond(SubmittedSerializer({"job": job, "warnings": warnings}), status)
+        is_new = job.submitted_at == now
+        answer = SubmittedSerializer({"job": job, "warnings": warnings}, context={"is_new": is_new})
+        return respond(answer, 201 if is_new else 200)
 
 
 class JobDetailView(ApiView):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -133,6 +134,6 @@ def _curves(runs: Sequence[Run], metric: str) -> list[dict[str, Any]]:
     found = []
     for run in runs:
         if run.job.pk in stored:
-            steps, values, seconds = zip(*curve(stored[run.job.pk]), strict=True)
+            steps, values, seconds = zip(*curve(orjson.loads(stored[run.job.pk])), strict=True)
             found.append({"uid": run.job.uid, "steps": steps, "values": values, "seconds": seconds})
     return found

@@ -14,6 +14,7 @@ from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import cluster_notices, endings, explanations, failures, history, prospects
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.clone import JobClone
+from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Placement, Pod
 from hekla.apps.sentences import together
 from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Tenant
@@ -297,7 +298,10 @@ def pending_changes(found: Sequence[dict[str, Any]], at: datetime) -> list[dict[
 
 
 class JobDetailSerializer(JobSerializer):
-    """A job with its spec, its pending reason, and the last attempt of each replica."""
+    """A job with its spec, its pending reason, and the last attempt of each replica.
+
+    With `is_new` in the context, the job was just submitted: it has no pods, and no placement if it names its queue.
+    """
 
     logs_until = serializers.DateTimeField(
         allow_null=True, help_text="of a deleted job: its logs are kept until then; null: already deleted"
@@ -331,13 +335,14 @@ class JobDetailSerializer(JobSerializer):
     @extend_schema_field(PlacementSerializer(allow_null=True))
     def get_placement(self, job: Job) -> dict[str, Any] | None:
         """The choice of the cluster, for a federated queue."""
-        found = selectors.placement(job)
+        is_direct = self.context.get("is_new") and spec_of(job).queue == job.queue.name
+        found = None if is_direct else selectors.placement(job)
         return PlacementSerializer(placement_of(found)).data if found else None
 
     @extend_schema_field(PodSerializer(many=True))
     def get_pods(self, job: Job) -> Any:  # noqa: ANN401  (serialized data)
         """The last attempt of every replica."""
-        return PodSerializer(selectors.current_pods(job), many=True).data
+        return [] if self.context.get("is_new") else PodSerializer(selectors.current_pods(job), many=True).data
 
 
 class CheckedSerializer(serializers.Serializer[Any]):

@@ -12,7 +12,7 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.batches.models import Batch, BatchJob
-from hekla.apps.compiled import Parameter
+from hekla.apps.compiled import CompiledQuery, Parameter
 from hekla.apps.job_metrics import selectors as job_metrics
 from hekla.apps.job_metrics.ranking import Run
 from hekla.apps.jobs.models import Job
@@ -24,7 +24,8 @@ FAILED = (JobPhase.FAILED.value, JobPhase.TERMINATED.value)
 _ENDING = [JobPhase.ABORTING.value, JobPhase.TERMINATING.value, JobPhase.COMPLETING.value]
 _FINAL = [phase.value for phase in FINAL_JOB_PHASES]
 _OVER = [*_FINAL, *_ENDING]
-_UNLISTED = ("job__spec", "job__reserved_slots")
+_MOMENTS = ("submitted_at", "started_at", "finished_at", "deleted_at")
+_LISTED = ("uid", "name", "owner", "phase", "reason", "waiting", "message", "message_facts", *_MOMENTS)
 METRICS_WITHIN = timedelta(minutes=2)
 """How long the end of a batch waits for the metrics of its last jobs, if their cluster does not answer."""
 
@@ -64,18 +65,26 @@ def _last() -> QuerySet[BatchJob]:
     return BatchJob.objects.filter(pk=Subquery(newest.values("pk")[:1]))
 
 
+def _last_attempts() -> QuerySet[BatchJob]:
+    """The last attempt of each number, with what tables show of its job."""
+    found = BatchJob.objects.filter(batch=Parameter("batch", Batch._meta.pk)).select_related("job")
+    columns = ("batch", "number", "attempt", "parameters", *(f"job__{name}" for name in _LISTED))
+    return found.only(*columns).order_by("number", "-attempt").distinct("number")
+
+
+_CURRENT = CompiledQuery(_last_attempts)
+
+
 def current(batch: Batch) -> list[BatchJob]:
     """The last attempt of each number, in order; includes deleted jobs."""
-    found = _last().filter(batch=batch).select_related("job__queue", "job__cluster").defer(*_UNLISTED)
-    return list(found.order_by("number"))
+    return _CURRENT.rows(batch=batch.pk)
 
 
 def runs(batch: Batch) -> list[Run]:
     """The last attempt of each number, in order, with its metrics."""
-    metrics = job_metrics.figures_of(BatchJob.objects.filter(batch=batch).values("job"))
-    return [
-        Run(one.job, metrics.get(one.job_id, {}), one.parameters, one.number, one.attempt) for one in current(batch)
-    ]
+    members = current(batch)
+    metrics = job_metrics.figures_of([one.job_id for one in members])
+    return [Run(one.job, metrics.get(one.job_id, {}), one.parameters, one.number, one.attempt) for one in members]
 
 
 def parameters_of(jobs: Collection[int]) -> dict[int, dict[str, str]]:

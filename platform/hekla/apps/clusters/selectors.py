@@ -184,25 +184,37 @@ def fresh_usage(nodes: Collection[Node], *, now: datetime, with_cards: bool = Tr
     found = NodeUsageRow.objects.filter(at__gte=now - MAX_AGE)
     if len(nodes) <= _FEW_NODES:
         found = found.filter(pk__in=[node.pk for node in nodes])
-    if with_cards:
-        rows = found.values_list("pk", "at", "cpu", "memory", "cards")
-        return {pk: NodeMeasurement(at, cpu, memory, None, cards) for pk, at, cpu, memory, cards in rows}
-    times = dict(found.values_list("pk", "at"))
-    known = {pk: one for pk, at in times.items() if (one := _measured.get(pk)) is not None and one.at == at}
+    if with_cards and not _FEW_NODES < len(nodes) <= _MOST_WITH_CARDS:
+        return _read_with_cards(found)
+    times, cached = dict(found.values_list("pk", "at")), _measured[with_cards]
+    known = {pk: one for pk, at in times.items() if (one := cached.get(pk)) is not None and one.at == at}
     if anew := [pk for pk in times if pk not in known]:
         changed = found if len(anew) > _FEW_NODES else found.filter(pk__in=anew)
-        rows = changed.annotate(busy=_BUSY).values_list("pk", "at", "cpu", "memory", "busy")
-        read = {pk: NodeMeasurement(at, cpu, memory, busy) for pk, at, cpu, memory, busy in rows}
-        if len(_measured) > _MOST_MEASURED:
-            _measured.clear()
-        _measured.update(read)
+        read = _read_with_cards(changed) if with_cards else _read_busy(changed)
+        if len(cached) > (_MOST_WITH_CARDS if with_cards else _MOST_MEASURED):
+            cached.clear()
+        cached.update(read)
         known |= read
     return known
 
 
-_measured: dict[int, NodeMeasurement] = {}
-"""What each node's row of this time has: each measurement has a time of its own, and adding up cards takes long."""
+def _read_with_cards(rows: QuerySet[NodeUsageRow]) -> dict[int, NodeMeasurement]:
+    found = rows.values_list("pk", "at", "cpu", "memory", "cards")
+    return {pk: NodeMeasurement(at, cpu, memory, None, cards) for pk, at, cpu, memory, cards in found}
+
+
+def _read_busy(rows: QuerySet[NodeUsageRow]) -> dict[int, NodeMeasurement]:
+    found = rows.annotate(busy=_BUSY).values_list("pk", "at", "cpu", "memory", "busy")
+    return {pk: NodeMeasurement(at, cpu, memory, busy) for pk, at, cpu, memory, busy in found}
+
+
+_measured: dict[bool, dict[int, NodeMeasurement]] = {False: {}, True: {}}
+"""What each node's row of this time has, without cards and with them: each measurement has a time of its own, and
+adding up or reading cards takes long. Only to be read, since requests share it.
+"""
 _MOST_MEASURED = 50_000
+_MOST_WITH_CARDS = 5_000
+"""Cards take a few KiB a node, so those of larger clusters are read each time."""
 
 
 def has_usage(cluster: Cluster, *, now: datetime) -> bool:

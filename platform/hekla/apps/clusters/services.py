@@ -30,11 +30,14 @@ from hekla.apps.clusters.models import (
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import CONTROLLER, Actor, record, unit_of_work
 from hekla.domain import events
+from hekla.domain.card_resources import is_card, model_of
 from hekla.domain.cluster_objects import ObjectFacts, ObjectKind
 from hekla.domain.errors import Refused
 
 _NODES_AT_ONCE = 200
 """Changed nodes per transaction, which locks the lease's row."""
+_MODEL_LENGTH = 253
+"""Of a card's model in events: backends report labels of any length."""
 _NODE_FIELDS = [one.name for one in fields(NodeFacts)]
 _USAGE_FIELDS = [one.name for one in fields(UsageFacts)]
 
@@ -364,8 +367,15 @@ def _node_event(node: Node) -> events.NodeChanged:
         schedulable=not node.is_cordoned,
         message=node.message,
         allocatable=node.allocatable,
+        models=_card_models(node),
         taints=node.taints,
     )
+
+
+def _card_models(node: Node) -> dict[str, str]:
+    """The models of its cards by resource; those without a label are left out."""
+    found = {name: model_of(name, node.labels) for name in node.allocatable if is_card(name)}
+    return {name: model[:_MODEL_LENGTH] for name, model in found.items() if model != name}
 
 
 def _tell(cluster: Cluster, event: events.Event, actor: Actor, now: datetime) -> None:

@@ -21,6 +21,8 @@ from hekla.apps.event_log.signals import recorded
 from hekla.apps.rows import insert_all
 from hekla.domain import events
 
+_CHECK_CONSTRAINTS = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED"
+"""`connection.check_constraints` in one round trip: foreign keys wait now, not while the numbers are locked."""
 _TAKE_NUMBERS = """
     INSERT INTO event_log_numbering (id, last, purged) VALUES (1, %(count)s, 0)
     ON CONFLICT (id) DO UPDATE SET last = event_log_numbering.last + %(count)s RETURNING last
@@ -155,23 +157,19 @@ def purge(subjects: Collection[str]) -> int:
     if _pending.get() is None:
         raise RuntimeError("Events can only be purged inside a unit of work")
     count, _ = LoggedEvent.objects.filter(subject__in=subjects).delete()
-    _check_constraints()
+    with connection.cursor() as cursor:
+        cursor.execute(_CHECK_CONSTRAINTS)
     Numbering.objects.update(purged=F("purged") + count)
     return count
-
-
-def _check_constraints() -> None:
-    """`connection.check_constraints` in one round trip: foreign keys wait now, not while the numbers are locked."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
 
 def _number(pending: list[LoggedEvent]) -> None:
     if not pending:
         return
-    _check_constraints()
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE_NUMBERS, {"count": len(pending)})
+        cursor.execute(f"{_CHECK_CONSTRAINTS}; {_TAKE_NUMBERS}", {"count": len(pending)})
+        while cursor.nextset():  # one round trip; only the last statement has a row
+            pass
         (last,) = cursor.fetchone()
     for number, event in enumerate(pending, start=last - len(pending) + 1):
         event.pk = number

@@ -3,14 +3,16 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from django.db.models import Exists, F, Func, JSONField, Min, OuterRef, Q, QuerySet, Value
+from django.db.models import BooleanField, Exists, F, Func, Min, OuterRef, Q, QuerySet, TextField
 
 from hekla.apps import due_work
+from hekla.apps.compiled import CompiledValues, OneOf, Parameter
 from hekla.apps.event_log.models import Numbering
 from hekla.apps.job_metrics.models import EventMetrics, MetricCursor, MetricLog
-from hekla.apps.jobs.models import Pod
+from hekla.apps.jobs.models import Job, Pod
 
 MAX_REPLICAS = 4
 """The number of replicas of each task whose logs are read."""
@@ -18,29 +20,25 @@ Figures = Mapping[str, float]
 """Of one metric: `last`, `min`, `max`, their steps (`last_step` and so on), and `count`."""
 
 
-def figures_of(jobs: Collection[int] | QuerySet[Any]) -> dict[int, dict[str, Figures]]:
+def figures_of(jobs: Collection[int]) -> dict[int, dict[str, Figures]]:
     """The figures of each metric of these jobs (primary keys), by its name.
 
     Of several pods that print a metric, the first replica counts, and of its attempts the last that has printed it.
     What a job prints counts before what it writes into event files.
     """
     found: dict[int, dict[str, Figures]] = defaultdict(dict)
-    for rows in _sources():
-        with_metrics = rows.filter(job__in=jobs).exclude(summary={})
-        for job_id, summary in with_metrics.values_list("job_id", "summary"):
+    for rows in _FIGURES:
+        for job_id, summary in rows.rows(jobs=list(jobs)):
             for name, figures in summary.items():
                 found[job_id].setdefault(name, figures)
     return found
 
 
-def points_of(jobs: Collection[int], metric: str) -> dict[int, Mapping[str, Any]]:
-    """The points of this metric's curve, for each of these jobs (primary keys) that has printed it."""
-    found: dict[int, Mapping[str, Any]] = {}
-    # A `KeyTransform` takes a name like "0", which a tag may be, for a place in a list.
-    points = Func(F("points"), Value(metric), function="jsonb_extract_path", output_field=JSONField())
-    for rows in _sources():
-        with_metric = rows.filter(job__in=jobs, summary__has_key=metric)
-        for job_id, stored in with_metric.values_list("job_id", points):
+def points_of(jobs: Collection[int], metric: str) -> dict[int, str]:
+    """The points of this metric's curve as JSON, for each of these jobs (primary keys) that has printed it."""
+    found: dict[int, str] = {}
+    for rows in _POINTS:
+        for job_id, stored in rows.rows(jobs=list(jobs), metric=metric):
             found.setdefault(job_id, stored)
     return found
 
@@ -77,7 +75,25 @@ def read_work() -> list[QuerySet[Any, Any]]:
     return [*unread_rows, Numbering.objects.filter(~Exists(position))]
 
 
-def _sources() -> tuple[QuerySet[MetricLog], QuerySet[EventMetrics]]:
-    """The rows with metrics, those that count first before the others."""
-    order = ("job_id", "pod__slot", "-pod__attempt")
-    return MetricLog.objects.order_by(*order), EventMetrics.objects.order_by(*order)
+def _in_order(model: type[MetricLog] | type[EventMetrics]) -> QuerySet[Any]:
+    """The rows of these jobs, those that count first before the others."""
+    chosen = model._default_manager.filter(OneOf("job", "jobs", Job._meta.pk))
+    return chosen.order_by("job_id", "pod__slot", "-pod__attempt")
+
+
+def _figures(model: type[MetricLog] | type[EventMetrics]) -> QuerySet[Any, Any]:
+    return _in_order(model).exclude(summary={}).values_list("job_id", "summary")
+
+
+def _points(model: type[MetricLog] | type[EventMetrics]) -> QuerySet[Any, Any]:
+    """Functions read them: a `KeyTransform` takes a name like "0", which a tag may be, for a place in a list."""
+    metric = Parameter("metric", TextField())
+    has = Func(F("summary"), metric, function="jsonb_exists", output_field=BooleanField())
+    points = Func(F("points"), metric, function="jsonb_extract_path_text", output_field=TextField())
+    return _in_order(model).filter(has).values_list("job_id", points)
+
+
+_SOURCES = (MetricLog, EventMetrics)
+"""What a job prints counts before what it writes into event files."""
+_FIGURES = [CompiledValues(partial(_figures, model)) for model in _SOURCES]
+_POINTS = [CompiledValues(partial(_points, model)) for model in _SOURCES]

@@ -166,7 +166,11 @@ def _usable_by(tenants: QuerySet[Tenant] | Sequence[Tenant]) -> Q:
     return Q(tenants__isnull=True) | Q(tenants__in=tenants)
 
 
-_OPEN_TO = CompiledQuery(lambda: _open(Q(tenants__isnull=True) | Q(tenants=Parameter("tenant", Tenant._meta.pk))))
+_OPEN_TO = CompiledQuery(
+    lambda: _open(Q(tenants__isnull=True) | Q(tenants=Parameter("tenant", Tenant._meta.pk))).select_related(
+        "cluster__lease"  # whether the controller is silent is part of the answer to a submission
+    )
+)
 _OF_CLUSTER = CompiledQuery(
     lambda: (
         Queue.objects.filter(cluster=Parameter("cluster", Cluster._meta.pk))

@@ -51,7 +51,11 @@ class ClusterHealthChanged(Event):
 
 
 class NodeChanged(Event):
-    """A node was added, removed (`present` is False), or changed its condition, capacity or taints."""
+    """A node was added, removed (`present` is False), or changed its condition, capacity, labels or taints.
+
+    `models`: of its cards, by the resource that counts them, as far as its labels tell. These events are the history of
+    capacity: the row of a node has only its present state.
+    """
 
     node: Name
     ready: bool
@@ -59,6 +63,7 @@ class NodeChanged(Event):
     schedulable: bool = True
     message: Message = ""
     allocatable: Annotated[dict[Name, Name], Field(max_length=64)] = {}
+    models: Annotated[dict[Name, Name], Field(max_length=64)] = {}
     taints: Annotated[tuple[Message, ...], Field(max_length=64)] = ()
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -46,12 +47,12 @@ def curves(runs: Sequence[Run], order: Ranking, names: Sequence[str], axis: str 
     if not any(run.metrics[order.metric]["count"] > 1 for run in drawn):
         return None
     stored = selectors.points_of([run.job.pk for run in drawn], order.metric)
-    points = {pk: curve(one) for pk, one in stored.items()}
     best, traces = best_run(drawn, order), list[dict[str, Any]]()
-    title, unit = _axis(axis, points.values())
+    title, unit = _axis(axis, stored.values())
     for number, run in enumerate(drawn):
-        if run.job.pk in points:
-            trace = line_of(points[run.job.pk], plain(describe(run, names) or run.job.name), axis, unit)
+        if run.job.pk in stored:
+            name = plain(describe(run, names) or run.job.name)
+            trace = {**_stored_line(stored[run.job.pk], axis, unit), "name": name}
             line = {"width": 3.5 if run is best else 1.5, "dash": _DASHES[number // _COLOURS % len(_DASHES)]}
             hover = "%{meta}<br>%{fullData.name}<br>%{x}: %{y:.4g}<extra></extra>"
             traces.append(trace | {"meta": plain(run.job.name), "hovertemplate": hover, "line": line})
@@ -65,8 +66,23 @@ def curves(runs: Sequence[Run], order: Ranking, names: Sequence[str], axis: str 
     return Curves(figure, len(drawn), len(with_metric))
 
 
-def line_of(points: Sequence[MetricPoint], name: str, axis: str = "step", unit: float = 1.0) -> dict[str, Any]:
-    """A line of a figure. Points without a time are left out of the axis of time."""
+def line_of(points: Sequence[MetricPoint], name: str) -> dict[str, Any]:
+    """A line of a figure, by step."""
+    return {**_line(points), "name": name}
+
+
+@lru_cache(maxsize=256)
+def _stored_line(points: str, axis: str, unit: float) -> dict[str, Any]:
+    """The line of points that are stored as this JSON. Cached, since most curves stay as they are between two looks."""
+    return _line(_curve(points), axis, unit)
+
+
+def _curve(points: str) -> Sequence[MetricPoint]:
+    return curve(orjson.loads(points))
+
+
+def _line(points: Sequence[MetricPoint], axis: str = "step", unit: float = 1.0) -> dict[str, Any]:
+    """A line without its name. Points without a time are left out of the axis of time."""
     if axis == "time":
         pairs = [(point.seconds / unit, point.value) for point in points if point.seconds is not None]
     else:
@@ -76,7 +92,6 @@ def line_of(points: Sequence[MetricPoint], name: str, axis: str = "step", unit: 
         "x": _numbers([x for x, _y in pairs]),
         "y": _numbers([y for _x, y in pairs]),
         "mode": "lines" if len(pairs) > 1 else "markers",
-        "name": name,
     }
 
 
@@ -85,11 +100,12 @@ def axis_title(text: str) -> dict[str, Any]:
     return {"text": text, "font": {"size": 12}, "standoff": 6}
 
 
-def _axis(axis: str, curves: Iterable[Sequence[MetricPoint]]) -> tuple[str, float]:
+def _axis(axis: str, stored: Iterable[str]) -> tuple[str, float]:
     """The title of the axis, and the seconds of its unit."""
     if axis != "time":
         return _("step"), 1.0
-    longest = max((one.seconds for points in curves for one in points if one.seconds is not None), default=0.0)
+    points = (one for json in stored for one in _curve(json))
+    longest = max((one.seconds for one in points if one.seconds is not None), default=0.0)
     if longest < _IN_MINUTES:
         return _("seconds since the start"), 1.0
     return (_("minutes since the start"), _MINUTE) if longest < _IN_HOURS else (_("hours since the start"), _HOUR)
