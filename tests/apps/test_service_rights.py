@@ -44,7 +44,7 @@ OF_THE_PERSON = {
 """They write only rows of the person who is their argument: the actor is the owner."""
 
 BY_SECRET = {
-    "accounts": {"use_link", "token_in_force"},
+    "accounts": {"use_link", "token_in_force", "session_token_in_force"},
     "identities": {"arrive"},
     "invitations": {"accept", "sign_up"},
     "invitations.letters": {"post"},
@@ -82,12 +82,13 @@ QUESTIONS = {
 """They change nothing. Some of them are the checks of the others."""
 
 OF_THE_PLATFORM = {
+    "accounts": {"end_session_token", "issue_session_token"},
     "batches.ending": {"end_batches"},
     "clusters": {"observe_health", "observe_nodes", "observe_objects", "observe_usage", "lose_node"},
     "clusters.leases": {"take", "record_shuffle", "release", "renew", "report_fault", "revoke"},
     "demonstrations": {"advance_all"},
     "demonstrations.workload": {"admit", "advance", "end_history", "made_until", "set_up", "submit"},
-    "event_log": {"on_behalf", "purge", "record", "unannounced", "unit_of_work"},
+    "event_log": {"on_behalf", "purge", "record", "unannounced", "unit_of_work", "within_session"},
     "external_pods": {"follow", "return_to_pending"},
     "flows": {"advance_all"},
     "cycle_records": {"delete_old", "store"},
@@ -137,7 +138,15 @@ OF_THE_PLATFORM = {
         "tidy_guests",
         "tidy_recordings",
     },
-    "workbench": {"close_session", "end_idle", "end_with_pods", "note_failure", "note_ready", "note_start"},
+    "workbench": {
+        "close_session",
+        "end_idle",
+        "end_with_pods",
+        "issue_token",
+        "note_failure",
+        "note_ready",
+        "note_start",
+    },
 }
 """Controllers, periodic tasks and other services call them, with the rows that they lead; people cannot reach them."""
 
@@ -153,12 +162,12 @@ OTHER_MODULES = (
 )
 """Modules of apps that write, but are not named `services`."""
 REACHED = {
-    "event_log": {"on_behalf"},
+    "event_log": {"on_behalf", "within_session"},
     "clusters": {"observe_health"},
     "jobs": {"record_ssh_end", "record_terminal_end"},
     "sharing": {"close_terminal", "finish_recording"},
 }
-"""Impersonation names the admin around a whole request; operators may store the result of a check of the connection;
+"""Impersonation names the admin around a whole request, and a token of a session the session; operators may store the result of a check of the connection;
 the end of a terminal, its recording or an SSH connection is recorded also when its owner has lost the right to it."""
 
 

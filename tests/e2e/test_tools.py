@@ -40,6 +40,7 @@ def test_jupyterlab_and_tensorboard_run_beside_the_program(hekla: HeklaServer, p
     page.keyboard.type("print(6 * 7, open('made.txt').read())")
     page.keyboard.press("Shift+Enter")
     expect(page.locator(".jp-OutputArea-output").first).to_contain_text("42 42", timeout=START_MS)
+    _submit_from_the_notebook(page)
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Upload Files").click()
     chooser.value.set_files({"name": "up.txt", "mimeType": "text/plain", "buffer": b"from the browser"})
@@ -52,3 +53,23 @@ def test_jupyterlab_and_tensorboard_run_beside_the_program(hekla: HeklaServer, p
     token = page.evaluate("document.cookie")
     assert "hekla" not in token
     send(page, "POST", f"/api/v1/jobs/{job['uid']}/actions", {"action": "AbortJob"})
+
+
+def _submit_from_the_notebook(page: Page) -> None:
+    """The magic in the next cell, then the button in the toolbar."""
+    cell = page.locator(".jp-Notebook .jp-CodeCell").nth(1)
+    cell.locator(".cm-content").click()
+    page.keyboard.insert_text("%%hekla --name from-cell --cpus 1\nprint('in', 'a', 'job')")
+    page.keyboard.press("Shift+Enter")
+    expect(cell.locator(".jp-OutputArea").first).to_contain_text("from-cell: completed", timeout=START_MS)
+    expect(cell.locator(".jp-OutputArea").first).to_contain_text("in a job")
+    page.get_by_role("button", name="Submit as job").click()
+    page.get_by_label("Name").fill("No such name")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.locator("dialog .jp-Dialog-body [role=alert], .jp-Dialog [role=alert]")).to_be_visible(timeout=START_MS)
+    expect(page.get_by_label("Name")).to_have_value("No such name")
+    page.get_by_label("Name").fill("from-button")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    link = page.get_by_role("link", name="from-button")
+    expect(link).to_have_attribute("href", re.compile(r"/jobs/[0-9a-f-]{36}/$"), timeout=START_MS)
+    page.get_by_role("button", name="OK").click()

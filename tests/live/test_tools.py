@@ -5,10 +5,12 @@ import json
 import time
 from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from tests.controller.conftest import World, one_machine, world
@@ -46,6 +48,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = b"in" if is_right else b"out"
         if self.path == "/arguments":
             body = open("/proc/self/cmdline", "rb").read()
+        if self.path == "/client":
+            import json
+            from hekla.client import Client, magics
+            magics.load_ipython_extension(type("Shell", (), {"register_magic_function": lambda *_words: None})())
+            server = Client().server
+            body = json.dumps([server.url, server.token, os.environ["HEKLA_SESSION_TASK"], magics.__file__]).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -106,6 +114,10 @@ def test_tool_starts_in_the_pod_demands_its_secret_and_ends_with_the_session(
         assert (entered.status, entered.headers["location"]) == (303, "/lab")
         cookie = entered.headers["set-cookie"].partition(";")[0]
         assert _get(port, host, "/", cookie).read() == b"in"
+        url, token, task, module = json.loads(_get(port, host, "/client", cookie).read())
+        assert (url, task) == (settings.PUBLIC_URL, "main")
+        assert f".hekla-tools/{row.uid.hex}/python/" in module
+        assert _with_token(token, pod).json()["owner"] == "alice"
         assert selectors.secret_of(row).encode() not in _get(port, host, "/arguments", cookie).read()
         connection = http.client.HTTPConnection(pod.address, row.port, timeout=5)
         connection.request("GET", "/")
@@ -117,6 +129,8 @@ def test_tool_starts_in_the_pod_demands_its_secret_and_ends_with_the_session(
             http.client.HTTPConnection(pod.address, row.port, timeout=5).connect()
         assert _get(port, host, "/", cookie).status == 403
     assert processes_of(row.uid.hex) == []
+    assert _with_token(token, pod).status_code == 401
+    assert not Path(module).exists()
     texts = [sentence(one, "lab").text for one in LoggedEvent.objects.filter(kind__startswith="Session").order_by("pk")]
     assert texts == [
         "alice opened JupyterLab in pod main-0 of lab.",
@@ -157,6 +171,11 @@ def test_tool_whose_start_nobody_recorded_is_ended(world: World) -> None:
     assert processes_of(session.uid.hex) == []
     session.refresh_from_db()
     assert session.end_reason == "tool"
+
+
+def _with_token(token: str, pod: Pod) -> Any:
+    address = reverse("api:v1:job", args=[pod.job.uid])
+    return Client().get(address, headers={"authorization": f"Bearer {token}"})
 
 
 def processes_of(session: str) -> list[psutil.Process]:

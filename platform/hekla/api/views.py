@@ -21,12 +21,14 @@ from rest_framework.viewsets import GenericViewSet
 from hekla.api import etags
 from hekla.api.parsers import BoundedJSONParser
 from hekla.api.queries import MAX_PAGE, NoQuery, PageQuery, own_parameters, parsed_query
+from hekla.api.session_tokens import SessionAccess
 from hekla.api.throttles import PerPersonThrottle
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import MissingScope, Scope
 from hekla.apps.accounts.services import require
 from hekla.apps.event_log import changes
+from hekla.apps.event_log.services import within_session
 from hekla.apps.signin import rule
 from hekla.domain.errors import NotFound
 
@@ -80,7 +82,8 @@ class ApiView(APIView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # noqa: ANN401
         """Handle the request. `If-Match` is compared again once the service has locked what it changes."""
-        with changes.requiring(lambda: self._require_match(self.request, *args, **kwargs)):
+        needed = changes.requiring(lambda: self._require_match(self.request, *args, **kwargs))
+        with needed, within_session(self._session_name):
             return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
@@ -93,6 +96,11 @@ class ApiView(APIView):
         is_allowed = hasattr(self, str(request.method).lower())  # otherwise Django REST framework answers 405
         self.query = parsed_query(described, request.query_params) if described and is_allowed else {}
         self._require_match(request, *args, **kwargs)
+
+    def _session_name(self) -> str:
+        """The session with whose token this request was made; empty without one."""
+        access = self.request.auth
+        return access.session if isinstance(access, SessionAccess) else ""
 
     def _require_match(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Raises PreconditionFailed if the resource has another ETag than `If-Match` says."""

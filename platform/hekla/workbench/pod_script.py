@@ -1,6 +1,7 @@
 """Runs in a pod, with its Python: starts, looks at or ends a tool. One JSON object on standard input, one on output.
 
 Input: `do` (start, look or end), `session`, and for a start `tool` and `secret`, else `process`; 0 if that is unknown.
+A start can have `bundle`, a ZIP file in base64 with the Python client, and `env` for its settings and its token.
 Output: `port` and `process`; or `alive`; always `text`, the last lines of the tool. `missing`: it is not installed.
 
 It needs nothing but Python 3.7. The secret is in the environment of the tool, never among its arguments.
@@ -8,17 +9,21 @@ It needs nothing but Python 3.7. The secret is in the environment of the tool, n
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import importlib.util
+import io
 import ipaddress
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from typing import Any
 
 MARK = "HEKLA_TOOL_SESSION"
@@ -55,6 +60,7 @@ def start(request: dict[str, Any]) -> dict[str, Any]:
                 JUPYTER_TOKEN=request["secret"],
                 HEKLA_TOOL_SECRET=request["secret"],
                 **{MARK: request["session"]},
+                **_client_environment(request),
             ),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -72,7 +78,40 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
 def end(request: dict[str, Any]) -> dict[str, Any]:
     """End the tool and all that it started: at first politely."""
     _signal_all(request["session"], signal.SIGTERM)
-    return {"alive": not (_ends(request["session"], 0) or _ends(request["session"], signal.SIGKILL))}
+    has_ended = _ends(request["session"], 0) or _ends(request["session"], signal.SIGKILL)
+    shutil.rmtree(_bundle_folder(request["session"]), ignore_errors=True)
+    return {"alive": not has_ended}
+
+
+def _client_environment(request: dict[str, Any]) -> dict[str, str]:
+    """Unpack the Python client beside the tool, and return the variables by which the tool and its kernels find it.
+
+    Empty without one, if this Python is too old for it, or if it cannot be written: the tool starts anyway.
+    """
+    if not request.get("bundle") or sys.version_info < (3, 11):
+        return {}
+    folder = _bundle_folder(request["session"])
+    try:
+        os.makedirs(folder, mode=0o700)
+        with zipfile.ZipFile(io.BytesIO(base64.b64decode(request["bundle"]))) as archive:
+            archive.extractall(folder)
+    except OSError:
+        return {}
+    added = {
+        "PYTHONPATH": os.path.join(folder, "python"),
+        "JUPYTER_PATH": os.path.join(folder, "share", "jupyter"),
+        "JUPYTER_CONFIG_PATH": os.path.join(folder, "etc", "jupyter"),
+    }
+    paths = {name: os.pathsep.join(filter(None, (path, os.environ.get(name)))) for name, path in added.items()}
+    startup = {
+        "HEKLA_PYTHONSTARTUP": os.environ.get("PYTHONSTARTUP", ""),
+        "PYTHONSTARTUP": os.path.join(folder, "startup.py"),
+    }
+    return {**paths, **startup, **request["env"]}
+
+
+def _bundle_folder(session: str) -> str:
+    return os.path.splitext(_log_path(session))[0]
 
 
 def _command(tool: str, address: str, port: int) -> list[str]:

@@ -24,6 +24,7 @@ from hekla.backends.pool import get_backend
 from hekla.domain.errors import HeklaError, Refused
 from hekla.domain.tools import STARTED_TOOLS, Tool
 from hekla.lib.text import strip_control_codes
+from hekla.workbench import pod_bundle
 
 log = logging.getLogger(__name__)
 START_LIMIT = timedelta(minutes=3)
@@ -46,6 +47,8 @@ def start(session: ToolSession, *, now: datetime) -> None:
     """Start the tool of a new session in its pod. Raises Refused if it cannot, and then the session has ended."""
     secret = selectors.secret_of(session)
     request = {"do": "start", "session": session.uid.hex, "tool": session.tool, "secret": secret}
+    if token := services.issue_token(session, now=now):
+        request |= {"bundle": pod_bundle.bundle(), "env": _client_settings(session, token)}
     try:
         answer = _run(session.pod, request)
         port, process = _number(answer, "port", _LAST_PORT), _number(answer, "process", _LAST_PROCESS)
@@ -62,6 +65,16 @@ def start(session: ToolSession, *, now: datetime) -> None:
     if not services.note_start(session, port=port, process=process):  # somebody ended it meanwhile
         stop(session)
         raise Refused(_("This session has ended."))
+
+
+def _client_settings(session: ToolSession, token: str) -> dict[str, str]:
+    """The environment of the client in the pod. `token`: acts as the owner of the session, who owns the job too."""
+    return {
+        "HEKLA_SERVER": settings.PUBLIC_URL.rstrip("/"),
+        "HEKLA_TOKEN": token,
+        "HEKLA_SESSION_JOB": str(session.pod.job.uid),
+        "HEKLA_SESSION_TASK": session.pod.task,
+    }
 
 
 def look(session: ToolSession, *, now: datetime) -> None:

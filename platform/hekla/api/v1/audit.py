@@ -38,6 +38,9 @@ class AuditEntrySerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(source="event.at")
     person = serializers.CharField(source="event.actor_name")
     impersonated_by = serializers.CharField(source="event.impersonator_name", help_text="admin; usually empty")
+    session = serializers.CharField(
+        source="event.session", help_text="session with a pod whose token was used; usually empty"
+    )
     kind = serializers.CharField(source="event.kind")
     sentence = serializers.CharField(source="sentence.text", help_text="who did what, in the language of the request")
     object = serializers.CharField(source="object.name", help_text="name of the object, also of a deleted one")

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from hekla.api.arrays import ArrayQuery, array
 from hekla.api.documents import validated
+from hekla.api.session_tokens import SessionAccess
 from hekla.api.v1.serializers import (
     IssuedTokenSerializer,
     NewTokenSerializer,
@@ -22,7 +23,7 @@ from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts import selectors, services
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.accounts.scopes import Scope
+from hekla.apps.accounts.scopes import SESSION, Scope
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.signin import services as signin
 from hekla.apps.tenancy import selectors as tenancy
@@ -37,10 +38,15 @@ class MeView(ApiView):
         """The person of the token or the session."""
         user = person(request)
         facts = {name: getattr(user, name) for name in ("username", "display_name", "platform_role")}
-        return respond(PersonSerializer({**facts, "scopes": _scopes(request), "tenants": tenancy.own(user)}))
+        tenants = tenancy.own(user)
+        if isinstance(request.auth, SessionAccess):
+            tenants = tenants.filter(slug=request.auth.tenant)
+        return respond(PersonSerializer({**facts, "scopes": _scopes(request), "tenants": tenants}))
 
 
 def _scopes(request: Request) -> list[str]:
+    if isinstance(request.auth, SessionAccess):
+        return [SESSION]
     return request.auth.scopes if isinstance(request.auth, ApiToken) else []
 
 

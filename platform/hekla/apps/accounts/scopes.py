@@ -22,6 +22,8 @@ class Scope(StrEnum):
 
 
 USUAL = (Scope.READ, Scope.JOBS)
+SESSION = "session"
+"""What the tokens of sessions with pods hold instead of scopes. Only a few routes, by name, accept them."""
 SCOPE_LABELS = {
     Scope.READ: gettext_lazy("Read everything that you can see"),
     Scope.JOBS: gettext_lazy("Submit and manage jobs, flows, batches and schedules"),
@@ -45,9 +47,11 @@ class MissingScope(Forbidden):
 
 def allows(held: Collection[str], needed: Scope) -> bool:
     """Whether a token with the scopes `held` may be used where `needed` is required."""
-    return needed in held or Scope.ADMIN in held or (needed is Scope.READ and bool(held))
+    return needed in held or Scope.ADMIN in held or (needed is Scope.READ and any(scope != SESSION for scope in held))
 
 
 def label(scope: str) -> str:
     """The label of a scope; its name if this version does not know it."""
+    if scope == SESSION:
+        return _("Submit, read and change your jobs in one tenant, until the session ends")
     return str(SCOPE_LABELS[Scope(scope)]) if scope in set(Scope) else scope

@@ -15,7 +15,7 @@ from hekla.apps import limits
 from hekla.apps.accounts import selectors
 from hekla.apps.accounts.models import ApiToken, SignInLink, User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.accounts.scopes import Scope
+from hekla.apps.accounts.scopes import SESSION, Scope
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.domain import events
@@ -24,6 +24,7 @@ from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 LINK_LIFETIME = timedelta(hours=12)
 MAX_PROOFS_A_MINUTE = 10
 MAX_TOKEN_LIFETIME = timedelta(days=366)
+SESSION_TOKEN_PREFIX = "hks_"  # noqa: S105
 _OWN_FIELDS = frozenset({"display_name", "time_zone"})
 """What people change about themselves, besides their password."""
 
@@ -168,6 +169,34 @@ def create_token(
     return secret
 
 
+def issue_session_token(user: User, *, name: str, lifetime: timedelta, now: datetime) -> tuple[ApiToken, str]:
+    """Create the token of a session that the person opens, and return it with its secret.
+
+    Its digest has a form of its own, so `token_in_force` never finds it. No event: that of the session says it.
+    """
+    secret = f"{SESSION_TOKEN_PREFIX}{secrets.token_urlsafe(32)}"
+    token = ApiToken.objects.create(
+        user=user,
+        name=name[:80],
+        prefix=secret[:9],
+        digest=_session_digest(secret),
+        scopes=[SESSION],
+        created_at=now,
+        expires_at=now + lifetime,
+    )
+    return token, secret
+
+
+def end_session_token(token_id: int, *, now: datetime) -> None:
+    """Revoke the token of a session that ends."""
+    ApiToken.objects.filter(pk=token_id, scopes=[SESSION], revoked_at=None).update(revoked_at=now)
+
+
+def session_token_in_force(secret: str, *, now: datetime) -> ApiToken | None:
+    """As `token_in_force`, for tokens of sessions. The caller checks the session."""
+    return _in_force(_session_digest(secret), now)
+
+
 def revoke_token(user: User, token_id: int, *, now: datetime) -> None:
     """Revoke one of a person's tokens. Raises NotFound."""
     _revoke(user, now, actor=actor_of(user), pk=token_id)
@@ -190,9 +219,13 @@ def _revoke(user: User, now: datetime, *, actor: Actor, **which: object) -> None
 
 def token_in_force(secret: str, *, now: datetime) -> ApiToken | None:
     """The token with this secret, and its person; None if it is unknown, expired, revoked, or the person inactive."""
+    return _in_force(_digest(secret), now)
+
+
+def _in_force(digest: str, now: datetime) -> ApiToken | None:
     token = (
         ApiToken.objects.select_related("user")
-        .filter(digest=_digest(secret), revoked_at=None, expires_at__gt=now, user__is_active=True)
+        .filter(digest=digest, revoked_at=None, expires_at__gt=now, user__is_active=True)
         .first()
     )
     if token is not None and _is_stale(token, now):
@@ -237,6 +270,10 @@ def _require_change(actor: Actor, user: User, values: Mapping[str, Any]) -> None
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _session_digest(secret: str) -> str:
+    return _digest(f"session:{secret}")
 
 
 def _subject(user: User) -> str:

@@ -14,6 +14,7 @@ class LoggedEvent(models.Model):
 
     There are no foreign keys: the log outlives the rows that it describes. `topics`: the live streams with this event,
     for example `job:UUID`, `tenant:7`, `cluster:1`. `impersonator_name`: the admin who impersonated the actor, if any.
+    `session`: the session with a pod whose token the actor used, if any.
     """
 
     at = models.DateTimeField()
@@ -23,6 +24,7 @@ class LoggedEvent(models.Model):
     actor_id = models.BigIntegerField(null=True)
     actor_name = models.CharField(max_length=150)
     impersonator_name = models.CharField(max_length=150, default="", db_default="")
+    session = models.CharField(max_length=150, default="", db_default="")
     topics = ArrayField(models.CharField(max_length=80))
     payload = models.JSONField()
 
@@ -63,8 +65,10 @@ class LoggedEvent(models.Model):
 
     @property
     def who(self) -> str:
-        """The actor's name; with impersonation, the names of the admin and the person."""
-        names = {"admin": self.impersonator_name, "person": self.actor_name}
+        """The actor's name; with impersonation, the names of the admin and the person; with a session's token, both."""
+        names = {"admin": self.impersonator_name, "person": self.actor_name, "session": self.session}
+        if self.session:
+            return _("%(person)s (from %(session)s)") % names
         return _("%(admin)s as %(person)s") % names if self.impersonator_name else self.actor_name
 
 

@@ -7,7 +7,7 @@ keys, which PostgreSQL would check at the commit, and may have to wait for, are 
 has locked the row waits for nothing else, and the row cannot be part of a deadlock. See decision 0002.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -29,6 +29,7 @@ _TAKE_NUMBERS = """
 """
 _pending: ContextVar[list[LoggedEvent] | None] = ContextVar("pending_events", default=None)
 _is_announced: ContextVar[bool] = ContextVar("is_announced", default=True)
+_session: ContextVar[Callable[[], str] | None] = ContextVar("session", default=None)
 _behalf: ContextVar["Actor | None"] = ContextVar("on_behalf", default=None)
 
 
@@ -52,6 +53,16 @@ def on_behalf(admin: Actor) -> Iterator[None]:
         yield
     finally:
         _behalf.reset(token)
+
+
+@contextmanager
+def within_session(name: Callable[[], str]) -> Iterator[None]:
+    """Within this block, people act by the token of the session with this name; an empty name: by other means."""
+    token = _session.set(name)
+    try:
+        yield
+    finally:
+        _session.reset(token)
 
 
 @contextmanager
@@ -137,6 +148,7 @@ def record(
             actor_id=actor.id,
             actor_name=actor.name,
             impersonator_name=_impersonator_name(actor),
+            session=_session_name(actor),
             topics=[*dict.fromkeys([subject, *tenant_topic, *topics])],
             payload=event.model_dump(mode="json"),
         )
@@ -147,6 +159,12 @@ def _impersonator_name(actor: Actor) -> str:
     """The admin who impersonates the actor; empty for parts of the platform, and for the admin's own actions."""
     admin = _behalf.get()
     return admin.name if admin and actor.id not in {None, admin.id} else ""
+
+
+def _session_name(actor: Actor) -> str:
+    """The session whose token the person uses; empty for parts of the platform, and without such a token."""
+    name = _session.get()
+    return name() if name is not None and actor.id is not None else ""
 
 
 def purge(subjects: Collection[str]) -> int:

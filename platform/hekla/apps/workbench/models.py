@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts.models import ApiToken
 from hekla.apps.jobs.models import Pod
 from hekla.domain.events import ToolSessionEnd
 from hekla.domain.phases import PodPhase
@@ -21,9 +22,10 @@ class SessionState(models.TextChoices):
 class ToolSession(models.Model):
     """A session of one person with a port of a pod, or with a tool that Hekla started in the pod.
 
-    `slug`: the first label of its host name, which nobody can guess. `port`: 0 until the tool has one. `secret`: what
-    the tool demands, encrypted; empty for ports. `process`: the tool's process group in the pod; 0: none.
-    `ready_at`: when it first answered. `message`: the last lines of a tool that ended by itself.
+    `slug`: the first label of its host name, which nobody can guess. `port`: 0 until the tool has one. `secret`:
+    what the tool demands, encrypted; empty for ports. `process`: the tool's process group in the pod; 0: none.
+    `token`: with which its programs act as the owner, if it has one. `ready_at`: when it first answered. `message`:
+    the last lines of a tool that ended by itself.
     """
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -34,6 +36,7 @@ class ToolSession(models.Model):
     port = models.PositiveIntegerField(default=0)
     secret = models.BinaryField(default=bytes, editable=False)
     process = models.PositiveIntegerField(default=0)
+    token = models.OneToOneField(ApiToken, on_delete=models.SET_NULL, null=True, default=None, related_name="+")
     message = models.TextField(blank=True, default="")
     created_at = models.DateTimeField()
     ready_at = models.DateTimeField(null=True, default=None)
@@ -62,6 +65,12 @@ class ToolSession(models.Model):
     def label(self) -> str:
         """The tool, or the port."""
         return _("Port %(n)d") % {"n": self.port} if self.tool == Tool.PORT else Tool(self.tool).label
+
+    @property
+    def place(self) -> str:
+        """The tool or port, and the pod, in one phrase of at most 150 characters."""
+        pod = f"{self.pod.task}-{self.pod.index}"
+        return (_("%(tool)s in %(pod)s of %(job)s") % {"tool": self.label, "pod": pod, "job": self.pod.job.name})[:150]
 
     @property
     def state(self) -> SessionState:

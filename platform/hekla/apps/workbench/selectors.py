@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from hekla.apps.accounts.models import User
+from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.workbench.encryption import COLUMN
@@ -57,6 +57,12 @@ def starting_since(latest: datetime) -> Sequence[ToolSession]:
 def open_of_slug(slug: str) -> ToolSession | None:
     """The open session at this host name, whoever may enter it."""
     return open_sessions().filter(slug=slug).first()
+
+
+def of_token(token: ApiToken) -> ToolSession | None:
+    """The open session of this token; None if it has ended, or its owner may no longer act on its job."""
+    found = open_sessions().filter(token=token).first()
+    return found if found is not None and jobs.may_act(token.user, found.pod.job) else None
 
 
 def still_open(slugs: Collection[str]) -> set[str]:

@@ -2,10 +2,11 @@
 
 import secrets
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
@@ -22,6 +23,8 @@ from hekla.domain.phases import FINAL_POD_PHASES, PodPhase
 from hekla.domain.tools import Tool
 
 MAX_OF_PERSON, MAX_OF_POD = 16, 16
+TOKEN_LIFETIME = timedelta(days=7)
+"""Of the token of a session, which mostly ends earlier, with its session."""
 LAST_PORT = 65535
 MAX_MESSAGE = 4000
 _SLUG_LETTERS, _SLUG_LENGTH = "abcdefghijklmnopqrstuvwxyz234567", 26
@@ -75,6 +78,24 @@ def no_session(pod: Pod) -> str:
         return _("The pod has ended. Tools and ports are those of running pods.")
     if pod.phase != PodPhase.RUNNING:
         return _("The pod is not running yet. Tools and ports can be opened once it runs.")
+    return ""
+
+
+def issue_token(session: ToolSession, *, now: datetime) -> str:
+    """The secret of a token for the programs of a new session. Empty in the pod of another person's job.
+
+    Whatever runs in the pod can read it: the job's own programs may act as the owner of the job, and as nobody else.
+    """
+    if session.tool != Tool.JUPYTERLAB or session.owner_id != session.pod.job.owner_id:
+        return ""
+    with unit_of_work():
+        token, secret = accounts.issue_session_token(
+            session.owner, name=session.place, lifetime=TOKEN_LIFETIME, now=now
+        )
+        if ToolSession.objects.filter(pk=session.pk, ended_at=None, token=None).update(token=token):
+            session.token = token
+            return secret
+        accounts.end_session_token(token.pk, now=now)
     return ""
 
 
@@ -174,6 +195,8 @@ def _end(
     if not changed:
         return False
     session.ended_at, session.end_reason = now, reason
+    if session.token_id is not None:
+        accounts.end_session_token(session.token_id, now=now)
     facts = facts_of(session)
     event = events.SessionEnded(**facts, owner=session.owner.username, reason=reason, evidence=tuple(evidence))
     _tell(session.pod.job, event, actor=actor, now=now)
