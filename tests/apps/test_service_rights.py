@@ -167,8 +167,9 @@ REACHED = {
     "jobs": {"record_ssh_end", "record_terminal_end"},
     "sharing": {"close_terminal", "finish_recording"},
 }
-"""Impersonation names the admin around a whole request, and a token of a session the session; operators may store the result of a check of the connection;
-the end of a terminal, its recording or an SSH connection is recorded also when its owner has lost the right to it."""
+"""Impersonation names the admin around a whole request, and the token of a session the session; operators may store the
+result of a check of the connection; the end of a terminal, its recording or an SSH connection is recorded also when its
+owner has lost the right to it."""
 
 
 def _modules() -> Iterator[tuple[str, str]]:

@@ -46,7 +46,7 @@ _NO_PYTHON = 127
 def start(session: ToolSession, *, now: datetime) -> None:
     """Start the tool of a new session in its pod. Raises Refused if it cannot, and then the session has ended."""
     secret = selectors.secret_of(session)
-    request = {"do": "start", "session": session.uid.hex, "tool": session.tool, "secret": secret}
+    request: dict[str, object] = {"do": "start", "session": session.uid.hex, "tool": session.tool, "secret": secret}
     if token := services.issue_token(session, now=now):
         request |= {"bundle": pod_bundle.bundle(), "env": _client_settings(session, token)}
     try:
