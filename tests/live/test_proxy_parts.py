@@ -208,7 +208,8 @@ def test_connection_to_a_server_that_reads_nothing_is_closed(monkeypatch: pytest
 
 
 def test_sessions_end_while_the_report_of_their_users_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    grant = admissions.Grant(frozenset(), NOWHERE, UpstreamPool(FakeStream), 1, 0, Tool.PORT)  # type: ignore[arg-type, return-value]
+    pool = UpstreamPool(FakeStream)  # type: ignore[arg-type, return-value]
+    grant = admissions.Grant(frozenset(), NOWHERE, pool, 1, 0, Tool.PORT)  # type: ignore[arg-type]
     answers, reports = iter([grant, {"a" * 26}, set()]), list[object]()
 
     async def answer(_work: object) -> object:
