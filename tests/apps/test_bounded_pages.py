@@ -34,6 +34,7 @@ MENU = {"form menu-list > button"}
 """The menu of tenants, which ends with a link to all."""
 CUT = {
     "clusters:policy": r"All clusters",
+    "decisions:list": r"All clusters",
     "departments:detail": r"and \d{3} more",
     "home": r"\d{3} more clusters have such a problem",
     "jobs:pod": r"50 of \d{3} attempts",

@@ -14,6 +14,7 @@ from tests.support.recorded_cycles import PLACED, URGENT, WIDE, recorded_scene, 
 
 from hekla.apps.cycle_records.models import CycleRecord
 from hekla.cli.main import hekla
+from hekla.scheduling import cycle_records
 from hekla.scheduling.cycle_document import document
 from hekla.simulation import cycle_report
 
@@ -90,8 +91,20 @@ def test_large_cycle_is_left_to_the_command_line(
     row: CycleRecord, ada: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cycle_report, "MAX_PODS", 2)
+    monkeypatch.setattr(cycle_records, "load", lambda _row: pytest.fail("it is not read"))
     for page in (text(ada, "decisions:detail", row.pk), text(ada, "decisions:job", row.pk, PLACED)):
         assert "hekla decisions replay FILE" in page
+
+
+def test_cycles_are_replayed_one_at_a_time(
+    row: CycleRecord, ada: Client, rest: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cycle_records, "_PATIENCE_SECONDS", 0.0)
+    with cycle_records.one_at_a_time():
+        assert "Other cycles are being replayed now." in text(ada, "decisions:detail", row.pk)
+        for view in ("api:v1:cycle", "api:v1:cycle_file"):
+            assert rest.get(reverse(view, args=[row.pk])).status_code == 409
+    assert "The engine decided the same again" in text(ada, "decisions:detail", row.pk)
 
 
 def test_rest_says_the_same(row: CycleRecord, rest: APIClient) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.test import Client
@@ -18,7 +19,10 @@ from hekla.apps.accounts.scopes import Scope
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import FileUpload, Pod
 from hekla.apps.jobs.services import uploads
+from hekla.backends.base import BackendError
+from hekla.backends.local.uploads import LocalUploads
 from hekla.lib import clock
+from hekla.pod_files import uploading
 
 __all__ = ["pod"]
 As = Callable[[User], Client]
@@ -163,6 +167,20 @@ def test_uploads_are_bounded_and_expire(
     assert len(list(work_of(pod, tmp_path).glob(".hekla*"))) == 2
     monkeypatch.setattr(uploads, "_MOST_OPEN_BYTES", 100)
     assert begin(alice, pod, 99, path="d").status_code == 409
+
+
+def test_nobody_waits_for_silent_pods_of_others(
+    people: People, as_: As, pod: Pod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        begin(as_(people.alice), pod, 3, path=name)
+    FileUpload.objects.update(expires_at=clock.now() - timedelta(seconds=1))
+    assert begin(as_(people.ada), pod, 3, path="c").status_code == 201
+    assert FileUpload.objects.count() == 3
+    discarded = Mock(side_effect=BackendError("The pod did not answer in time."))
+    monkeypatch.setattr(LocalUploads, "discard", discarded)
+    assert (uploading.drop_expired(now=clock.now()), discarded.call_count) == (2, 1)
+    assert FileUpload.objects.count() == 1
 
 
 def test_late_request_does_not_stop_a_newer_one(people: People, as_: As, pod: Pod) -> None:

@@ -321,6 +321,12 @@ def test_hostile_answer_is_an_error(work: Path, monkeypatch: pytest.MonkeyPatch,
         begin(facet, "a")
 
 
+def test_pod_that_writes_errors_for_ever_is_not_read_for_ever(work: Path) -> None:
+    facet = scripts(work, Command([Output(bytes(10**6), True)] * 6, 0))
+    with pytest.raises(BackendError, match=WRONG_ANSWER):
+        facet.discard(DraftFile(KEY, "a", NAME))
+
+
 def test_disk_of_a_pod_is_not_filled(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stat = work.parent / "bin" / "stat"
     stat.parent.mkdir()

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import ProgrammingError
 from tests.controller.conftest import World
 from tests.controller.test_sharing import ELASTIC, Gpus, gpus, submit  # noqa: F401
 
@@ -13,8 +14,10 @@ from hekla.apps.jobs.models import Pod
 from hekla.controller import cycle_recorder
 from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
+from hekla.engine.decisions import Decisions
+from hekla.engine.model import ClusterState
 from hekla.lib import clock
-from hekla.scheduling import cycle_records
+from hekla.scheduling import column_codec, cycle_records
 from hekla.scheduling.cycle_replay import replay
 
 
@@ -67,6 +70,38 @@ def test_without_cpu_left_a_cycle_is_listed_without_a_document(gpus: Gpus, monke
     rows = recorded()
     assert {row.omission for row in rows} == {"cpu"}
     assert sum(row.binds for row in rows) == 1
+
+
+def test_errors_of_recording_do_not_stop_scheduling(gpus: Gpus, monkeypatch, caplog) -> None:  # noqa: F811
+    def fail(*_arguments: object) -> None:
+        raise ProgrammingError("no such table")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(services, "store", fail)
+        world = gpus(ELASTIC, 4)
+        submit(world, "a", 1)
+        world.reconcile_until(lambda: Pod.objects.filter(phase="running").count() == 1)
+    assert "its cycles cannot be recorded" in caplog.text
+    assert not controllers.get(world.cluster.pk).fault
+    with monkeypatch.context() as failing:
+        failing.delattr(cycle_recorder, "pack")
+        submit(world, "b", 1)
+        world.reconcile_until(lambda: Pod.objects.filter(phase="running").count() == 2)
+    assert {row.omission for row in recorded()} == {"error"}
+    monkeypatch.setattr(column_codec, "MAX_VALUE_BYTES", 10)
+    submit(world, "c", 1)
+    world.reconcile_until(lambda: Pod.objects.filter(phase="running").count() == 3)
+    assert recorded()[-1].omission == "size"
+
+
+def test_cycles_that_are_never_written_are_bounded() -> None:
+    state = ClusterState((), (), ())
+    recorder = cycle_recorder.CycleRecorder()
+    for at in range(100):
+        decided = Decisions(pipelined={str(at): "n"})
+        run = cycle_recorder.EngineRun(state, "", clock.now(), decided)
+        recorder.note(run, (), trigger=cycle_recorder.TIME)
+    assert len(recorder._noted) == cycle_recorder.MAX_NOTED
 
 
 def test_oldest_records_are_deleted_with_what_refers_to_them(gpus: Gpus, monkeypatch) -> None:  # noqa: F811

@@ -18,6 +18,7 @@ START_PAGES = (
 PARTS = ("hx-get", "data-refresh")
 FILES = {
     "audit_file",
+    "decisions:file",
     "batches:table",
     "files:archive",
     "files:image",

@@ -15,7 +15,7 @@ from tests.engine.histories import History
 from tests.engine.test_histories import POLICIES, WITH_EVICTIONS
 from tests.support.examples import examples
 
-from hekla.controller.cycle_recorder import NotedAnswers
+from hekla.controller.cycle_recorder import MAX_ANSWER_BYTES, NotedAnswers
 from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
 from hekla.engine import cycle
@@ -111,12 +111,32 @@ def test_a_later_cycle_of_the_same_objects_is_small() -> None:
         {"format": 99}, {"values": [["o", "Path", {}]]}, {"values": [["e", "PodSpec", 1]]}, {"jobs": {}},
         {"rest": {"shard": 10**6}}, {"outcome": None},
         {"nodes": {"new": {"count": 10**9, "same": {"name": "x"}, "each": {}}}},
+        {"nodes": {"new": {"count": 10**6, "same": {"name": "x", "allocatable": 0}, "each": {}}}},
     ],
 )  # fmt: skip
 def test_damaged_documents_are_refused(damage: dict[str, object]) -> None:
     data = orjson.loads(orjson.dumps(cycle_document.document(recorded(rich_state(), Decisions()))))
     with pytest.raises(InvalidRecord):
         read(data | damage)
+
+
+def test_pods_are_in_one_job_only_and_new_objects_are_all_there() -> None:
+    cluster = rich_state()
+    data = orjson.loads(orjson.dumps(cycle_document.document(recorded(cluster, Decisions()))))
+    whole = sum(data["jobs"]["new"]["sizes"])
+    with pytest.raises(InvalidRecord, match="incomplete"):
+        read(data | {"jobs": {"new": data["jobs"]["new"] | {"sizes": [whole, -whole] * 1000 + [whole]}}})
+    nodes = {"runs": [[-1, 10**9]], "new": data["nodes"]["new"]}
+    again = read(data | {"is_whole": False, "nodes": nodes, "queues": {"runs": [], "new": data["queues"]["new"]},
+                         "jobs": {"runs": [], "new": data["jobs"]["new"]}}, cluster)  # fmt: skip
+    assert again.state.nodes == cluster.nodes
+
+
+def test_too_many_answers_of_extenders_are_not_held() -> None:
+    for answer in ("x" * (MAX_ANSWER_BYTES // 2), 2**80):
+        noted = NotedAnswers(lambda *_call, answer=answer: answer)
+        assert [noted("http://x", {}, 1.0) for _ in range(3)] == [answer] * 3
+        assert noted.answers is None
 
 
 def test_damaged_bytes_and_deep_values_are_refused() -> None:
@@ -177,6 +197,7 @@ def test_extenders_are_not_called_again() -> None:
     cluster, noted = state([node(name) for name in "abcd"], [job("one", 2), job("two", 3)]), NotedAnswers(call)
     decisions = cycle(cluster, parse(text), 0.0, noted)
     outcome = outcome_of(cluster, decisions, tuple(decisions.reasons))
+    assert noted.answers is not None
     found = read(unpack(pack(RecordedCycle(cluster, text, 0.0, outcome, tuple(noted.answers)))))
     again = replay(found, traced=["one", "two"])
     assert {is_answer for is_answer, _answer in noted.answers} == {True, False}

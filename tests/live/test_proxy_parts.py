@@ -207,6 +207,42 @@ def test_connection_to_a_server_that_reads_nothing_is_closed(monkeypatch: pytest
     asyncio.run(asyncio.wait_for(work(), 10))
 
 
+def test_sessions_end_while_the_report_of_their_users_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = UpstreamPool(FakeStream)  # type: ignore[arg-type, return-value]
+    grant = admissions.Grant(frozenset(), NOWHERE, pool, 1, 0, Tool.PORT)  # type: ignore[arg-type]
+    answers, reports = iter([grant, {"a" * 26}, set()]), list[object]()
+
+    async def answer(_work: object) -> object:
+        return next(answers)
+
+    async def report(used: object, **_facts: object) -> None:
+        reports.append(used)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(admissions, "in_thread", answer)
+    monkeypatch.setattr(admissions, "report", report)
+
+    async def work() -> None:
+        known, entry = admissions.Admissions(), EntryPass("a" * 26, 1, login="x")
+        one, _grant = await known.find(entry.slug, entry.encrypt())
+        monkeypatch.setattr(known, "watch", lambda _one: None)
+
+        async def use() -> None:
+            with one.opened():
+                await asyncio.Event().wait()
+
+        using = asyncio.create_task(use())
+        await asyncio.sleep(0)
+        await known.look()
+        assert not one.has_ended
+        await known.look()
+        with pytest.raises(asyncio.CancelledError):
+            await using
+        assert (one.has_ended, reports) == (True, [[one]])
+
+    asyncio.run(work())
+
+
 def test_another_ticket_of_the_same_login_gives_no_more_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = UpstreamPool(FakeStream)  # type: ignore[arg-type, return-value]
     grant = admissions.Grant(frozenset(), NOWHERE, pool, 1, 0, Tool.PORT)  # type: ignore[arg-type]

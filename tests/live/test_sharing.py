@@ -178,8 +178,8 @@ def test_invitation_reaches_one_terminal_of_one_pod(world: World) -> None:
 
 
 def test_ends_of_an_invitation_close_its_pages_within_seconds(world: World) -> None:
-    """Revoked, given back, expired, by the end of who invited, with the membership, and with that of who invited."""
-    names = ("anna", "ben", "cleo", "dan", "emma", "finn", "gina", "hugo")
+    """Revoked, given back, expired, with the membership, and with that, the account or the role of who invited."""
+    names = ("anna", "ben", "cleo", "dan", "emma", "finn", "gina", "hugo", "ida", "jon")
     people = {name: member(world, name, "viewer") for name in names}
     pod, acts = run_pod(world), {"actor": PLATFORM, "now": clock.now()}
 
@@ -187,11 +187,12 @@ def test_ends_of_an_invitation_close_its_pages_within_seconds(world: World) -> N
         async with opened_page(pod, world.alice) as owner:
             of = f"of={owner.messages['hello']['terminal']}"
             guests = {}
-            for name in ("anna", "ben", "cleo", "dan", "emma", "hugo"):
-                role = GuestRole.OWNER if name in ("dan", "hugo") else GuestRole.OBSERVER
+            for name in ("anna", "ben", "cleo", "dan", "emma", "hugo", "ida"):
+                role = GuestRole.OWNER if name in ("dan", "hugo", "ida") else GuestRole.OBSERVER
                 guests[name] = await invited(pod, people[name], role, by=world.alice)
             guests["finn"] = await invited(pod, people["finn"], GuestRole.PEER, by=people["dan"])
             guests["gina"] = await invited(pod, people["gina"], GuestRole.PEER, by=people["hugo"])
+            guests["jon"] = await invited(pod, people["jon"], GuestRole.PEER, by=people["ida"])
             past = {"expires_at": clock.now() - timedelta(seconds=1)}
             takers = {
                 "anna": lambda: services.revoke(guests["anna"], user=world.alice, now=clock.now()),
@@ -200,6 +201,7 @@ def test_ends_of_an_invitation_close_its_pages_within_seconds(world: World) -> N
                 "finn": lambda: services.revoke(guests["dan"], user=world.alice, now=clock.now()),
                 "emma": lambda: tenancy.remove_member(world.tenant, people["emma"].pk, **acts),
                 "gina": lambda: tenancy.remove_member(world.tenant, people["hugo"].pk, **acts),
+                "jon": lambda: accounts.change_user(people["ida"], {"is_active": False}, password=None, **acts),
             }
             for name, take in takers.items():
                 async with opened_page(pod, people[name], of) as page:

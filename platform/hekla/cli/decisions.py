@@ -113,14 +113,14 @@ def _read(choice: ServerOptions, cycle: str) -> RecordedCycle:
             text = path.read_bytes()
         return read(orjson.loads(text))
     except (OSError, orjson.JSONDecodeError, InvalidRecord) as error:
-        raise Failure(f"{cycle} cannot be read: {error}") from error
+        raise Failure(strip_control_codes(f"{cycle} cannot be read: {error}")) from error
 
 
 def _replay(cycle: RecordedCycle) -> cycle_replay.CycleReplay:
     try:
         return cycle_replay.replay(cycle)
     except Invalid as error:
-        raise Failure(f"The recorded policy is not valid here: {error}") from error
+        raise Failure(strip_control_codes(f"The recorded policy is not valid here: {error}")) from error
 
 
 def _print_comparison(found: cycle_replay.CycleReplay) -> None:

@@ -174,6 +174,7 @@ class ClusterController:
         """Drop the caches. The controller is not used afterwards."""
         with self._lock:
             self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
+            self.recorder = CycleRecorder()
             self._extenders.close()
 
     def _reconcile(self, cluster: Cluster) -> None:

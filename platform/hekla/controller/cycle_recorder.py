@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import orjson
+
+from hekla.apps.clusters import leases
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.cycle_records import services
 from hekla.apps.cycle_records.models import CycleRecord
@@ -20,6 +23,7 @@ from hekla.domain.phases import GangPhase
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState
 from hekla.engine.session import Call
+from hekla.scheduling.column_codec import RecordTooLarge
 from hekla.scheduling.cycle_document import BaseDocument, ExtenderReply, RecordedCycle, outcome_of, pack
 
 log = logging.getLogger(__name__)
@@ -28,8 +32,10 @@ SHARE, MOST_SECONDS = 0.02, 2.0
 BASE_LIFETIME, MAX_FOLLOWERS, SMALL = timedelta(minutes=30), 200, 0.5
 """How long, for how many records, and up to which part of its size, records refer to a whole one."""
 DELETE_EVERY = timedelta(minutes=10)
-MAX_ANSWERS = 2000
-"""Of extenders in one cycle."""
+MAX_NOTED = 16
+"""Cycles that wait to be written: a later step of the reconciliation may fail each time."""
+MAX_ANSWERS, MAX_ANSWER_BYTES = 2000, 8_000_000
+"""Of extenders in one cycle; they stay in memory until the cycle is written."""
 _Limit, _Omission = CycleRecord.Limit, CycleRecord.Omission
 _Trigger = CycleRecord.Trigger
 EVENTS, TIME, FOLLOW_UP, LEADER = _Trigger.EVENTS, _Trigger.TIME, _Trigger.FOLLOW_UP, _Trigger.LEADER
@@ -53,11 +59,12 @@ class CpuBudget:
 
 
 class NotedAnswers:
-    """Calls extenders and notes their answers: a replay does not call them."""
+    """Calls extenders and notes their answers: a replay does not call them. `answers`: None if there were too many."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self.answers: list[ExtenderReply] = []
+        self.answers: list[ExtenderReply] | None = []
+        self._bytes = 0
 
     def __call__(self, address: str, document: Mapping[str, Any], timeout: float) -> Any:  # noqa: ANN401
         try:
@@ -69,19 +76,34 @@ class NotedAnswers:
         return answer
 
     def _note(self, is_answer: bool, answer: object) -> None:
-        if len(self.answers) <= MAX_ANSWERS:
+        if self.answers is None:
+            return
+        self._bytes += _size(answer)
+        if len(self.answers) < MAX_ANSWERS and self._bytes <= MAX_ANSWER_BYTES:
             self.answers.append((is_answer, answer))
+        else:
+            self.answers = None
+
+
+def _size(answer: object) -> int:
+    """In bytes as JSON; more than is allowed if it cannot be written."""
+    try:
+        return len(orjson.dumps(answer))
+    except TypeError:
+        return MAX_ANSWER_BYTES + 1
 
 
 @dataclass(frozen=True, slots=True)
 class EngineRun:
-    """One cycle of the engine: its input and output. `seconds`: how long it took; `considered`: jobs to decide on."""
+    """One cycle of the engine: its input and output. `answers`: of extenders; None if there were too many. `seconds`:
+    how long it took; `considered`: jobs to decide on.
+    """
 
     state: ClusterState
     policy: str
     now: datetime
     decided: Decisions
-    answers: Sequence[ExtenderReply] = ()
+    answers: Sequence[ExtenderReply] | None = ()
     seconds: float = 0.0
     considered: int = 0
 
@@ -124,9 +146,21 @@ class CycleRecorder:
         is_new = any(one.gang_phase is GangPhase.INQUEUE or one.waiting is not None for one in found)
         if is_new or decided.binds or decided.evictions or decided.pipelined != promised:
             self._noted.append(NotedCycle(run, found, trigger, limit))
+            del self._noted[:-MAX_NOTED]
 
     def write(self, cluster: Cluster, epoch: int, *, now: datetime) -> None:
-        """Write the noted cycles, and delete old records now and then. Raises LeaseLost."""
+        """Write the noted cycles, and delete old records now and then. Raises LeaseLost.
+
+        Other errors are logged: scheduling goes on without records.
+        """
+        try:
+            self._write_all(cluster, epoch, now)
+        except leases.LeaseLost:
+            raise
+        except Exception:
+            log.exception("cluster %s: its cycles cannot be recorded", cluster)
+
+    def _write_all(self, cluster: Cluster, epoch: int, now: datetime) -> None:
         noted, self._noted = self._noted, []
         for one in noted:
             self._write(cluster, epoch, one)
@@ -141,6 +175,7 @@ class CycleRecorder:
         if not self.budget.has_some():
             row.omission = _Omission.CPU
         else:
+            leases.renew(cluster.pk, epoch)  # a whole record of a large cluster takes seconds
             data = self._pack(cluster, one, row)
         used = time.thread_time() - started_at
         self.budget.use(used)
@@ -151,16 +186,21 @@ class CycleRecorder:
     def _pack(self, cluster: Cluster, one: NotedCycle, row: CycleRecord) -> bytes | None:
         """The document of a cycle, stored in the row; None if there is none."""
         try:
+            if one.run.answers is None:
+                raise RecordTooLarge
             cycle = _recorded(one)
             base = self._usable_base(one.run.now)
             data = pack(cycle, base.document if base else None)
             if base and len(data) > base.size * SMALL:
                 base, data = None, pack(cycle)
-        except (TypeError, ValueError) as error:
-            log.warning("cluster %s: a cycle cannot be recorded: %s", cluster, error)
+        except RecordTooLarge:
+            row.omission = _Omission.SIZE
+            return None
+        except Exception as error:
+            log.warning("cluster %s: a cycle cannot be recorded: %s: %s", cluster, type(error).__name__, error)
             row.omission = _Omission.ERROR
             return None
-        if len(data) > services.MAX_RECORD_BYTES or len(one.run.answers) > MAX_ANSWERS:
+        if len(data) > services.MAX_RECORD_BYTES:
             row.omission = _Omission.SIZE
             return None
         row.base, row.data, row.size = base.row if base else None, data, len(data)
@@ -184,7 +224,7 @@ def _recorded(one: NotedCycle) -> RecordedCycle:
     run = one.run
     waiting = [str(decision.job_id) for decision in one.found if decision.waiting is not None]
     outcome = outcome_of(run.state, run.decided, waiting)
-    return RecordedCycle(run.state, run.policy, run.now.timestamp(), outcome, tuple(run.answers))
+    return RecordedCycle(run.state, run.policy, run.now.timestamp(), outcome, tuple(run.answers or ()))
 
 
 def _row(cluster: Cluster, one: NotedCycle) -> CycleRecord:

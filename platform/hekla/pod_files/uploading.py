@@ -100,19 +100,30 @@ def cancel(upload: FileUpload, *, user: User) -> None:
         _discard(upload)
 
 
-def drop_expired(*, now: datetime) -> int:
-    """Forget uploads that nobody has continued for a day, with their drafts. Returns their number, a part of them."""
-    expired = services.drop_expired_uploads(now=now)
+def drop_expired(*, now: datetime, person: User | None = None) -> int:
+    """Forget uploads that nobody has continued for a day, with their drafts. Returns their number, a part of them.
+
+    `person`: only theirs, because a pod that does not answer costs seconds. Each is waited for once.
+    """
+    expired, silent = services.drop_expired_uploads(now=now, person=person), set[int]()
     for upload in expired:
-        _discard(upload)
+        if upload.pod_id not in silent and not _discard(upload):
+            silent.add(upload.pod_id)
     return len(expired)
 
 
-def _discard(upload: FileUpload) -> None:
-    """Delete the draft. It stays until its job is deleted if its cluster does not answer: it may be that of others."""
-    with contextlib.suppress(UnknownPod, BackendError, HeklaError):
+def _discard(upload: FileUpload) -> bool:
+    """Delete the draft. Returns whether its pod answered.
+
+    Otherwise it stays until its job is deleted: the cluster may be that of others.
+    """
+    with contextlib.suppress(UnknownPod, HeklaError):
         if (facet := _backend_of(upload.pod.job).uploads) is not None:
-            facet.discard(_draft(upload))
+            try:
+                facet.discard(_draft(upload))
+            except BackendError:
+                return False
+    return True
 
 
 def _backend_of(job: Job) -> Backend:

@@ -40,11 +40,20 @@ _PLAIN_NAMES: Mapping[type, frozenset[str]] = {
     for kind in _CLASSES.values()
     if is_dataclass(kind)
 }
-MAX_DEPTH, MAX_OBJECTS = 40, 5_000_000
+MAX_DEPTH, MAX_OBJECTS, MAX_ALIKE = 40, 1_000_000, 1000
+"""`MAX_ALIKE`: objects of a table without a difference: a small file names many of them."""
+
+
+MAX_VALUE_BYTES = 128_000_000
+"""Of all distinct values of a document, as JSON: people write long annotations, and many of them."""
 
 
 class InvalidRecord(ValueError):
     """The document is not what `encode` writes."""
+
+
+class RecordTooLarge(ValueError):
+    """The objects are too large to be written."""
 
 
 def encode(value: Any) -> Json:  # noqa: ANN401, PLR0911  (one a kind)
@@ -134,17 +143,22 @@ class ValueTable:
         self.encoded: list[Json] = []
         self._positions: dict[int, int] = {}
         self._by_content: dict[bytes, int] = {}
+        self._bytes = 0
         self._alive: list[object] = []
         """Keeps the objects whose identity is in `_positions`."""
 
     def position(self, value: object) -> int:
-        """Where the value is; it is added if it is new."""
+        """Where the value is; it is added if it is new. Raises TypeError and RecordTooLarge."""
         found = self._positions.get(id(value))
         if found is None:
             data = encode(value)
-            found = self._by_content.setdefault(orjson.dumps(data), len(self.encoded))
+            text = orjson.dumps(data)
+            found = self._by_content.setdefault(text, len(self.encoded))
             if found == len(self.encoded):
                 self.encoded.append(data)
+                self._bytes += len(text)
+                if self._bytes > MAX_VALUE_BYTES:
+                    raise RecordTooLarge("the values are too large")
             self._positions[id(value)] = found
             self._alive.append(value)
         return found
@@ -192,6 +206,8 @@ def read_columns(
         } | dict(more or {})
         if any(len(column) != count for column in each.values()):
             raise InvalidRecord("A column has another length.")
+        if not each and count > MAX_ALIKE:
+            raise InvalidRecord("A table has too many equal objects.")
         if not each:
             return [kind(**same) for _ in range(count)]
         return [kind(**same, **dict(zip(each, row, strict=True))) for row in zip(*each.values(), strict=True)]

@@ -8,7 +8,7 @@ costs what changed. `FORMAT` is raised when a reader of the earlier format would
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 import orjson
@@ -198,7 +198,7 @@ def _read_part(name: str, part: Json, values: Sequence[Any], base: ClusterState 
     known = getattr(base, name)
     for start, count in part["runs"]:
         if start == _NEW:
-            yield from (next(new) for _ in range(count))
+            yield from islice(new, count)
         elif 0 <= start <= start + count <= len(known):
             yield from known[start : start + count]
         else:
@@ -209,8 +209,9 @@ def _read_new(name: str, table: Json, values: Sequence[Any]) -> list[Any]:
     if name != "jobs":
         return read_columns(_LISTS[name], table, values)
     pods = read_columns(PodSpec, table["pods"], values)
-    ends = list(accumulate(table["sizes"], initial=0))
-    if ends[-1] != len(pods):
+    sizes = table["sizes"]
+    ends = list(accumulate(sizes, initial=0))
+    if ends[-1] != len(pods) or min(sizes, default=0) < 0:
         raise InvalidRecord("The pods of the jobs are incomplete.")
     of_jobs = [tuple(pods[start:end]) for start, end in pairwise(ends)]
     return read_columns(PodGroupSpec, table["groups"], values, {"pods": of_jobs})

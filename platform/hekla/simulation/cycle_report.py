@@ -6,10 +6,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from hekla.apps.cycle_records.models import CycleRecord
 from hekla.domain.errors import NotFound, Refused
 from hekla.engine.cycle_trace import PodExamination, VictimVerdict
 from hekla.engine.decisions import Bind, Decisions, Eviction
 from hekla.engine.model import ClusterState, PodGroupSpec, PodStatus
+from hekla.scheduling import cycle_records
 from hekla.scheduling.cycle_document import RecordedCycle
 from hekla.scheduling.cycle_replay import CycleReplay, replay
 from hekla.scheduling.reasons import as_data, distinct
@@ -99,9 +101,27 @@ class CycleJobReport:
     victims: tuple[VictimVerdict, ...]
 
 
-def report(cycle: RecordedCycle) -> CycleReport:
-    """Replay this cycle. Raises Refused if it is too large."""
-    found = replay(_bounded(cycle))
+def report_of(row: CycleRecord) -> CycleReport:
+    """Replay this cycle. Raises NotFound, Refused if it is too large, InvalidRecord, and Invalid for its policy."""
+    _refuse_large(row)
+    with cycle_records.one_at_a_time():
+        return _report(cycle_records.load(row))
+
+
+def job_report_of(row: CycleRecord, uid: str) -> CycleJobReport:
+    """Replay this cycle and explain a job. Raises as `report_of`."""
+    _refuse_large(row)
+    with cycle_records.one_at_a_time():
+        return _job_report(cycle_records.load(row), uid)
+
+
+def _refuse_large(row: CycleRecord) -> None:
+    if row.pods > MAX_PODS:
+        raise Refused(_("This cycle is too large to replay here. Download it and run `hekla decisions replay FILE`."))
+
+
+def _report(cycle: RecordedCycle) -> CycleReport:
+    found = replay(cycle)
     jobs = {job.uid: job for job in cycle.state.jobs}
     waiting = [uid for uid in found.decisions.reasons if uid in jobs]
     return CycleReport(
@@ -112,12 +132,11 @@ def report(cycle: RecordedCycle) -> CycleReport:
     )
 
 
-def job_report(cycle: RecordedCycle, uid: str) -> CycleJobReport:
-    """Replay this cycle and explain a job. Raises NotFound, and Refused if the cycle is too large."""
+def _job_report(cycle: RecordedCycle, uid: str) -> CycleJobReport:
     group = next((job for job in cycle.state.jobs if job.uid == uid), None)
     if group is None:
         raise NotFound(_("This job was not part of the cycle."))
-    found = replay(_bounded(cycle), traced=[uid])
+    found = replay(cycle, traced=[uid])
     names, decided = {pod.uid: pod.name for pod in group.pods}, found.decisions
     binds: list[Bind] = [one for one in decided.binds if one.job == uid]
     steps = ((action, _step(group, counts)) for (action, job), counts in found.trace.steps.items() if job == uid)
@@ -132,12 +151,6 @@ def job_report(cycle: RecordedCycle, uid: str) -> CycleJobReport:
         tuple(found.trace.examinations.get(uid, ())),
         tuple(found.trace.victims.get(uid, ())),
     )
-
-
-def _bounded(cycle: RecordedCycle) -> RecordedCycle:
-    if sum(len(job.pods) for job in cycle.state.jobs) > MAX_PODS:
-        raise Refused(_("This cycle is too large to replay here. Download it and run `hekla decisions replay FILE`."))
-    return cycle
 
 
 def _actions(found: CycleReplay, jobs: Mapping[str, PodGroupSpec]) -> Iterator[ActionReport]:

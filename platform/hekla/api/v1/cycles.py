@@ -1,6 +1,8 @@
 """Endpoints of the scheduler's decisions: recorded cycles, what each did, and how it judged a job. For operators."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from django.http import StreamingHttpResponse
 from django.utils.translation import gettext as _
@@ -21,8 +23,9 @@ from hekla.apps.job_history import labels
 from hekla.domain.errors import Refused
 from hekla.scheduling import cycle_records
 from hekla.scheduling.column_codec import InvalidRecord
-from hekla.scheduling.cycle_document import RecordedCycle
 from hekla.simulation import cycle_report
+
+T = TypeVar("T")
 
 
 class CycleSerializer(serializers.Serializer[Any]):
@@ -172,14 +175,15 @@ class CycleView(ApiView):
     @extend_schema(responses=CycleReportSerializer)
     def get(self, request: Request, record_id: int) -> Response:
         """What each action of a cycle did. The engine runs again on the record."""
-        return respond(CycleReportSerializer(cycle_report.report(_load(request, record_id)[1])))
+        return respond(CycleReportSerializer(_read(request, record_id, cycle_report.report_of)))
 
 
 class CycleJobView(ApiView):
     @extend_schema(responses=CycleJobReportSerializer)
     def get(self, request: Request, record_id: int, job: int) -> Response:
         """How a cycle judged a job: nodes with scores and vetoes, and victims."""
-        return respond(CycleJobReportSerializer(cycle_report.job_report(_load(request, record_id)[1], str(job))))
+        found = _read(request, record_id, partial(cycle_report.job_report_of, uid=str(job)))
+        return respond(CycleJobReportSerializer(found))
 
 
 class CycleFileView(ApiView):
@@ -188,13 +192,12 @@ class CycleFileView(ApiView):
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, record_id: int) -> StreamingHttpResponse:
         """The cycle as one JSON file, for `hekla decisions replay`."""
-        return cycle_records.file_of(*_load(request, record_id))
+        return _read(request, record_id, cycle_records.file_of)
 
 
-def _load(request: Request, record_id: int) -> tuple[CycleRecord, RecordedCycle]:
-    """Raises NotFound, Forbidden, Refused."""
-    row = selectors.record(person(request), record_id)
+def _read(request: Request, record_id: int, read: Callable[[CycleRecord], T]) -> T:
+    """What `read` finds in a cycle. Raises NotFound, Forbidden, Refused."""
     try:
-        return row, cycle_records.load(row)
+        return read(selectors.record(person(request), record_id))
     except InvalidRecord as error:
         raise Refused(_("This cycle was recorded in another format, or its record is damaged.")) from error

@@ -137,7 +137,7 @@ class PodUploadsView(TusView):
         services.require_right(pod.job, user)
         uploading.require_uploads(pod)
         size, path, replaces = _announced(request)
-        uploading.drop_expired(now=now)
+        uploading.drop_expired(now=now, person=user)
         upload = uploading.begin(pod, path=path, size=size, replaces=replaces, user=user, now=now)
         try:
             upload = uploading.finish(upload, user=user, now=now)

@@ -183,11 +183,13 @@ def _owner_may(guest: Guest) -> bool:
 
 
 def _inviters_may(guest: Guest, now: datetime) -> bool:
-    """Whether the co-owners who invited this person, one by the other, are co-owners still and can see the job."""
+    """Whether the co-owners who invited this person, one by the other, are so still, may sign in and see the job."""
     passed: set[int] = set()
     while guest.inviter_id != guest.target.owner_id:
         own = co_ownership(guest.target, guest.inviter, now=now)
-        if own is None or own.pk in passed or not jobs.visible_to(guest.inviter).filter(pk=guest.pod.job_id).exists():
+        if own is None or own.pk in passed or not guest.inviter.is_active:
+            return False
+        if not jobs.visible_to(guest.inviter).filter(pk=guest.pod.job_id).exists():
             return False
         passed.add(own.pk)
         guest = own

@@ -92,16 +92,17 @@ class PodScripts:
         self, key: PodKey, command: Sequence[str], data: bytes, more_seconds: float
     ) -> tuple[int | None, bytes]:
         """The exit code and the output of a command. Raises BackendError, TimeoutError."""
-        answer = bytearray()
+        answer, length = bytearray(), 0
         async with (
             asyncio.timeout(_ANSWER_SECONDS + more_seconds),
             self._streams.run(key, command) as running,
             _sending(running, data),
         ):
             while (piece := await running.receive()) is not None:
+                length += len(piece.data)
                 if not piece.is_error:
                     answer += piece.data
-                if len(answer) > _MOST_ANSWER:
+                if length > _MOST_ANSWER:
                     raise BackendError(WRONG_ANSWER)
             return running.exit_code, bytes(answer)
 

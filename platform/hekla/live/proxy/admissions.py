@@ -131,7 +131,8 @@ class Admissions:
     def __init__(self) -> None:
         self._admissions: dict[str, SessionAdmission] = {}
         self._task: asyncio.Task[None] | None = None
-        self._looked_at = 0.0
+        self._report: asyncio.Task[None] | None = None
+        self._reported_at = 0.0
 
     async def find(self, slug: str, cookie: str) -> tuple[SessionAdmission, Grant]:
         """The admission of this cookie to this session. Raises NotFound without the right, DatabaseError."""
@@ -169,11 +170,8 @@ class Admissions:
 
     async def look(self) -> None:
         """Report who is here, end the admissions of ended sessions, and forget those that nobody uses."""
-        monotonic = time.monotonic()
-        oldest = monotonic - FORGET_SECONDS
-        used = [one for one in self._admissions.values() if one.open or one.used_at > self._looked_at]
-        self._looked_at = monotonic
-        await report(used, now=clock.now(), monotonic=monotonic)
+        oldest = time.monotonic() - FORGET_SECONDS
+        self._begin_report()
         for admission in tuple(self._admissions.values()):
             if admission.grant is not None:
                 admission.grant.pool.close_idle(IDLE_SECONDS)
@@ -186,6 +184,16 @@ class Admissions:
         for admission in used:
             if admission.entry.slug not in lasting:
                 await admission.end()
+
+    def _begin_report(self) -> None:
+        """Report who is here, unless the last report still waits for the cache: nothing else may wait for that."""
+        if self._report is not None and not self._report.done():
+            return
+        monotonic = time.monotonic()
+        used = [one for one in self._admissions.values() if one.open or one.used_at > self._reported_at]
+        self._reported_at = monotonic
+        if used:
+            self._report = asyncio.create_task(report(used, now=clock.now(), monotonic=monotonic))
 
     async def _run(self) -> None:
         try:

@@ -19,7 +19,7 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.cycle_records import selectors, services
 from hekla.apps.cycle_records.models import CycleRecord
 from hekla.apps.job_history import labels
-from hekla.domain.errors import NotFound, Refused
+from hekla.domain.errors import Invalid, NotFound, Refused
 from hekla.engine.cycle_trace import PodExamination
 from hekla.pages.decisions.tables import CyclesTable
 from hekla.pages.frame.people import person
@@ -59,8 +59,8 @@ def show(request: HttpRequest, record_id: int) -> HttpResponse:
     row = selectors.record(person(request), record_id)
     context: dict[str, Any] = {"row": row}
     try:
-        found = cycle_report.report(cycle_records.load(row))
-    except (NotFound, Refused) as error:
+        found = cycle_report.report_of(row)
+    except (NotFound, Refused, Invalid) as error:
         context["problem"] = str(error)
     except InvalidRecord:
         context["problem"] = _("This cycle was recorded in another format, or its record is damaged.")
@@ -76,8 +76,8 @@ def show_job(request: HttpRequest, record_id: int, job: int) -> HttpResponse:
     row = selectors.record(person(request), record_id)
     context: dict[str, Any] = {"row": row}
     try:
-        found = cycle_report.job_report(cycle_records.load(row), str(job))
-    except Refused as error:
+        found = cycle_report.job_report_of(row, str(job))
+    except (Refused, Invalid) as error:
         context["problem"] = str(error)
     except InvalidRecord:
         context["problem"] = _("This cycle was recorded in another format, or its record is damaged.")
@@ -95,7 +95,7 @@ def download(request: HttpRequest, record_id: int) -> HttpResponseBase:
     """The cycle as one JSON file."""
     row = selectors.record(person(request), record_id)
     try:
-        return cycle_records.file_of(row, cycle_records.load(row))
+        return cycle_records.file_of(row)
     except InvalidRecord as error:
         raise Refused(_("This cycle was recorded in another format, or its record is damaged.")) from error
 

@@ -110,10 +110,15 @@ def drop_upload(upload: FileUpload, *, user: User) -> None:
         FileUpload.objects.filter(pk=upload.pk).delete()
 
 
-def drop_expired_uploads(*, now: datetime) -> list[FileUpload]:
-    """Forget some uploads that expired, and return those without a finished file, for its clean-up."""
+def drop_expired_uploads(*, now: datetime, person: User | None = None) -> list[FileUpload]:
+    """Forget some uploads that expired, and return those without a finished file, for its clean-up.
+
+    `person`: only theirs.
+    """
     with unit_of_work():
         expired = FileUpload.objects.filter(expires_at__lte=now).select_related("pod__job__cluster", "pod__job__tenant")
+        if person is not None:
+            expired = expired.filter(person=person)
         found = list(expired.select_for_update(of=("self",), skip_locked=True)[:_MOST_EXPIRED])
         FileUpload.objects.filter(pk__in=[one.pk for one in found]).delete()
     return [one for one in found if not one.sha256]
