@@ -35,7 +35,11 @@ from hekla.live.routing import application as websockets
 from hekla.project.config import Config
 
 As = Callable[[Any], Client]
-NOT_SECRET = {("signin.SecurityKey", "credential_id"), ("signin.SecurityKey", "public_key")}
+NOT_SECRET = {
+    ("signin.SecurityKey", "credential_id"),
+    ("signin.SecurityKey", "public_key"),
+    ("cycle_records.CycleRecord", "data"),
+}
 
 
 def rotate_key(settings: LazySettings) -> None:

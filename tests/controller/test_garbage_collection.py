@@ -43,6 +43,7 @@ class Crashes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         self._left: int | None = None
+        self._has_died = False
         self._wrap(monkeypatch, BaseDatabaseWrapper, "commit")
         backend = backend_of(world.cluster)
         for name in ("remove", "remove_logs", "forget"):
@@ -52,15 +53,15 @@ class Crashes:
             self._wrap(monkeypatch, local_removal, name)
 
     def at(self, step: int, do: Callable[[], None]) -> bool:
-        """Runs `do` and dies at this step. Returns whether it came that far."""
-        self._left = step
+        """Runs `do` and dies at this step. Returns whether it came that far, also if a part that may fail did."""
+        self._left, self._has_died = step, False
         try:
             do()
         except Crash:
-            return True
+            pass
         finally:
             self._left = None
-        return False
+        return self._has_died
 
     def _wrap(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
         real = getattr(owner, name)
@@ -88,6 +89,7 @@ class Crashes:
         if self._left is not None:
             self._left -= 1
             if self._left == 0:
+                self._has_died = True
                 raise Crash
 
 
