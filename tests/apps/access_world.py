@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People, make_people
-from tests.support.recorded_cycles import store_cycle
+from tests.support.stored_cycles import store_cycle
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.access import ROLES, Verdicts

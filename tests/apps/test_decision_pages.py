@@ -10,7 +10,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 from tests.apps.conftest import People
 from tests.apps.shared_people import db, people, shared_people
-from tests.support.recorded_cycles import PLACED, URGENT, WIDE, recorded_scene, store_cycle
+from tests.support.stored_cycles import PLACED, URGENT, WIDE, recorded_scene, store_cycle
 
 from hekla.apps.cycle_records.models import CycleRecord
 from hekla.cli.main import hekla

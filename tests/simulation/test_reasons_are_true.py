@@ -66,7 +66,7 @@ def test_nothing_is_explained_while_the_job_is_being_aborted(found: WorldFactory
     client.force_login(world.alice)
     for place in (f"/jobs/{job.uid}/", "/jobs/", f"/jobs/{job.uid}/unblock/"):
         text = client.get(place).content.decode()
-        assert "are free" not in re.sub(r'(?s)<[^>]* id="job-timeline".*', "", text), place
+        assert "are free" not in re.sub(r'(?s)<[^>]* id="job-(ribbon|timeline)".*', "", text), place
 
 
 REASON = {
