@@ -9,6 +9,7 @@ import orjson
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.failing import Failure
+from hekla.cli.saving import save_new
 from hekla.cli.servers import ServerOptions
 from hekla.domain.errors import Invalid
 from hekla.lib.text import strip_control_codes
@@ -68,11 +69,7 @@ def show(choice: ServerOptions, cycle: int, job: int | None, as_json: bool) -> N
 @click.pass_obj
 def download(choice: ServerOptions, cycle: int, file: Path) -> None:
     """Save CYCLE (an id) as FILE, one JSON document with the engine's whole input."""
-    client = client_of(choice)
-    with file.open("xb") as target:
-        for chunk in client.read_bytes(f"cycles/{cycle}/file"):
-            target.write(chunk)
-    click.echo(f"Saved {file}.")
+    save_new(client_of(choice).read_bytes(f"cycles/{cycle}/file"), file)
 
 
 @click.command()

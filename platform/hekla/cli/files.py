@@ -1,7 +1,6 @@
 """The files that pods wrote."""
 
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import click
 from hekla.cli import output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.completion import JOB
+from hekla.cli.saving import save
 from hekla.cli.servers import ServerOptions
 from hekla.client.documents import JobDetail
-from hekla.client.errors import ClientError
 from hekla.lib.text import strip_control_codes
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -175,25 +174,7 @@ def _download(client: Client, where: str, path: str, attempt: int | None, name: 
         for chunk in chunks:
             click.echo(chunk, nl=False)
     else:
-        click.echo(f"{file}: {human_size(_save(chunks, file))}")
-
-
-def _save(chunks: Iterable[bytes], file: Path) -> int:
-    """Save the chunks, and return their size in bytes. A download that is cut leaves no file."""
-    part = file.with_name(f".{file.name}.part")
-    try:
-        with part.open("wb") as whole:
-            for chunk in chunks:
-                whole.write(chunk)
-            size = whole.tell()
-        os.replace(part, file)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise Failure(f"{file} cannot be written: {error.strerror}.") from error
-    except (ClientError, KeyboardInterrupt):
-        part.unlink(missing_ok=True)
-        raise
-    return size
+        click.echo(f"{file}: {human_size(save(chunks, file))}")
 
 
 def _preview_lines(preview: Mapping[str, Any]) -> Iterator[str]:

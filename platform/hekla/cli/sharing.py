@@ -9,6 +9,7 @@ from hekla.cli import output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.completion import JOB
 from hekla.cli.pods import only_task
+from hekla.cli.saving import save_new
 from hekla.cli.servers import ServerOptions
 from hekla.cli.sessions import TOOLS
 
@@ -96,11 +97,7 @@ def list_recordings(choice: ServerOptions, job: str, as_json: bool) -> None:
 @click.pass_obj
 def save_recording(choice: ServerOptions, recording: object, file: Path) -> None:
     """Save RECORDING (a uid) as FILE, in the format asciicast v2."""
-    client = client_of(choice)
-    with file.open("xb") as target:
-        for chunk in client.read_bytes(f"recordings/{recording}/cast"):
-            target.write(chunk)
-    click.echo(f"Saved {file}.")
+    save_new(client_of(choice).read_bytes(f"recordings/{recording}/cast"), file)
 
 
 @click.command()
