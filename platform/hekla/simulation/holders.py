@@ -64,11 +64,11 @@ def admitted_before(simulator: Simulator, row: Job, reasons: Iterable[Mapping[st
     """What each admitted job that holds nothing yet, by uid, waits for, if that is why this one is not admitted."""
     for reason in reasons:
         if reason["code"] == _CLUSTER and (scarce := labels.scarce_resources(reason)):
-            placed = set(simulator.placed())
+            others = {*simulator.placed(), str(row.pk)}
             claims = {
                 job.uid: Resources({name: job.min_resources.amount(name) for name in scarce})
                 for job in simulator.jobs()
-                if job.phase is GangPhase.INQUEUE and job.min_resources and job.uid not in {*placed, str(row.pk)}
+                if job.phase is GangPhase.INQUEUE and job.min_resources and job.uid not in others
             }
             return {uid: amount for uid, amount in claims.items() if amount}
     return {}
