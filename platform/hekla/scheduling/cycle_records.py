@@ -14,6 +14,7 @@ from hekla.apps.cycle_records import selectors
 from hekla.apps.cycle_records.models import CycleRecord
 from hekla.apps.streaming import FileResponse
 from hekla.domain.errors import NotFound, Refused
+from hekla.scheduling.column_codec import InvalidRecord
 from hekla.scheduling.cycle_document import RecordedCycle, document, read, unpack
 
 _CHUNK = 65_536
@@ -33,16 +34,19 @@ def one_at_a_time() -> Iterator[None]:
 
 
 def load(row: CycleRecord) -> RecordedCycle:
-    """The recorded cycle. Raises NotFound if it has no document, and InvalidRecord."""
+    """The recorded cycle. Raises NotFound if it has no document, and Refused if it cannot be read."""
     if row.data is None:
         raise NotFound(_("This cycle was not recorded: %s.") % row.get_omission_display())
     base = selectors.base_data(row)
-    known = None if base is None else read(unpack(base)).state
-    return read(unpack(bytes(row.data)), known)
+    try:
+        known = None if base is None else read(unpack(base)).state
+        return read(unpack(bytes(row.data)), known)
+    except InvalidRecord as error:
+        raise Refused(_("This cycle was recorded in another format, or its record is damaged.")) from error
 
 
 def file_of(row: CycleRecord) -> FileResponse:
-    """The cycle as one whole JSON file. Raises NotFound, Refused and InvalidRecord."""
+    """The cycle as one whole JSON file. Raises NotFound and Refused."""
     with one_at_a_time():
         text = orjson.dumps(document(load(row)))
     chunks = (text[at : at + _CHUNK] for at in range(0, len(text), _CHUNK))

@@ -102,7 +102,7 @@ class CycleJobReport:
 
 
 def report_of(row: CycleRecord) -> CycleReport:
-    """Replay this cycle. Raises NotFound, Refused if it is too large, InvalidRecord, and Invalid for its policy."""
+    """Replay this cycle. Raises NotFound, Refused if it is too large or damaged, and Invalid for its policy."""
     _refuse_large(row)
     with cycle_records.one_at_a_time():
         return _report(cycle_records.load(row))

@@ -1,11 +1,8 @@
 """Endpoints of the scheduler's decisions: recorded cycles, what each did, and how it judged a job. For operators."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from django.http import StreamingHttpResponse
-from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -20,12 +17,8 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.cycle_records import selectors
 from hekla.apps.cycle_records.models import CycleRecord
 from hekla.apps.job_history import labels
-from hekla.domain.errors import Refused
 from hekla.scheduling import cycle_records
-from hekla.scheduling.column_codec import InvalidRecord
 from hekla.simulation import cycle_report
-
-T = TypeVar("T")
 
 
 class CycleSerializer(serializers.Serializer[Any]):
@@ -175,15 +168,15 @@ class CycleView(ApiView):
     @extend_schema(responses=CycleReportSerializer)
     def get(self, request: Request, record_id: int) -> Response:
         """What each action of a cycle did. The engine runs again on the record."""
-        return respond(CycleReportSerializer(_read(request, record_id, cycle_report.report_of)))
+        return respond(CycleReportSerializer(cycle_report.report_of(selectors.record(person(request), record_id))))
 
 
 class CycleJobView(ApiView):
     @extend_schema(responses=CycleJobReportSerializer)
     def get(self, request: Request, record_id: int, job: int) -> Response:
         """How a cycle judged a job: nodes with scores and vetoes, and victims."""
-        found = _read(request, record_id, partial(cycle_report.job_report_of, uid=str(job)))
-        return respond(CycleJobReportSerializer(found))
+        row = selectors.record(person(request), record_id)
+        return respond(CycleJobReportSerializer(cycle_report.job_report_of(row, str(job))))
 
 
 class CycleFileView(ApiView):
@@ -192,12 +185,4 @@ class CycleFileView(ApiView):
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, record_id: int) -> StreamingHttpResponse:
         """The cycle as one JSON file, for `hekla decisions replay`."""
-        return _read(request, record_id, cycle_records.file_of)
-
-
-def _read(request: Request, record_id: int, read: Callable[[CycleRecord], T]) -> T:
-    """What `read` finds in a cycle. Raises NotFound, Forbidden, Refused."""
-    try:
-        return read(selectors.record(person(request), record_id))
-    except InvalidRecord as error:
-        raise Refused(_("This cycle was recorded in another format, or its record is damaged.")) from error
+        return cycle_records.file_of(selectors.record(person(request), record_id))

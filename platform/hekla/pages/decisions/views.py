@@ -25,7 +25,6 @@ from hekla.pages.decisions.tables import CyclesTable
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing
 from hekla.scheduling import cycle_records
-from hekla.scheduling.column_codec import InvalidRecord
 from hekla.simulation import cycle_report
 from hekla.simulation.cycle_report import Reasons
 
@@ -62,8 +61,6 @@ def show(request: HttpRequest, record_id: int) -> HttpResponse:
         found = cycle_report.report_of(row)
     except (NotFound, Refused, Invalid) as error:
         context["problem"] = str(error)
-    except InvalidRecord:
-        context["problem"] = _("This cycle was recorded in another format, or its record is damaged.")
     else:
         waiting = [(one.job, _sentences(one.reasons)) for one in found.waiting]
         context |= {"report": found, "waiting": waiting}
@@ -79,8 +76,6 @@ def show_job(request: HttpRequest, record_id: int, job: int) -> HttpResponse:
         found = cycle_report.job_report_of(row, str(job))
     except (Refused, Invalid) as error:
         context["problem"] = str(error)
-    except InvalidRecord:
-        context["problem"] = _("This cycle was recorded in another format, or its record is damaged.")
     else:
         context |= {
             "report": found,
@@ -93,11 +88,7 @@ def show_job(request: HttpRequest, record_id: int, job: int) -> HttpResponse:
 @require_safe
 def download(request: HttpRequest, record_id: int) -> HttpResponseBase:
     """The cycle as one JSON file."""
-    row = selectors.record(person(request), record_id)
-    try:
-        return cycle_records.file_of(row)
-    except InvalidRecord as error:
-        raise Refused(_("This cycle was recorded in another format, or its record is damaged.")) from error
+    return cycle_records.file_of(selectors.record(person(request), record_id))
 
 
 def _sentences(reasons: Reasons) -> list[str]:
