@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import Prefetch
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
@@ -53,9 +54,11 @@ class QueueListView(ApiView):
     @extend_schema(responses=QueueSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The queues that your tenants can submit to."""
-        pages = ArrayPages()
-        found = pages.paginate_queryset(selectors.visible_to(person(request)).prefetch_related("tenants"), request)
-        return pages.get_paginated_response(_serialized(found, person(request)).data)
+        user, pages = person(request), ArrayPages()
+        queues = selectors.visible_to(user, tenancy.rights(user))
+        if accounts.may(user, Permission.MANAGE_QUEUES):
+            queues = queues.prefetch_related(Prefetch("tenants", tenancy.all_tenants().only("slug")))
+        return pages.get_paginated_response(_serialized(pages.paginate_queryset(queues, request), user).data)
 
     @extend_schema(
         request={"application/json": QueueSerializer, "application/yaml": OpenApiTypes.STR},
