@@ -162,8 +162,8 @@ DATA: dict[str, dict[str, Any]] = {
     "api:v1:job_notifications": {"moments": [], "channels": ["page"]},
     "api:v1:notifications": {"up_to": 1},
     "api:v1:notification_settings": {"moments": [], "channels": ["page"]},
-    "api:v1:presets": {"name": "mine", "spec": SPEC},
-    "api:v1:preset": {"is_default": True},
+    "api:v1:saved_templates": {"name": "mine", "spec": SPEC},
+    "api:v1:saved_template": {"is_default": True},
     "api:v1:queue_preview": {"weight": 2},
     "api:v1:policy": {"text": "actions: allocate"},
     "api:v1:policy_trial": {"text": "actions: allocate"},
@@ -372,7 +372,7 @@ def make_world() -> World:
     preset_spec = JobSpec.parse({**SPEC, "name": "kept"})
     preset = presets.save(name="usual", spec=preset_spec, user=people.alice, tenant=people.lab, now=now)
     arguments |= {name: [preset.uid] for name in declared() if "preset" in name}
-    arguments |= {name: [] for name in ("jobs:presets", "jobs:former_presets", "api:v1:presets")}
+    arguments |= {name: [] for name in ("jobs:presets", "jobs:former_presets", "api:v1:saved_templates")}
     card_fields = {"title": "Usual", "description": "", "spec": preset_spec, "fields": [], "tenant": people.lab}
     card = gallery.publish(**card_fields, user=people.alice, now=now)
     arguments |= {name: [card.uid] for name in declared() if "gallery" in name}

@@ -155,11 +155,11 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         },
     ),
     "pod": ("Pods.", {"show": ("pods:show", "Show every attempt of a pod, and why it failed.")}),
-    "preset": (
+    "saved-template": (
         "Saved templates, which new jobs start from.",
         {
-            "list": ("submit:list_presets", "List saved templates."),
-            "submit": ("submit:submit_preset", "Submit a job from a saved template."),
+            "list": ("submit:list_saved_templates", "List saved templates."),
+            "submit": ("submit:submit_saved_template", "Submit a job from a saved template."),
         },
     ),
     "gallery": (

@@ -65,9 +65,9 @@ ROUTES = {
     "api:v1:notifications": RouteAccess(SIGNED_IN, SIGNED_IN),
     "api:v1:notification_settings": RouteAccess(SIGNED_IN, put=SIGNED_IN),
     "api:v1:job_receipts": RouteAccess(TENANT),
-    "api:v1:presets": RouteAccess(SIGNED_IN, SIGNED_IN),
-    "api:v1:preset": RouteAccess(TENANT, patch=MANAGES_MEMBERS, delete=MANAGES_MEMBERS),
-    "api:v1:preset_copy": RouteAccess(TENANT),
+    "api:v1:saved_templates": RouteAccess(SIGNED_IN, SIGNED_IN),
+    "api:v1:saved_template": RouteAccess(TENANT, patch=MANAGES_MEMBERS, delete=MANAGES_MEMBERS),
+    "api:v1:saved_template_copy": RouteAccess(TENANT),
     "api:v1:federated_queues": RouteAccess(SIGNED_IN, OPERATORS),
     "api:v1:federated_queue": RouteAccess(
         TENANT, patch=CHANGES_THE_QUEUE | {"stranger": "refused"}, delete=CHANGES_THE_QUEUE | {"stranger": "refused"}

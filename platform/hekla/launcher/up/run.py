@@ -45,7 +45,7 @@ class Startup:
         return self.env["HEKLA_PUBLIC_URL"]
 
     def bring_up(self, *, demo: bool) -> str:
-        """Run all steps until the console answers. Returns the path of the sign-in link. Raises LaunchRefused, Stopped."""
+        """Start up to a console that answers. Returns the path of the sign-in link. Raises LaunchRefused, Stopped."""
         self._supervisor.end_leftovers()
         self._start_servers()
         self._bring_tables_up()
