@@ -121,6 +121,7 @@ def test_metrics_api_of_a_cluster_decides_where_a_pod_is_placed(
         controllers.reconcile(world.cluster)
         first, second = sorted(Node.objects.filter(cluster=world.cluster).values_list("name", flat=True))
         server.usage = {first: {"cpu": "3900000000n", "memory": "2097152Ki"}, second: {"cpu": "100m", "memory": "1Gi"}}
+        controllers.reset()  # measures at once, not after its interval
         world.reconcile_until(lambda: NodeUsageRow.objects.count() == 2)
         jobs = [submit(world, name, image="registry/tool", cpu="2") for name in ("one", "two")]
         world.reconcile_until(lambda: all(map(runs, jobs)))
