@@ -122,7 +122,12 @@ def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_
     controllers.reset()
     config: dict[str, Any] = {
         "local": {"allocatable": SIZE},
-        "simulated": {"nodes": [{"name": "n", "allocatable": SIZE}], "seed": 1, "speed": 10, "prepare_seconds": PREPARE},
+        "simulated": {
+            "nodes": [{"name": "n", "allocatable": SIZE}],
+            "seed": 1,
+            "speed": 10,
+            "prepare_seconds": PREPARE,
+        },
         "kubernetes": {},
     }[request.param]
     made = World.found(request.param, config or request.getfixturevalue("one_machine"))
