@@ -27,7 +27,7 @@ _TRANSIENT = {
 
 _EXTERNAL_SERVERS = {"DATABASE_URL", "VALKEY_URL"} & os.environ.keys()
 _WORKERS = min((os.cpu_count() or 1) + 2, 4)
-"""Two more than cores: two workers wait for a browser and for Kubernetes most of the time. At most 4, because each has its
+"""Two more than cores, because one worker waits for a browser and one for Kubernetes; at most 4, because each has its
 own servers."""
 _ON_ALL_CORES = ("-n", str(_WORKERS), "--dist", "loadfile", "--no-loadscope-reorder")
 _SLOWEST = ("--durations", "30")
