@@ -1,18 +1,25 @@
 """Resources that jobs hold, by cluster, tenant and node."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet, Window
 
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.clusters.models import Node
+from hekla.apps.clusters.models import Cluster, Node
+from hekla.apps.compiled import CompiledValues, OneOf
 from hekla.apps.jobs.facts import read_specs, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.selectors.replicas import placed
 from hekla.apps.tenancy.models import Tenant
+from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.phases import JobPhase
 from hekla.domain.resources import Resources
 from hekla.domain.runtime_classes import NO_RUNTIME_CLASS, RuntimeClassFacts
@@ -96,24 +103,41 @@ def card_holders(nodes: Collection[Node]) -> dict[tuple[int, str], list[Pod]]:
 class JobOnNode:
     """Pods of one job on a node: their number, and the row id and name of the first."""
 
-    job: Job
+    uid: UUID
+    name: str
     pod_id: int
     pod_name: str
     count: int
 
 
-def jobs_on(nodes: Collection[Node]) -> dict[tuple[int, str], list[JobOnNode]]:
-    """The jobs with pods on these nodes, by (cluster id, node name), in the order of their first pods."""
-    names, clusters = {node.name for node in nodes}, {node.cluster_id for node in nodes}
-    pods = placed(Pod.objects.filter(node__in=names, job__cluster_id__in=clusters))
-    first: dict[tuple[int, str], tuple[int, str, int]] = {}
-    counts: Counter[tuple[int, str]] = Counter()
-    for pk, job_id, node, task, index in pods.order_by("pk").values_list("pk", "job_id", "node", "task", "index"):
-        first.setdefault((job_id, node), (pk, task, index))
-        counts[job_id, node] += 1
-    jobs = Job.objects.only("uid", "name", "tenant", "cluster", "deleted_at").in_bulk({job_id for job_id, _n in first})
+def jobs_on(nodes: Collection[Node], user: User, rights: Rights) -> dict[tuple[int, str], list[JobOnNode]]:
+    """The jobs with pods on these nodes that the person may see, by (cluster id, node name), in the order of their
+    first pods.
+    """
+    wanted: dict[str, Any] = {"nodes": [node.name for node in nodes], "clusters": list({n.cluster_id for n in nodes})}
+    if accounts.may(user, Permission.SEE_EVERYTHING):
+        rows = _ON_NODES.rows(**wanted)
+    else:
+        rows = _ON_NODES_OF_TENANTS.rows(**wanted, tenants=rights.where(Permission.SEE_TENANT))
     found: defaultdict[tuple[int, str], list[JobOnNode]] = defaultdict(list)
-    for (job_id, node), (pk, task, index) in first.items():
-        one = JobOnNode(jobs[job_id], pk, f"{task}-{index}", counts[job_id, node])
-        found[one.job.cluster_id, node].append(one)
+    for pod_id, cluster_id, node, task, index, uid, name, count in sorted(rows):
+        found[cluster_id, node].append(JobOnNode(uid, name, pod_id, f"{task}-{index}", count))
     return found
+
+
+def _pods_on_nodes() -> QuerySet[Pod]:
+    pods = placed(Pod.objects.filter(OneOf("node", "nodes", Pod._meta.get_field("node"))))
+    return pods.filter(OneOf("job__cluster", "clusters", Cluster._meta.pk), job__deleted_at=None)
+
+
+def _first_of_jobs(pods: QuerySet[Pod]) -> QuerySet[Pod, Any]:
+    """The first pod of each job on each node, with the number of its pods there: a node may have hundreds of a job."""
+    of_job_there = Window(Count("pk"), partition_by=[F("job"), F("node")])
+    columns = ("pk", "job__cluster", "node", "task", "index", "job__uid", "job__name")
+    return pods.order_by("job", "node", "pk").distinct("job", "node").values_list(*columns, of_job_there)
+
+
+_ON_NODES = CompiledValues(lambda: _first_of_jobs(_pods_on_nodes()))
+_ON_NODES_OF_TENANTS = CompiledValues(
+    lambda: _first_of_jobs(_pods_on_nodes().filter(OneOf("job__tenant", "tenants", Tenant._meta.pk)))
+)
