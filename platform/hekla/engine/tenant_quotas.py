@@ -9,7 +9,7 @@ evict no pods. Without quotas nothing is registered or counted.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,8 +65,7 @@ class QuotaTracker:
             self._quotas[quota.namespace].append(quota)
         self._by_owner: dict[tuple[str, str], tuple[QuotaUsage, ...]] = {}
         self._by_key: dict[TenantQuota | tuple[str, str], QuotaUsage] = {}
-        for job, count in Counter(session.cache.all_jobs).items():
-            self._count(job, count)
+        self._count_all(job for job in session.cache.all_jobs if job.group.namespace in self._quotas)
 
     def usage_of(self, job: JobInfo) -> tuple[QuotaUsage, ...]:
         """The quotas that a job counts for: of its namespace, and of its owner (or of `EACH_OWNER`)."""
@@ -92,15 +91,27 @@ class QuotaTracker:
             self._by_key[key] = QuotaUsage(quota, most, nothing, nothing.copy())
         return self._by_key[key]
 
+    def _count_all(self, jobs: Iterable[JobInfo]) -> None:
+        """Count these jobs. Equal jobs mostly share the rows of their amounts, so few differ."""
+        counts, firsts = Counter[Hashable](), dict[Hashable, JobInfo]()
+        for job in jobs:
+            group = job.group
+            key: Hashable = job
+            if _ALSO_HOLDING.isdisjoint(job.count_by_status):
+                least = id(job.min_resources) if job.phase is GangPhase.INQUEUE else 0
+                key = group.namespace, group.owner, id(job.allocated), least
+            counts[key] += 1
+            firsts[key] = job
+        for key, count in counts.items():
+            self._count(firsts[key], count)
+
     def _count(self, job: JobInfo, count: int) -> None:
         """Count so many jobs like this one."""
-        if not (usages := self.usage_of(job)):
-            return
         held = job.allocated
         if any(job.count_by_status.get(status) for status in _ALSO_HOLDING):
             held = held + total_request(self._session, (m for m in job.pods if m.status in _ALSO_HOLDING))
         claimed = np.maximum(held, _min_resources(job)) if job.phase is GangPhase.INQUEUE else held
-        for usage in usages:
+        for usage in self.usage_of(job):
             usage.held += held * count
             usage.claimed += claimed * count
 
