@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection
-from django.db.models import BooleanField, Count, F, Func, Max, Q, QuerySet, Subquery, TextField, Value
+from django.db.models import BooleanField, Case, Count, F, Func, Max, Q, QuerySet, Subquery, TextField, Value, When
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, Upper
 
@@ -128,10 +128,13 @@ def of_people(
     if ":" in named:
         return list(matching.filter(subject=named)[:limit])
     # Two queries: each uses an index of its own, and one with both conditions none.
-    newest = list(_naming(found, named).values_list("pk", "subject")[:_MOST_NAMED])
-    own = _naming(matching, named) if any(wanted.values()) else found.filter(pk__in=[pk for pk, _ in newest[:limit]])
+    newest = _naming(found, named, least=limit)
+    own = _naming(matching, named, least=limit) if any(wanted.values()) else newest
+    events = list(found.filter(pk__in=[pk for pk, _ in own[:limit]]))
+    if len(events) == limit:  # older ones cannot be among the first
+        matching = matching.filter(pk__gt=events[-1].pk)
     others = matching.filter(_known({subject for _, subject in newest}))
-    return _newest([*own[:limit], *others[:limit]])[:limit]
+    return _newest([*events, *others[:limit]])[:limit]
 
 
 def _newest(events: Iterable[LoggedEvent]) -> list[LoggedEvent]:
@@ -151,13 +154,25 @@ class _IsOneOf(Func):
     output_field = BooleanField()
 
 
-def _naming(events: QuerySet[LoggedEvent], part: str) -> QuerySet[LoggedEvent]:
-    """The events with this part in a name. An index has all trigrams; shorter texts are searched in the names."""
+def _naming(events: QuerySet[LoggedEvent], part: str, *, least: int) -> list[tuple[int, str]]:
+    """Number and subject of the newest of these events with this part in a name, at most `_MOST_NAMED`, at least
+    `least` if there are as many.
+
+    An index has all trigrams. Texts in names are compared only in the newest events with all trigrams of the part:
+    comparing them in all would take most of the time. Shorter parts are searched in the names.
+    """
     names: Func[Any] = Func(F("payload"), function="hekla_event_names", output_field=TextField())
-    found = events.alias(names=names).filter(names__contains=Upper(Value(part)))
-    if len(part) < _GRAM:
-        return found
-    return found.alias(grams=_grams(names)).filter(grams__contains=_grams(Upper(Value(part))))
+    named = events.alias(names=names).filter(names__contains=Upper(Value(part)))
+    if len(part) >= _GRAM:
+        grams = {"grams__contains": _grams(Upper(Value(part)))}
+        holds = Case(When(names__contains=Upper(Value(part)), then=True), default=False)
+        likely = events.alias(names=names, grams=_grams(names)).filter(**grams).annotate(holds=holds)
+        rows = list(likely.values_list("pk", "subject", "holds")[:_MOST_NAMED])
+        found = [(pk, subject) for pk, subject, is_one in rows if is_one]
+        if len(rows) < _MOST_NAMED or len(found) >= least:
+            return found
+        named = named.alias(grams=_grams(names)).filter(**grams)
+    return list(named.values_list("pk", "subject")[:_MOST_NAMED])
 
 
 def _grams(text: "Func[Any]") -> "Func[Any]":
