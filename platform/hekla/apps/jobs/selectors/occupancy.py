@@ -3,24 +3,23 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, F, Q, QuerySet, Window
+from django.db import connection
+from django.db.models import Q, QuerySet
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.clusters.models import Cluster, Node
-from hekla.apps.compiled import CompiledValues, OneOf
+from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import read_specs, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.selectors.replicas import placed
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
-from hekla.domain.phases import JobPhase
+from hekla.domain.phases import PLACED_POD_PHASES, JobPhase
 from hekla.domain.resources import Resources
 from hekla.domain.runtime_classes import NO_RUNTIME_CLASS, RuntimeClassFacts
 from hekla.domain.task_spec import TaskSpec
@@ -110,34 +109,40 @@ class JobOnNode:
     count: int
 
 
+_FIRST_PODS = """
+    SELECT first.id, job.cluster_id, wanted.node, first.task, first.index, first.count, job.uid, job.name
+    FROM unnest(%(nodes)s::text[]) AS wanted(node)
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT ON (job_id) id, job_id, task, index, count(*) OVER (PARTITION BY job_id) AS count
+        FROM jobs_pod
+        WHERE jobs_pod.node = wanted.node AND phase = ANY(%(placed)s::text[])
+        ORDER BY job_id, id
+    ) AS first
+    JOIN jobs_job AS job ON job.id = first.job_id
+    WHERE job.deleted_at IS NULL AND job.cluster_id = ANY(%(clusters)s::bigint[])
+        AND (%(everywhere)s OR job.tenant_id = ANY(%(tenants)s::bigint[]))
+    ORDER BY first.id
+"""
+"""The first pod of each job on each node, with the number of its pods there: a node may have hundreds of a job.
+
+Written out: for fifty nodes at once, the database expects it to be cheaper to read all unfinished pods.
+"""
+
+
 def jobs_on(nodes: Collection[Node], user: User, rights: Rights) -> dict[tuple[int, str], list[JobOnNode]]:
     """The jobs with pods on these nodes that the person may see, by (cluster id, node name), in the order of their
     first pods.
     """
-    wanted: dict[str, Any] = {"nodes": [node.name for node in nodes], "clusters": list({n.cluster_id for n in nodes})}
-    if accounts.may(user, Permission.SEE_EVERYTHING):
-        rows = _ON_NODES.rows(**wanted)
-    else:
-        rows = _ON_NODES_OF_TENANTS.rows(**wanted, tenants=rights.where(Permission.SEE_TENANT))
+    wanted = {
+        "nodes": [*{node.name for node in nodes}],
+        "clusters": [*{node.cluster_id for node in nodes}],
+        "placed": [phase.value for phase in PLACED_POD_PHASES],
+        "everywhere": accounts.may(user, Permission.SEE_EVERYTHING),
+        "tenants": rights.where(Permission.SEE_TENANT),
+    }
     found: defaultdict[tuple[int, str], list[JobOnNode]] = defaultdict(list)
-    for pod_id, cluster_id, node, task, index, uid, name, count in sorted(rows):
-        found[cluster_id, node].append(JobOnNode(uid, name, pod_id, f"{task}-{index}", count))
+    with connection.cursor() as cursor:
+        cursor.execute(_FIRST_PODS, wanted)
+        for pk, cluster_id, node, task, index, count, uid, name in cursor.fetchall():
+            found[cluster_id, node].append(JobOnNode(uid, name, pk, f"{task}-{index}", count))
     return found
-
-
-def _pods_on_nodes() -> QuerySet[Pod]:
-    pods = placed(Pod.objects.filter(OneOf("node", "nodes", Pod._meta.get_field("node"))))
-    return pods.filter(OneOf("job__cluster", "clusters", Cluster._meta.pk), job__deleted_at=None)
-
-
-def _first_of_jobs(pods: QuerySet[Pod]) -> QuerySet[Pod, Any]:
-    """The first pod of each job on each node, with the number of its pods there: a node may have hundreds of a job."""
-    of_job_there = Window(Count("pk"), partition_by=[F("job"), F("node")])
-    columns = ("pk", "job__cluster", "node", "task", "index", "job__uid", "job__name")
-    return pods.order_by("job", "node", "pk").distinct("job", "node").values_list(*columns, of_job_there)
-
-
-_ON_NODES = CompiledValues(lambda: _first_of_jobs(_pods_on_nodes()))
-_ON_NODES_OF_TENANTS = CompiledValues(
-    lambda: _first_of_jobs(_pods_on_nodes().filter(OneOf("job__tenant", "tenants", Tenant._meta.pk)))
-)
