@@ -126,7 +126,9 @@ def _borrowed(borrowers: Mapping[str, QueueShares], without: Collection[str]) ->
 def _waiting_jobs(session: Session, only: str | None) -> dict[str, list[JobInfo]]:
     if only is not None and only not in session.queues:
         return {}
-    requested = (job for job in session.unsettled_jobs.values() if only in (None, job.group.queue))
+    jobs = session.unsettled_jobs
+    of_queue = zip(jobs.uids, jobs.stand_ins(), strict=True)  # equal jobs are in one queue
+    requested = (jobs[uid] for uid, one in of_queue if only in (None, one.group.queue))
     shares = session.job_orders.fair_shares.copy() if session.job_orders.fair_shares else None
     waiting = job_queues.queues_by_name(session, filter(_waits, requested), fair_shares=shares)
     return {name: list(_popped(jobs, shares)) for name, jobs in waiting.items()}
