@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.exists_for_each import ExistsForEach
 from hekla.apps.filter_sets import DeclaredFilters, QuickFilterSet
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.paging import Order
@@ -146,7 +147,7 @@ class JobFilter(QuickFilterSet):
             return Q(pk__in=self.named[name])
         pods = Pod.objects.filter(job=OuterRef("pk"), **facts)
         others = {word for word, value in self.form.cleaned_data.items() if value} - {name, "tenant"}
-        return Q(Exists(pods) if others or self.counts else _ExistsForEach(pods))
+        return Q(Exists(pods) if others or self.counts else ExistsForEach(pods))
 
     def of_person(self, jobs: QuerySet[Job], _name: str, _mine: str) -> QuerySet[Job]:
         """The person's own jobs."""
@@ -184,12 +185,6 @@ _OF_PODS: dict[str, Callable[[str], QuerySet[Pod]]] = {
     "failed_pods": lambda _yes: Pod.objects.filter(phase=PodPhase.FAILED),
     "reason": lambda text: Pod.objects.filter(reason=text),
 }
-
-
-class _ExistsForEach(Exists):
-    """Asks for each row: the database neither collects all rows of the subquery nor joins them."""
-
-    template = "EXISTS(%(subquery)s OFFSET 0)"
 
 
 def _owners(text: str) -> QuerySet[User]:
