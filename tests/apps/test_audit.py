@@ -18,6 +18,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.audit import selectors as audit
 from hekla.apps.audit import sentences
 from hekla.apps.audit.values import describe_value
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import Actor
 from hekla.apps.event_log.words import KINDS
@@ -104,6 +105,21 @@ def test_quotas_and_jobs_are_named(people):
     jobs.command(job, LifecycleAction.ABORT_JOB, user=people.alice, now=clock.now())
     assert "alice requested to abort job night-run." in described(people.ada, object="night")
     assert described(people.ada, object=f"job:{job.uid}") == described(people.ada, object="night-run")
+
+
+def test_search_by_name_finds_the_newest_among_many(people, monkeypatch):
+    """Also if more names than it reads at once have all trigrams of the text, but not the text."""
+    monkeypatch.setattr(event_log, "_MOST_NAMED", 2)
+    first = people.submit("abca-1")
+    people.submit("abca-2")
+    for place in range(3):
+        people.submit(f"bca-abc-{place}")
+    jobs.command(first, LifecycleAction.ABORT_JOB, user=people.alice, now=clock.now())
+    found = audit.acts(people.ada, audit.parse_query({"object": "abca"}), most=2)
+    assert [(act.event.kind, act.object.name) for act in found] == [
+        ("JobCommanded", "abca-1"),
+        ("JobSubmitted", "abca-2"),
+    ]
 
 
 def test_deleted_objects_are_named_without_a_link(people, as_):

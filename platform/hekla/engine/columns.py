@@ -103,7 +103,7 @@ class Dimensions:
 
     def resources(self, row: Vector) -> Resources:
         """A row as amounts; negative ones become 0."""
-        return Resources({name: max(0.0, float(n)) for name, n in zip(self.names, row, strict=True)})
+        return Resources({name: n for name, n in zip(self.names, row.tolist(), strict=True) if n > 0})
 
 
 @dataclass(frozen=True, slots=True)

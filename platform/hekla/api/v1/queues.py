@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import Prefetch
+from django.db.models import prefetch_related_objects
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
@@ -55,10 +55,10 @@ class QueueListView(ApiView):
     def get(self, request: Request) -> Response:
         """The queues that your tenants can submit to."""
         user, pages = person(request), ArrayPages()
-        queues = selectors.visible_to(user, tenancy.rights(user))
+        found = pages.paginate_queryset(selectors.listed_visible_to(user), request)
         if accounts.may(user, Permission.MANAGE_QUEUES):
-            queues = queues.prefetch_related(Prefetch("tenants", tenancy.all_tenants().only("slug")))
-        return pages.get_paginated_response(_serialized(pages.paginate_queryset(queues, request), user).data)
+            prefetch_related_objects(found, "tenants")
+        return pages.get_paginated_response(_serialized(found, user).data)
 
     @extend_schema(
         request={"application/json": QueueSerializer, "application/yaml": OpenApiTypes.STR},
