@@ -1,1 +1,1 @@
-"""Measures: GPU time by node and by holder. Derived data: it can be deleted, and is rebuilt from the log and the rows."""
+"""Measures: GPU time by node and by holder. Derived data: it can be deleted, and is rebuilt from log and rows."""

@@ -86,9 +86,7 @@ def _runs_since(job: Job, pods: Sequence[Pod]) -> dict[int, datetime]:
     return {version: sorted(times)[least - 1] for version, times in starts.items() if len(times) >= least}
 
 
-def _outcome(
-    job: Job, pod: Pod, *, evicted: Collection[int], is_repeated: bool, is_stopped: bool
-) -> GpuClass | None:
+def _outcome(job: Job, pod: Pod, *, evicted: Collection[int], is_repeated: bool, is_stopped: bool) -> GpuClass | None:
     if pod.evicted or (pod.version < job.version and pod.version in evicted):
         return GpuClass.PREEMPTED
     if is_repeated:

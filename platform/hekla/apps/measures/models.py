@@ -154,7 +154,7 @@ class MeasuredCluster(models.Model):
 
 
 class MeasuresCursor(models.Model):
-    """The one row that says which part of the event log was read: up to the event `last`. It is locked by who writes."""
+    """The one row that says up to which event the log was read: `last`. Who writes measures locks it."""
 
     last = models.BigIntegerField(default=0)
 
