@@ -1,14 +1,278 @@
-"""Questions about GPU time."""
+"""Questions about GPU time. People who see everything see capacity; others see what their tenants held."""
 
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import reduce
 from typing import Any
 
-from django.db.models import QuerySet, Subquery
+from django.db.models import Model, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
 
 from hekla.apps import due_work
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.measures.following import KINDS
-from hekla.apps.measures.models import GpuCapacity, MeasuresCursor, StaleHour
+from hekla.apps.measures.levels import DAY, HOUR, MINUTE, floor
+from hekla.apps.measures.models import (
+    GpuCapacity,
+    HolderGpuTime,
+    MeasuredCluster,
+    MeasuresCursor,
+    NodeGpuTime,
+    StaleHour,
+)
+from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.gpu_time import HELD, GpuClass
+
+
+class Period(StrEnum):
+    """How much time a report covers. A month has 30 days."""
+
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+class GroupBy(StrEnum):
+    """What the parts of a report are."""
+
+    CLUSTER = "cluster"
+    QUEUE = "queue"
+    TENANT = "tenant"
+    PERSON = "person"
+    KIND = "kind"
+    MODEL = "model"
+
+
+_SCALES = {
+    Period.HOUR: (HOUR, MINUTE),
+    Period.DAY: (DAY, HOUR),
+    Period.WEEK: (7 * DAY, HOUR),
+    Period.MONTH: (30 * DAY, DAY),
+}
+"""The length of each period, and that of its steps."""
+_COLUMNS = {
+    GroupBy.CLUSTER: "cluster_id",
+    GroupBy.QUEUE: "queue_id",
+    GroupBy.TENANT: "tenant_id",
+    GroupBy.PERSON: "owner_id",
+    GroupBy.KIND: "kind",
+    GroupBy.MODEL: "model",
+}
+_OF_NODES = frozenset({GroupBy.CLUSTER, GroupBy.MODEL})
+Amounts = Mapping[GpuClass, int]
+"""GPU time in microseconds by class."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTimeQuery:
+    """What to report: a period that ends at `until` (None: now), and filters by name; empty: all.
+
+    `by`: the parts; None: by tenant.
+    """
+
+    period: Period = Period.DAY
+    until: datetime | None = None
+    cluster: str = ""
+    queue: str = ""
+    tenant: str = ""
+    model: str = ""
+    by: GroupBy = GroupBy.TENANT
+
+    @property
+    def step(self) -> timedelta:
+        return _SCALES[self.period][1]
+
+    def bounds(self, now: datetime) -> tuple[datetime, datetime]:
+        """The first instant and the end. The last step may not be over."""
+        last = min(self.until or now, now)
+        end = floor(last, self.step)
+        end = end if end == last else end + self.step
+        return end - _SCALES[self.period][0], end
+
+    def before(self, now: datetime) -> "GpuTimeQuery":
+        """The same of the period before."""
+        return replace(self, until=self.bounds(now)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTimePoint:
+    """The GPU time in the step from `at` on."""
+
+    at: datetime
+    amounts: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTimePart:
+    """The GPU time of one part of a report. `key`: by which it can be filtered, empty if it cannot."""
+
+    name: str
+    key: str
+    amounts: Amounts
+
+    @property
+    def total(self) -> int:
+        return sum(self.amounts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTimeReport:
+    """GPU time from `begin` until `end`, as far as it is measured (`measured_until`; None: not at all).
+
+    `is_capacity`: the classes add up to the capacity; else they are those of what pods held. `before`: the totals of
+    the period before.
+    """
+
+    query: GpuTimeQuery
+    begin: datetime
+    end: datetime
+    measured_until: datetime | None
+    is_capacity: bool
+    is_simulated: bool
+    points: list[GpuTimePoint]
+    before: Amounts
+    parts: list[GpuTimePart]
+
+    @property
+    def classes(self) -> tuple[GpuClass, ...]:
+        return tuple(GpuClass) if self.is_capacity else HELD
+
+    @property
+    def totals(self) -> Amounts:
+        """The GPU time by class of the whole period."""
+        return reduce(lambda total, point: total + Counter(point.amounts), self.points, Counter[GpuClass]())
+
+
+def gpu_time(user: User, query: GpuTimeQuery, *, now: datetime) -> GpuTimeReport:
+    """The report for this person. Raises NotFound for names that they cannot see."""
+    sees_all, names = accounts.may(user, Permission.SEE_EVERYTHING), _Names.of(query, user)
+    is_capacity = sees_all and not query.queue and not query.tenant
+    whole = NodeGpuTime.objects.all() if is_capacity else HolderGpuTime.objects.all()
+    begin, end = query.bounds(now)
+    level = query.step // MINUTE
+    condition = names.condition & Q(level=level)
+    held = HolderGpuTime.objects.filter(condition)
+    if not sees_all:
+        mine = Q(tenant_id__in=tenancy.visible_ids(user))
+        held, condition = held.filter(mine), condition & mine
+    chosen = whole.filter(condition)
+    classes = tuple(GpuClass) if is_capacity else HELD
+    grouped = chosen if is_capacity and query.by in _OF_NODES else held
+    return GpuTimeReport(
+        query=query,
+        begin=begin,
+        end=end,
+        measured_until=_measured_until(names),
+        is_capacity=is_capacity,
+        is_simulated=names.is_simulated,
+        points=_points(chosen, classes, begin, end, query.step),
+        before=_totals(chosen, classes, *query.before(now).bounds(now)),
+        parts=_parts(grouped.filter(at__gte=begin, at__lt=end), query.by),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The filters of a query as a condition on the rows."""
+
+    condition: Q
+    clusters: list[int]
+    is_simulated: bool
+
+    @classmethod
+    def of(cls, query: GpuTimeQuery, user: User) -> "_Names":
+        """Raises NotFound. Simulated clusters count only if they are chosen."""
+        if query.cluster:
+            chosen = [clusters.get(query.cluster)]
+        else:
+            chosen = [cluster for cluster in clusters.all_clusters() if not cluster.is_simulated]
+        ids = [cluster.pk for cluster in chosen]
+        condition = Q(cluster_id__in=ids)
+        if query.queue:
+            condition &= Q(queue_id=queues.get(query.queue, user).pk)
+        if query.tenant:
+            condition &= Q(tenant_id=tenancy.get(query.tenant, user).pk)
+        if query.model:
+            condition &= Q(model=query.model)
+        return cls(condition, ids, any(cluster.is_simulated for cluster in chosen))
+
+
+def _measured_until(names: _Names) -> datetime | None:
+    """Up to when all clusters are measured. One with a fault holds the others back, so that nothing is left out."""
+    found = MeasuredCluster.objects.filter(cluster_id__in=names.clusters).exclude(until=None)
+    return found.order_by("until").values_list("until", flat=True).first()
+
+
+def _amounts(row: Mapping[str, Any], classes: tuple[GpuClass, ...]) -> Amounts:
+    return {one: int(row[f"of_{one}"] or 0) for one in classes}
+
+
+def _points(
+    rows: QuerySet[Any], classes: tuple[GpuClass, ...], begin: datetime, end: datetime, step: timedelta
+) -> list[GpuTimePoint]:
+    """A point for each step, also for those without any GPU time."""
+    sums = {f"of_{one}": Sum(one.value) for one in classes}
+    found = rows.filter(at__gte=begin, at__lt=end).order_by("at").values("at").annotate(**sums)
+    known = {row["at"]: _amounts(row, classes) for row in found}
+    count, none = (end - begin) // step, dict.fromkeys(classes, 0)
+    return [GpuTimePoint(at, known.get(at, none)) for at in (begin + step * number for number in range(count))]
+
+
+def _totals(rows: QuerySet[Any], classes: tuple[GpuClass, ...], begin: datetime, end: datetime) -> Amounts:
+    found = rows.filter(at__gte=begin, at__lt=end).aggregate(**{f"of_{one}": Sum(one.value) for one in classes})
+    return _amounts(found, classes)
+
+
+def _parts(rows: QuerySet[Any], by: GroupBy) -> list[GpuTimePart]:
+    """The parts, those with most GPU time first."""
+    classes = tuple(GpuClass) if rows.model is NodeGpuTime else HELD
+    column = _COLUMNS[by]
+    found = rows.order_by().values(column).annotate(**{f"of_{one}": Sum(one.value) for one in classes})
+    amounts = {row[column]: _amounts(row, classes) for row in found}
+    names = _names(by, [key for key in amounts if isinstance(key, int)])
+    parts = [GpuTimePart(*names.get(key, _unnamed(by, key)), amount) for key, amount in amounts.items()]
+    return sorted(parts, key=lambda part: (-part.total, part.name))
+
+
+def _unnamed(by: GroupBy, key: object) -> tuple[str, str]:
+    """The name and key of a part that is its own name, or whose row was deleted."""
+    if isinstance(key, int):
+        return _("deleted (%(number)d)") % {"number": key}, ""
+    return str(key), str(key) if by is GroupBy.MODEL else ""
+
+
+def _names(by: GroupBy, ids: list[int]) -> dict[Any, tuple[str, str]]:
+    """The names and keys of these rows."""
+    if by in (GroupBy.KIND, GroupBy.MODEL):
+        return {}
+    tables: dict[GroupBy, tuple[type[Model], str, str]] = {
+        GroupBy.CLUSTER: (Cluster, "name", "name"),
+        GroupBy.QUEUE: (Queue, "name", "name"),
+        GroupBy.TENANT: (Tenant, "name", "slug"),
+        GroupBy.PERSON: (User, "username", "username"),
+    }
+    table, name, key = tables[by]
+    found = table._default_manager.filter(pk__in=ids).values_list("pk", name, key)
+    return {pk: (label, "" if by is GroupBy.PERSON else value) for pk, label, value in found}
+
+
+def models() -> list[str]:
+    """The models of GPUs that exist now, by name."""
+    found = GpuCapacity.objects.filter(end_at=None).order_by("model").values_list("model", flat=True)
+    return list(found.distinct())
 
 
 def roll_up_work() -> list[QuerySet[Any, Any]]:
