@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -41,7 +42,7 @@ class Fact:
 
 
 def node(people: Any, name: str, at: datetime, **more: Any) -> None:
-    facts = NodeFacts(name, {"nvidia.com/gpu": str(GPUS[name])}, {"nvidia.com/gpu.product": "A100"}, **more)
+    facts = NodeFacts(name, {"cpu": "64", "memory": "8Gi", "nvidia.com/gpu": str(GPUS[name])}, {"nvidia.com/gpu.product": "A100"}, **more)
     clusters.observe_nodes(people.cluster, [facts], now=at)
 
 
@@ -125,7 +126,7 @@ def workload(people: Any, seed: int) -> list[Fact]:
             )  # fmt: skip
         if random.random() < 0.3:
             again = bound + 6500 * SECOND
-            found.append(Fact(again, again + late(), lambda job=job: _restart(job, again)))
+            found.append(Fact(again, again + late(), partial(_restart, job, again)))
     return sorted(found, key=lambda fact: fact.arrives)
 
 
@@ -263,9 +264,7 @@ def test_measures_agree_with_raw_rows_and_with_a_rebuild(people: Any, seed: int)
 
 def test_days_are_the_sums_of_their_hours(people: Any) -> None:
     run(people, 4)
-    of_hours, of_days = (
-        NodeGpuTime.objects.filter(level=level).values_list("node", *CLASSES) for level in (60, 1440)
-    )
+    of_hours, of_days = (NodeGpuTime.objects.filter(level=level).values_list("node", *CLASSES) for level in (60, 1440))
     sums = [Counter[str](), Counter[str]()]
     for total, rows in zip(sums, (of_hours, of_days), strict=True):
         for name, *amounts in rows:

@@ -79,8 +79,7 @@ class GpuTimeView(ApiView):
                 "gpu_seconds_before": _seconds(report.before),
                 "points": [{"at": point.at, "gpu_seconds": _seconds(point.amounts)} for point in report.points],
                 "parts": [
-                    {"name": part.name, "key": part.key, "gpu_seconds": _seconds(part.amounts)}
-                    for part in report.parts
+                    {"name": part.name, "key": part.key, "gpu_seconds": _seconds(part.amounts)} for part in report.parts
                 ],
             }
         )

@@ -10,7 +10,9 @@ from hekla.lib import clock
 
 
 class Command(BaseCommand):
-    help = "Derive all measures again from the event log and the rows of jobs. Jobs whose history is purged still count."
+    help = (
+        "Derive all measures again from the event log and the rows of jobs. Jobs whose history is purged still count."
+    )
 
     def handle(self, *_args: Any, **_options: Any) -> None:  # noqa: ANN401
         """Print how many hours were computed, and how long it took."""
