@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.db.models import Sum
 from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.clusters import services as clusters
@@ -27,7 +28,7 @@ from hekla.lib import clock
 __all__ = ["db", "people", "shared_people"]
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 BEGIN = floor(clock.now(), HOUR) - 5 * HOUR
-END = BEGIN + 3 * HOUR
+END = BEGIN + 2 * HOUR
 CLASSES = [one.value for one in GpuClass]
 GPUS = {"n1": 8, "n2": 4, "n3": 2}
 
@@ -42,7 +43,12 @@ class Fact:
 
 
 def node(people: Any, name: str, at: datetime, **more: Any) -> None:
-    facts = NodeFacts(name, {"cpu": "64", "memory": "8Gi", "nvidia.com/gpu": str(GPUS[name])}, {"nvidia.com/gpu.product": "A100"}, **more)
+    facts = NodeFacts(
+        name,
+        {"cpu": "64", "memory": "8Gi", "nvidia.com/gpu": str(GPUS[name])},
+        {"nvidia.com/gpu.product": "A100"},
+        **more,
+    )
     clusters.observe_nodes(people.cluster, [facts], now=at)
 
 
@@ -79,7 +85,7 @@ def attempt(job: Job, index: int, number: int = 1, version: int = 1) -> Pod:
 def life(random: Random, pod: Pod, bound: datetime, late: Callable[[], timedelta]) -> Iterator[Fact]:
     """The facts of one attempt: it is bound, starts (usually), and ends (usually), in a random way."""
     name, ends = random.choice(list(GPUS)), random.choice(["succeeded", "failed", "evicted", "stopped", ""])
-    start, end = bound + random.randint(0, 300) * SECOND, bound + random.randint(400, 6000) * SECOND
+    start, end = bound + random.randint(0, 300) * SECOND, bound + random.randint(400, 2900) * SECOND
     ref = {"task": "main", "index": pod.index, "attempt": pod.attempt}
     arrives = bound + late()
     bind = events.PodBound(**ref, node=name)
@@ -110,13 +116,13 @@ def workload(people: Any, seed: int) -> list[Fact]:
         return random.choice([0, 0, 3, 40, 2000]) * SECOND
 
     found = []
-    for number in range(12):
+    for number in range(9):
         job = training(people, f"job-{number}", random.randint(1, 3), random.randint(1, 2))
-        bound = BEGIN + random.randint(100, 9000) * SECOND
+        bound = BEGIN + random.randint(100, 4000) * SECOND
         for index in range(job.replicas):
             pod = attempt(job, index)
             found += list(life(random, pod, bound, late))
-            minutes = range(0, 180) if random.random() < 0.8 else ()
+            minutes = range(120) if random.random() < 0.8 else ()
             Sample.objects.bulk_create(
                 Sample(
                     pod=pod, at=BEGIN + m * MINUTE + 7 * SECOND, cpu_ms=m, memory_bytes=1, span_seconds=10,
@@ -125,7 +131,7 @@ def workload(people: Any, seed: int) -> list[Fact]:
                 for m in minutes
             )  # fmt: skip
         if random.random() < 0.3:
-            again = bound + 6500 * SECOND
+            again = bound + 3000 * SECOND
             found.append(Fact(again, again + late(), partial(_restart, job, again)))
     return sorted(found, key=lambda fact: fact.arrives)
 
@@ -138,7 +144,7 @@ def _restart(job: Job, at: datetime) -> None:
 
 def nodes_change(people: Any) -> list[Fact]:
     """A node that is down for a while, one that is cordoned, and one that goes."""
-    times = {key: BEGIN + n * SECOND for key, n in (("down", 1801), ("up", 4007), ("drain", 5000), ("gone", 9000))}
+    times = {key: BEGIN + n * SECOND for key, n in (("down", 1201), ("up", 2807), ("drain", 4000), ("gone", 6000))}
 
     def cordon() -> None:
         clusters.cordon(Node.objects.get(name="n1"), cordoned=True, actor=PLATFORM, now=times["drain"])
@@ -162,8 +168,8 @@ def run(people: Any, seed: int) -> None:
         node(people, name, BEGIN)
     facts = sorted([*workload(people, seed), *nodes_change(people)], key=lambda fact: fact.arrives)
     random, now = Random(seed), BEGIN
-    while facts or now < END:
-        now += random.randint(30, 900) * SECOND
+    while facts or now < END + MINUTE:
+        now += random.randint(60, 1500) * SECOND
         while facts and facts[0].arrives <= now:
             facts.pop(0).apply()
         if random.random() < 0.3 and (event := LoggedEvent.objects.filter(kind="PodBound").order_by("?").first()):
@@ -241,34 +247,30 @@ class _Raw:
         return self.lost or ("unmeasured" if use is None else "useful" if use else "idle")
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [4])
 def test_measures_agree_with_raw_rows_and_with_a_rebuild(people: Any, seed: int) -> None:
     """Late, doubled and reordered facts, gangs, restarts, evictions, nodes that go down: difference 0."""
     run(people, seed)
-    until = END - HOUR
-    want = raw(until)
-    assert totals(60, until) == want
-    assert totals(1, until) == want
-    of_holders = totals(60, until, held=True)
+    want = raw(END)
+    assert {name for _hour, _node, name in want} == set(CLASSES)
+    assert totals(60, END) == want
+    assert totals(1, END) == want
     by_class: Counter[Any] = Counter()
     for (hour, _node, name), amount in want.items():
         by_class[hour, name] += amount if name in [one.value for one in HELD] else 0
-    assert of_holders == +by_class
-    before = [list(table.objects.order_by("pk").values()) for table in (NodeGpuTime, HolderGpuTime, GpuHolding)]
-    capacity = set(GpuCapacity.objects.values_list("node", "gpus", "state", "begin_at", "end_at"))
+    assert totals(60, END, held=True) == +by_class
+    assert sums_of(1440) == sums_of(60)
+    before = tables()
     services.rebuild(now=END + HOUR)
-    after = [list(table.objects.order_by("pk").values()) for table in (NodeGpuTime, HolderGpuTime, GpuHolding)]
-    assert before == after
-    assert capacity == set(GpuCapacity.objects.values_list("node", "gpus", "state", "begin_at", "end_at"))
+    assert tables() == before
 
 
-def test_days_are_the_sums_of_their_hours(people: Any) -> None:
-    run(people, 4)
-    of_hours, of_days = (NodeGpuTime.objects.filter(level=level).values_list("node", *CLASSES) for level in (60, 1440))
-    sums = [Counter[str](), Counter[str]()]
-    for total, rows in zip(sums, (of_hours, of_days), strict=True):
-        for name, *amounts in rows:
-            for one, amount in zip(CLASSES, amounts, strict=True):
-                total[f"{name} {one}"] += amount
-    assert sums[0] == sums[1]
-    assert +sums[0]
+def sums_of(level: int) -> dict[str, int]:
+    return NodeGpuTime.objects.filter(level=level).aggregate(**{name: Sum(name) for name in [*CLASSES, "beyond"]})
+
+
+def tables() -> list[Any]:
+    """All derived rows; a span by its facts, since its number differs."""
+    rows = [list(table.objects.order_by("pk").values()) for table in (NodeGpuTime, HolderGpuTime, GpuHolding)]
+    spans = GpuCapacity.objects.values_list("node", "gpus", "state", "begin_at", "end_at")
+    return [*rows, sorted(spans, key=str)]
