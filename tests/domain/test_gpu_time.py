@@ -8,7 +8,7 @@ from hekla.domain.gpu_time import (
     MINUTE_MS,
     CapacitySpan,
     GpuClass,
-    Holding,
+    PodHolding,
     NodeState,
     changed_since,
     divide,
@@ -17,7 +17,7 @@ from hekla.domain.gpu_time import (
 SECOND = 1000
 
 
-def amounts(spans: list[CapacitySpan], holdings: list[Holding], minute: int = 0) -> dict[str, int]:
+def amounts(spans: list[CapacitySpan], holdings: list[PodHolding], minute: int = 0) -> dict[str, int]:
     """The GPU seconds of each class in this minute."""
     found: dict[str, int] = {}
     begin = minute * MINUTE_MS
@@ -31,9 +31,9 @@ def capacity(gpus: int, state: NodeState = NodeState.OPEN, begin: int = 0, end: 
     return CapacitySpan(begin, end, gpus * 1000, state, "A100")
 
 
-def holding(gpus: int, bound: int = 0, ready: int | None = 0, end: int = 2**60, **more: object) -> Holding:
+def holding(gpus: int, bound: int = 0, ready: int | None = 0, end: int = 2**60, **more: object) -> PodHolding:
     ready_ms = None if ready is None else ready * SECOND
-    return Holding(1, gpus * 1000, bound * SECOND, ready_ms, end, **more)
+    return PodHolding(1, gpus * 1000, bound * SECOND, ready_ms, end, **more)
 
 
 USED = {"measured": 1}
@@ -53,7 +53,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("spans", "holdings", "want"), CASES)
-def test_classes_of_one_minute(spans: list[CapacitySpan], holdings: list[Holding], want: dict[str, int]) -> None:
+def test_classes_of_one_minute(spans: list[CapacitySpan], holdings: list[PodHolding], want: dict[str, int]) -> None:
     assert amounts(spans, holdings) == want
 
 
@@ -76,12 +76,12 @@ def test_classes_add_up_to_the_capacity() -> None:
             assert sum(share.gpu_us for share in shares if share.holder == one.key) == one.gpus * time
 
 
-def _random_holding(random: Random, key: int) -> Holding:
+def _random_holding(random: Random, key: int) -> PodHolding:
     bound = random.randint(-1000, MINUTE_MS)
     ready = random.choice([None, bound + random.randint(0, MINUTE_MS)])
     outcome = random.choice([None, None, GpuClass.FAILED, GpuClass.PREEMPTED])
     bits = {"measured": random.getrandbits(1), "idle": random.getrandbits(1)}
-    return Holding(key, random.randint(1, 4000), bound, ready, bound + random.randint(0, 90_000), outcome, **bits)
+    return PodHolding(key, random.randint(1, 4000), bound, ready, bound + random.randint(0, 90_000), outcome, **bits)
 
 
 @pytest.mark.parametrize(
@@ -97,5 +97,5 @@ def _random_holding(random: Random, key: int) -> Holding:
         (holding(1, ready=None), holding(1, ready=None, end=7 * SECOND, outcome=GpuClass.FAILED), 7),
     ],
 )
-def test_only_the_time_that_differs_is_stale(old: Holding | None, new: Holding, want: int | None) -> None:
+def test_only_the_time_that_differs_is_stale(old: PodHolding | None, new: PodHolding, want: int | None) -> None:
     assert changed_since(old, new) == (None if want is None else want * SECOND)

@@ -67,7 +67,7 @@ class CapacitySpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class PodHolding:
     """A pod that holds GPUs of a node from `bound` until `end`. `ready`: since when its gang runs; None: not yet.
 
     `outcome`: PREEMPTED, RETRIED or FAILED if its work was lost. `measured`, `idle`: a bit for each minute of the hour.
@@ -94,7 +94,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class GpuShare:
     """A part of the GPU time. `holder`: the key of the holding; None: no pod. `what` None: beyond the capacity."""
 
     model: str
@@ -104,8 +104,8 @@ class Share:
 
 
 def divide(
-    spans: Sequence[CapacitySpan], holdings: Sequence[Holding], begin: int, end: int, *, minute: int
-) -> Iterator[Share]:
+    spans: Sequence[CapacitySpan], holdings: Sequence[PodHolding], begin: int, end: int, *, minute: int
+) -> Iterator[GpuShare]:
     """The GPU time of one resource of a node, from `begin` until `end`, in this minute of the hour.
 
     The classes add up to the capacity. `spans` must not overlap.
@@ -117,15 +117,15 @@ def divide(
         for what, one in sorted(held, key=lambda pair: (_ORDER[pair[0]], pair[1].bound, pair[1].key)):
             part = min(left, one.gpus)
             if part:
-                yield Share(model, one.key, what, part * (until - since))
+                yield GpuShare(model, one.key, what, part * (until - since))
             if part < one.gpus:
-                yield Share(model, one.key, None, (one.gpus - part) * (until - since))
+                yield GpuShare(model, one.key, None, (one.gpus - part) * (until - since))
             left -= part
         if span and left:
-            yield Share(model, None, _UNHELD[span.state], left * (until - since))
+            yield GpuShare(model, None, _UNHELD[span.state], left * (until - since))
 
 
-def _moments(spans: Iterable[CapacitySpan], holdings: Iterable[Holding], begin: int, end: int) -> list[int]:
+def _moments(spans: Iterable[CapacitySpan], holdings: Iterable[PodHolding], begin: int, end: int) -> list[int]:
     """The times at which something changes, in order, with both ends."""
     found = {begin, end}
     for span in spans:
@@ -135,7 +135,7 @@ def _moments(spans: Iterable[CapacitySpan], holdings: Iterable[Holding], begin: 
     return sorted(at for at in found if begin <= at <= end)
 
 
-def changed_since(old: Holding | None, new: Holding) -> int | None:
+def changed_since(old: PodHolding | None, new: PodHolding) -> int | None:
     """The first moment whose class differs between two states of a holding; None: no moment.
 
     Without an old state: all moments of the new one.

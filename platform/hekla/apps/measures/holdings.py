@@ -10,7 +10,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.measures.levels import from_ms, to_ms
 from hekla.apps.measures.models import GpuHolding
 from hekla.domain.card_resources import card_counts
-from hekla.domain.gpu_time import GpuClass, Holding, changed_since
+from hekla.domain.gpu_time import GpuClass, PodHolding, changed_since
 from hekla.domain.phases import JobPhase, PodPhase
 
 FAR = 2**60
@@ -121,9 +121,9 @@ def _row(
     )
 
 
-def as_holding(row: GpuHolding, key: int = 0, *, measured: int = 0, idle: int = 0) -> Holding:
+def as_holding(row: GpuHolding, key: int = 0, *, measured: int = 0, idle: int = 0) -> PodHolding:
     """The row as an input of `gpu_time.divide`."""
-    return Holding(
+    return PodHolding(
         key=key,
         gpus=row.gpus,
         bound=to_ms(row.bound_at),

@@ -15,9 +15,9 @@ from hekla.apps.measures import holdings
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_MINUTES, floor, to_ms
 from hekla.apps.measures.models import GpuCapacity, GpuHolding
 from hekla.apps.usage import selectors as usage
-from hekla.domain.gpu_time import HELD, IDLE_BELOW, MINUTE_MS, CapacitySpan, GpuClass, Holding, NodeState, divide
+from hekla.domain.gpu_time import HELD, IDLE_BELOW, MINUTE_MS, CapacitySpan, GpuClass, PodHolding, NodeState, divide
 
-Facts = dict[tuple[str, str], tuple[list[CapacitySpan], list[Holding]]]
+Facts = dict[tuple[str, str], tuple[list[CapacitySpan], list[PodHolding]]]
 """By node and resource."""
 _HELD = [one.value for one in HELD]
 _ALL = [one.value for one in GpuClass]
