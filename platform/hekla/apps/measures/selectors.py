@@ -158,61 +158,72 @@ class GpuTimeReport:
 
 def gpu_time(user: User, query: GpuTimeQuery, *, now: datetime) -> GpuTimeReport:
     """The report for this person. Raises NotFound for names that they cannot see."""
-    sees_all, names = accounts.may(user, Permission.SEE_EVERYTHING), _Names.of(query, user)
-    is_capacity = sees_all and not query.queue and not query.tenant
-    whole = NodeGpuTime.objects.all() if is_capacity else HolderGpuTime.objects.all()
+    chosen = Chosen.of(query, user)
     begin, end = query.bounds(now)
-    level = query.step // MINUTE
-    condition = names.condition & Q(level=level)
-    held = HolderGpuTime.objects.filter(condition)
-    if not sees_all:
-        mine = Q(tenant_id__in=tenancy.visible_ids(user))
-        held, condition = held.filter(mine), condition & mine
-    chosen = whole.filter(condition)
-    classes = tuple(GpuClass) if is_capacity else HELD
-    grouped = chosen if is_capacity and query.by in _OF_NODES else held
+    level = Q(level=query.step // MINUTE, **({"model": query.model} if query.model else {}))
+    held = HolderGpuTime.objects.filter(level & chosen.of_holders)
+    whole = NodeGpuTime.objects.filter(level & chosen.of_nodes) if chosen.is_capacity else held
+    classes = tuple(GpuClass) if chosen.is_capacity else HELD
+    grouped = whole if query.by in _OF_NODES else held
     return GpuTimeReport(
         query=query,
         begin=begin,
         end=end,
-        measured_until=_measured_until(names),
-        is_capacity=is_capacity,
-        is_simulated=names.is_simulated,
-        points=_points(chosen, classes, begin, end, query.step),
-        before=_totals(chosen, classes, *query.before(now).bounds(now)),
+        measured_until=_measured_until(chosen),
+        is_capacity=chosen.is_capacity,
+        is_simulated=chosen.is_simulated,
+        points=_points(whole, classes, begin, end, query.step),
+        before=_totals(whole, classes, *query.before(now).bounds(now)),
         parts=_parts(grouped.filter(at__gte=begin, at__lt=end), query.by),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
-    """The filters of a query as a condition on the rows."""
+class Chosen:
+    """The rows that a query means, among those that the person can see. `tenants`: only these; None: all."""
 
-    condition: Q
     clusters: list[int]
     is_simulated: bool
+    queue: int | None
+    tenants: frozenset[int] | None
 
     @classmethod
-    def of(cls, query: GpuTimeQuery, user: User) -> "_Names":
-        """Raises NotFound. Simulated clusters count only if they are chosen."""
+    def of(cls, query: GpuTimeQuery, user: User) -> "Chosen":
+        """Simulated clusters count only if they are chosen. Raises NotFound."""
         if query.cluster:
-            chosen = [clusters.get(query.cluster)]
+            found = [clusters.get(query.cluster)]
         else:
-            chosen = [cluster for cluster in clusters.all_clusters() if not cluster.is_simulated]
-        ids = [cluster.pk for cluster in chosen]
-        condition = Q(cluster_id__in=ids)
-        if query.queue:
-            condition &= Q(queue_id=queues.get(query.queue, user).pk)
+            found = [cluster for cluster in clusters.all_clusters() if not cluster.is_simulated]
+        sees_all = accounts.may(user, Permission.SEE_EVERYTHING)
+        tenants = None if sees_all else tenancy.visible_ids(user)
         if query.tenant:
-            condition &= Q(tenant_id=tenancy.get(query.tenant, user).pk)
-        if query.model:
-            condition &= Q(model=query.model)
-        return cls(condition, ids, any(cluster.is_simulated for cluster in chosen))
+            tenants = frozenset({tenancy.get(query.tenant, user).pk})
+        queue = queues.get(query.queue, user).pk if query.queue else None
+        is_simulated = any(cluster.is_simulated for cluster in found)
+        return cls([cluster.pk for cluster in found], is_simulated, queue, tenants)
+
+    @property
+    def is_capacity(self) -> bool:
+        """Whether all time is meant, also that which nobody held."""
+        return self.queue is None and self.tenants is None
+
+    @property
+    def of_nodes(self) -> Q:
+        """The condition on sums of nodes."""
+        return Q(cluster_id__in=self.clusters)
+
+    @property
+    def of_holders(self) -> Q:
+        """The condition on sums of holders, and on holdings."""
+        condition = Q(cluster_id__in=self.clusters)
+        if self.queue is not None:
+            condition &= Q(queue_id=self.queue)
+        return condition if self.tenants is None else condition & Q(tenant_id__in=self.tenants)
 
 
-def _measured_until(names: _Names) -> datetime | None:
+def _measured_until(chosen: Chosen) -> datetime | None:
     """Up to when all clusters are measured. One with a fault holds the others back, so that nothing is left out."""
-    found = MeasuredCluster.objects.filter(cluster_id__in=names.clusters).exclude(until=None)
+    found = MeasuredCluster.objects.filter(cluster_id__in=chosen.clusters).exclude(until=None)
     return found.order_by("until").values_list("until", flat=True).first()
 
 

@@ -15,7 +15,7 @@ from hekla.apps.measures import holdings
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_MINUTES, floor, to_ms
 from hekla.apps.measures.models import GpuCapacity, GpuHolding
 from hekla.apps.usage import selectors as usage
-from hekla.domain.gpu_time import HELD, IDLE_BELOW, MINUTE_MS, CapacitySpan, GpuClass, PodHolding, NodeState, divide
+from hekla.domain.gpu_time import HELD, IDLE_BELOW, MINUTE_MS, CapacitySpan, GpuClass, NodeState, PodHolding, divide
 
 Facts = dict[tuple[str, str], tuple[list[CapacitySpan], list[PodHolding]]]
 """By node and resource."""

@@ -137,6 +137,23 @@ SELECT pod_id, bit_or(mask), bit_or(mask) FILTER (WHERE idle) FROM masks GROUP B
 """
 
 
+def gpu_last_busy(least: Mapping[int, int]) -> dict[int, datetime | None]:
+    """When these pods (primary keys) last used their GPUs, as far as it is stored; None: never.
+
+    `least`: by pod, the thousandths of a GPU from which on that counts. Pods whose use was not measured are left out.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST_BUSY, {"pods": list(least), "least": list(least.values())})
+        return dict(cursor.fetchall())
+
+
+_LAST_BUSY = """
+SELECT pod_id, max(at) FILTER (WHERE gpu_thousandths >= least)
+FROM usage_sample JOIN unnest(%(pods)s::bigint[], %(least)s::bigint[]) AS asked (pod_id, least) USING (pod_id)
+WHERE gpu_thousandths IS NOT NULL GROUP BY pod_id
+"""
+
+
 def _percent(thousandths: int | None) -> int | None:
     return None if thousandths is None else round(thousandths / 10)
 

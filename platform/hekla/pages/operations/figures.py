@@ -7,9 +7,10 @@ from datetime import UTC
 from django.utils.safestring import SafeString
 
 from hekla.apps.measures import labels
-from hekla.apps.measures.selectors import GpuTimePart, GpuTimeReport
+from hekla.apps.measures.selectors import GpuTimePart, GpuTimeQuery, GpuTimeReport
 from hekla.domain.gpu_time import GPU_HOUR, HELD, WASTED, GpuClass
 from hekla.pages.frame import plots
+from hekla.pages.operations import queries
 
 _LOOKS = {
     GpuClass.USEFUL: ("#0072b2", ""),
@@ -34,6 +35,7 @@ class ClassRow:
     hours: str
     part: str
     before: str
+    address: str
 
     @property
     def name(self) -> str:
@@ -53,7 +55,7 @@ class PartRow:
     """A part in words: GPU hours that pods held, the useful ones and the wasted ones."""
 
     name: str
-    key: str
+    address: str
     held: str
     useful: str
     wasted: str
@@ -95,26 +97,32 @@ def gpus(report: GpuTimeReport, what: GpuClass) -> list[float | None]:
 
 def class_rows(report: GpuTimeReport) -> list[ClassRow]:
     """A row for each class."""
-    totals, whole = report.totals, sum(report.totals.values())
+    totals = report.totals
+    whole = sum(totals.values())
     return [
         ClassRow(
-            what, labels.hours(totals[what]), labels.part(totals[what], whole), labels.hours(report.before.get(what, 0))
+            what=what,
+            hours=labels.hours(totals[what]),
+            part=labels.part(totals[what], whole),
+            before=labels.hours(report.before.get(what, 0)),
+            address=queries.address(report.query, of=what.value),
         )
         for what in report.classes
     ]
 
 
-def part_rows(parts: Sequence[GpuTimePart]) -> list[PartRow]:
-    """A row for each part."""
-    return [_part_row(part) for part in parts]
+def part_rows(parts: Sequence[GpuTimePart], query: GpuTimeQuery) -> list[PartRow]:
+    """A row for each part. `address`: the query string of that part alone; empty if it cannot be chosen."""
+    return [_part_row(part, query) for part in parts]
 
 
-def _part_row(part: GpuTimePart) -> PartRow:
+def _part_row(part: GpuTimePart, query: GpuTimeQuery) -> PartRow:
     held = sum(part.amounts.get(what, 0) for what in HELD)
     wasted = sum(part.amounts.get(what, 0) for what in WASTED)
     useful = part.amounts.get(GpuClass.USEFUL, 0)
     shares = (labels.hours(held), labels.hours(useful), labels.hours(wasted), labels.part(wasted, held))
-    return PartRow(part.name, part.key, *shares)
+    address = queries.address(query, **{query.by.value: part.key}) if part.key else ""
+    return PartRow(part.name, address, *shares)
 
 
 def file_rows(report: GpuTimeReport) -> Iterator[list[object]]:

@@ -9,6 +9,7 @@ from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 
 from hekla.apps.measures.selectors import GpuTimeQuery, GroupBy, Period
+from hekla.domain.gpu_time import HELD, GpuClass
 
 _NAME_LENGTH = 253
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
@@ -23,6 +24,12 @@ def parse(query: QueryDict) -> GpuTimeQuery:
         by=_choice(GroupBy, query.get("by", ""), GroupBy.TENANT),
         **names,
     )
+
+
+def class_of(query: QueryDict) -> GpuClass:
+    """The class in an address."""
+    found = _choice(GpuClass, query.get("of", ""), GpuClass.USEFUL)
+    return found if found in HELD else GpuClass.USEFUL
 
 
 def _choice(choices: type[ChoiceT], value: str, default: ChoiceT) -> ChoiceT:

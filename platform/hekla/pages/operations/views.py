@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.measures import labels, selectors
+from hekla.apps.measures import labels, ledger, selectors
 from hekla.apps.measures.selectors import GpuTimeQuery, GpuTimeReport
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import selectors as tenancy
@@ -31,10 +31,9 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
         "classes": figures.class_rows(report),
         "whole": labels.hours(sum(report.totals.values())),
         "whole_before": labels.hours(sum(report.before.values())),
-        "parts": figures.part_rows(report.parts[:_MOST_PARTS]),
+        "parts": figures.part_rows(report.parts[:_MOST_PARTS], query),
         "more_parts": max(len(report.parts) - _MOST_PARTS, 0),
         "by": labels.PARTS[query.by],
-        "filter_name": query.by.value if query.by.value in ("cluster", "queue", "tenant", "model") else "",
         **_choices(request, query),
         **_links(report, now),
     }
@@ -48,6 +47,33 @@ def gpu_time_file(request: HttpRequest) -> HttpResponse:
     text = downloads.csv_text([[downloads.cell(cell) for cell in row] for row in figures.file_rows(report)])
     response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     return downloads.attach(response, f"gpu-time-{report.begin:%Y-%m-%d}.csv")
+
+
+@require_safe
+def holdings(request: HttpRequest) -> HttpResponse:
+    """List the pods whose GPU time a class counts."""
+    query, what = queries.parse(request.GET), queries.class_of(request.GET)
+    rows = ledger.holdings(person(request), query, what, now=clock.now())
+    begin, end = query.bounds(clock.now())
+    context = {
+        "rows": rows[: ledger.MOST],
+        "is_cut": len(rows) > ledger.MOST,
+        "most": ledger.MOST,
+        "name": labels.CLASSES[what],
+        "meaning": labels.MEANINGS[what],
+        "begin": begin,
+        "end": end,
+        "back": queries.address(query),
+    }
+    return render(request, "operations/holdings.html", context)
+
+
+@require_safe
+def waste(request: HttpRequest) -> HttpResponse:
+    """List who holds GPUs now without using them, and since when."""
+    rows = ledger.waste(person(request), queries.parse(request.GET), now=clock.now())
+    context = {"rows": rows, "whole": labels.hours(sum(row.gpu_us for row in rows)), "minutes": ledger.WASTED_MINUTES}
+    return render(request, "operations/waste.html", context)
 
 
 def _choices(request: HttpRequest, query: GpuTimeQuery) -> dict[str, object]:
