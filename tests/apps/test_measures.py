@@ -1,5 +1,8 @@
 """Measures agree with the raw rows to the microsecond, in whatever order facts arrive, and with a full rebuild."""
 
+import csv
+import html
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,10 +13,12 @@ from typing import Any
 
 import pytest
 from django.db.models import Sum
+from django.urls import reverse
 from tests.apps.shared_people import db, people, shared_people
 
+from hekla.apps import due_work
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Node, NodeFacts
+from hekla.apps.clusters.models import Cluster, Node, NodeFacts
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import CONTROLLER, PLATFORM, record, unit_of_work
 from hekla.apps.jobs.models import Job, Pod
@@ -21,6 +26,8 @@ from hekla.apps.measures import services
 from hekla.apps.measures.levels import HOUR, floor
 from hekla.apps.measures.models import GpuCapacity, GpuHolding, HolderGpuTime, NodeGpuTime, StaleHour
 from hekla.apps.usage.models import Sample
+from hekla.controller import tasks
+from hekla.controller.periodic import EACH_MINUTE
 from hekla.domain import events
 from hekla.domain.gpu_time import HELD, GpuClass
 from hekla.lib import clock
@@ -274,3 +281,125 @@ def tables() -> list[Any]:
     rows = [list(table.objects.order_by("pk").values()) for table in (NodeGpuTime, HolderGpuTime, GpuHolding)]
     spans = GpuCapacity.objects.values_list("node", "gpus", "state", "begin_at", "end_at")
     return [*rows, sorted(spans, key=str)]
+
+
+@pytest.fixture
+def measured(people: Any) -> Any:
+    """A real node with 4 GPUs for 40 minutes. A pod held two for 30, and one that waits for its gang held one for 20."""
+    Cluster.objects.filter(pk=people.cluster.pk).update(kind="local")
+    begin = floor(clock.now(), MINUTE) - 40 * MINUTE
+    node(people, "n2", begin)
+    train, gang = training(people, "train", 2, 1), training(people, "gang", 1, 2)
+    one, two = attempt(train, 0), attempt(gang, 0)
+    bound = begin + 10 * MINUTE
+    places = {"task": "main", "index": 0, "attempt": 1, "node": "n2"}
+    fields = {"phase": "running", "node": "n2", "bound_at": bound, "started_at": bound}
+    change(one, events.PodBound(**places), bound, **fields)
+    late = begin + 20 * MINUTE
+    change(two, events.PodBound(**places), late, **fields | {"bound_at": late, "started_at": late})
+    Sample.objects.bulk_create(
+        Sample(pod=one, at=begin + n * MINUTE, cpu_ms=n, memory_bytes=1, span_seconds=10, gpu_thousandths=900)
+        for n in range(10, 25)
+    )
+    Sample.objects.bulk_create(
+        Sample(pod=one, at=begin + n * MINUTE, cpu_ms=n, memory_bytes=1, span_seconds=10, gpu_thousandths=0)
+        for n in range(25, 40)
+    )
+    services.roll_up(now=begin, most_seconds=60)
+    services.roll_up(now=begin + 41 * MINUTE, settle=timedelta(), most_seconds=60)
+    people.begin, people.jobs = begin, (train, gang)
+    return people
+
+
+def gpu_time(as_: Any, user: Any, **query: str) -> Any:
+    response = as_(user).get(reverse("api:v1:gpu_time"), {"period": "hour", **query})
+    return response.json() if response.status_code == 200 else response.status_code
+
+
+def minutes(amounts: dict[str, float]) -> dict[str, int]:
+    return {name: round(seconds / 60) for name, seconds in amounts.items() if seconds}
+
+
+def test_capacity_is_for_those_who_see_everything(measured: Any, as_: Any) -> None:
+    """Others see what their tenants held; outside of them nothing exists."""
+    want = {"useful": 30, "idle": 30, "gang": 20}
+    found = gpu_time(as_, measured.ada)
+    assert found["is_capacity"]
+    assert minutes(found["gpu_seconds"]) == {**want, "free": 4 * 40 - 80}
+    found = gpu_time(as_, measured.bob)
+    assert not found["is_capacity"]
+    assert minutes(found["gpu_seconds"]) == want
+    assert [(part["name"], part["key"]) for part in found["parts"]] == [("Lab", "lab")]
+    assert minutes(gpu_time(as_, measured.charlie)["gpu_seconds"]) == {}
+    assert gpu_time(as_, measured.charlie, tenant="lab") == 404
+    assert gpu_time(as_, measured.ada, cluster="none") == 404
+    assert gpu_time(as_, measured.ada, period="year") == 400
+
+
+def test_filters_and_parts_agree_with_the_whole(measured: Any, as_: Any) -> None:
+    whole = gpu_time(as_, measured.ada)["gpu_seconds"]
+    for by, name in {"cluster": "sim", "queue": "default", "tenant": "Lab", "person": "alice", "model": "A100"}.items():
+        (part,) = gpu_time(as_, measured.ada, by=by)["parts"]
+        assert part["name"] == name
+        assert part["gpu_seconds"]["gang"] == whole["gang"]
+    assert gpu_time(as_, measured.ada, model="A100")["gpu_seconds"] == whole
+    assert minutes(gpu_time(as_, measured.ada, model="H100")["gpu_seconds"]) == {}
+    assert gpu_time(as_, measured.ada, queue="default")["gpu_seconds"]["idle"] == whole["idle"]
+    later = (measured.begin + 3 * HOUR).isoformat()
+    assert gpu_time(as_, measured.ada, until=later)["gpu_seconds"] == whole  # not later than now
+
+
+def test_simulated_clusters_count_only_if_chosen(measured: Any, as_: Any) -> None:
+    Cluster.objects.filter(pk=measured.cluster.pk).update(kind="simulated")
+    assert minutes(gpu_time(as_, measured.ada)["gpu_seconds"]) == {}
+    found = gpu_time(as_, measured.ada, cluster="sim")
+    assert found["is_simulated"]
+    assert minutes(found["gpu_seconds"])["gang"] == 20
+
+
+def page(as_: Any, user: Any, name: str, **query: str) -> str:
+    response = as_(user).get(reverse(f"operations:{name}"), {"period": "hour", **query})
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_page_leads_from_a_class_to_its_pods(measured: Any, as_: Any) -> None:
+    text = page(as_, measured.ada, "gpu_time")
+    assert "Waiting for the gang" in text
+    assert '"stackgroup":"gpus"' in text
+    link = re.search(r'href="([^"]+of=gang)"', text)
+    assert link is not None
+    pods = as_(measured.ada).get(html.unescape(link[1])).content.decode()
+    assert reverse("jobs:detail", args=[measured.jobs[1].uid]) in pods
+    assert reverse("jobs:detail", args=[measured.jobs[0].uid]) not in pods
+    assert "No pods" in page(as_, measured.charlie, "holdings", of="gang")
+    assert as_(measured.charlie).get(reverse("operations:holdings"), {"tenant": "lab"}).status_code == 404
+
+
+def test_file_has_the_figure_in_gpu_hours(measured: Any, as_: Any) -> None:
+    rows = list(csv.DictReader(page(as_, measured.ada, "gpu_time_file").splitlines()))
+    assert len(rows) == 60
+    assert round(sum(float(row["gang"]) for row in rows) * 60, 3) == 20
+    assert round(sum(float(row["free"]) for row in rows) * 60, 3) == 80
+
+
+def test_unused_gpus_are_listed_with_their_owner(measured: Any, as_: Any) -> None:
+    """The busy pod since its last use, the other one since its bind, as long as nobody can tell that it runs."""
+    text = page(as_, measured.bob, "waste")
+    assert "Idle in a job" in text
+    assert "Waiting for the gang" in text
+    assert "alice" in text
+    assert "alice" not in page(as_, measured.charlie, "waste")
+
+
+def test_page_without_gpus_says_what_to_do(people: Any, as_: Any) -> None:
+    text = page(as_, people.bob, "gpu_time", period="strange", until="2026-99-99")
+    assert "No GPU time is measured yet" in text
+
+
+def test_idle_console_has_no_work(people: Any) -> None:
+    assert tasks.roll_up_measures.name in EACH_MINUTE
+    services.roll_up(now=clock.now())
+    assert due_work.tasks_with_work([tasks.roll_up_measures.name], now=clock.now()) == []
+    node(people, "n1", clock.now())
+    assert due_work.tasks_with_work([tasks.roll_up_measures.name], now=clock.now()) == [tasks.roll_up_measures.name]
