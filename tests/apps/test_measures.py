@@ -285,7 +285,7 @@ def tables() -> list[Any]:
 
 @pytest.fixture
 def measured(people: Any) -> Any:
-    """A real node with 4 GPUs for 40 minutes. A pod held two for 30, and one that waits for its gang held one for 20."""
+    """A real node with 4 GPUs for 40 minutes. One pod held two for 30, one that waits for its gang held one for 20."""
     Cluster.objects.filter(pk=people.cluster.pk).update(kind="local")
     begin = floor(clock.now(), MINUTE) - 40 * MINUTE
     node(people, "n2", begin)

@@ -8,8 +8,8 @@ from hekla.domain.gpu_time import (
     MINUTE_MS,
     CapacitySpan,
     GpuClass,
-    PodHolding,
     NodeState,
+    PodHolding,
     changed_since,
     divide,
 )
