@@ -63,6 +63,7 @@ class Root(LazyGroup):
 
 _BENCHES: dict[str, Entry] = {
     "engine": ("hekla.bench.commands.engine:engine", "Pods per second that the scheduling engine places."),
+    "lab": ("hekla.bench.commands.lab:lab", "A recorded week in the policy lab."),
     "submit": ("hekla.bench.commands.submit:submit", "Time from submission to the first running process."),
     "whatif": ("hekla.bench.commands.what_if:whatif", "Response time of a preview."),
     "react": ("hekla.bench.commands.react:react", "Time from a pod's exit to the action of its job's policy."),

@@ -113,7 +113,7 @@ class _Run:
         self._waiting: set[str] = set()
         self._has_waited = False
         """Whether a job waited before this instant."""
-        self._restless: list[str] = []
+        self._changed: list[str] = []
         """The jobs whose phase the last cycle changed."""
         self._leaving: dict[str, EvictionEffect] = {}
         self._jobs = {job.uid: _new_run(job) for job in workload.jobs}
@@ -196,12 +196,11 @@ class _Run:
             if decided.faults:
                 fault = decided.faults[0]
                 raise RunBroken(f"{fault.name} failed at {fault.point}: {fault.error}")
-            is_changed = self._apply(decided)
-            is_restless = self._move_on()
-            if not (is_changed or is_restless) or not self._waiting:
+            self._apply(decided)
+            if not self._move_on():
                 break
 
-    def _apply(self, decided: Decisions) -> bool:
+    def _apply(self, decided: Decisions) -> None:
         binds: dict[str, dict[str, str]] = defaultdict(dict)
         for bind in decided.binds:
             binds[bind.job][bind.pod] = bind.node
@@ -215,10 +214,9 @@ class _Run:
         if any(eviction.action == shuffle.NAME for eviction in decided.evictions):
             self._state = replace(self._state, last_shuffle_at=self._now / SECOND)
         phases = decided.phases
-        self._restless = [uid for uid, one in self._groups.items() if phases.get(uid, one.phase) is not one.phase]
-        for uid in self._restless:
+        self._changed = [uid for uid, one in self._groups.items() if phases.get(uid, one.phase) is not one.phase]
+        for uid in self._changed:
             self._groups[uid] = replace(self._groups[uid], phase=phases[uid])
-        return bool(binds or evicted)
 
     def _bind(self, uid: str, places: Mapping[str, str]) -> None:
         one, group, at = self._jobs[uid], self._groups[uid], self._now / SECOND
@@ -288,10 +286,14 @@ class _Run:
     # Between cycles.
 
     def _move_on(self) -> bool:
+        """Whether the next cycle has something new to decide: pods of admitted jobs, or resources that were released.
+
+        What a cycle binds needs no other cycle: its actions have tried all waiting jobs with what was left.
+        """
         leaving, self._leaving = self._leaving, {}
         for uid, effect in leaving.items():
             self._let_go(uid, effect)
-        lacking = [uid for uid in self._restless if uid in self._groups and _lacks_pods(self._groups[uid])]
+        lacking = [uid for uid in self._changed if uid in self._groups and _lacks_pods(self._groups[uid])]
         for uid in lacking:
             self._groups[uid] = replace(self._groups[uid], pods=self._pods(self._jobs[uid]))
         return bool(leaving or lacking)
