@@ -3,6 +3,7 @@
 from dataclasses import replace
 from random import Random
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,8 +12,9 @@ from tests.support.examples import examples
 from hekla.domain.errors import Invalid
 from hekla.engine.model import ClusterState, QueueSpec
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
-from hekla.simulation.lab import experiment, process, results, simulated_run, synthetic
+from hekla.simulation.lab import experiment, results, simulated_run, synthetic
 from hekla.simulation.lab.change import changed, read_change
+from hekla.simulation.lab.documents import read_workload, workload_document
 from hekla.simulation.lab.experiment import Experiment, LabColumn
 from hekla.simulation.lab.synthetic import SyntheticSize
 from hekla.simulation.lab.workload import HOUR, CapacityChange, Workload, WorkloadJob
@@ -41,7 +43,7 @@ def test_a_recorded_run_is_repeated_exactly(seed: int) -> None:
     text = Random(seed).choice((DEFAULT_POLICY_TEXT, EVICTING))
     size = SyntheticSize(jobs=40, nodes=2, load=1.5, period=4 * HOUR)
     wanted = synthetic.workload(size, seed)
-    jobs = tuple(replace(job, group=replace(job.group, preemptable=True)) for job in wanted.jobs)
+    jobs = tuple(replace(job, group=replace(job.group, min_available=1, min_task_member={})) for job in wanted.jobs)
     first = simulated_run.run(replace(wanted, jobs=jobs), parse(text))
     recorded = results.as_recorded(replace(wanted, jobs=jobs), first.histories)
     again = simulated_run.run(recorded, parse(text))
@@ -72,10 +74,10 @@ def test_weights_of_three_to_one_give_three_quarters() -> None:
     assert within.count("queue-0") == 3 * within.count("queue-1") == 27
 
 
-def test_a_preempted_job_starts_again() -> None:
-    low = synthetic.job("low", 0, 2 * HOUR, cards=8)
-    low = replace(low, group=replace(low.group, preemptable=True))
-    high = synthetic.job("high", HOUR, HOUR, cards=8, priority=1000)
+def test_a_preempted_pod_starts_again() -> None:
+    low = synthetic.job("low", 0, 2 * HOUR, pods=2, cards=4)
+    low = replace(low, group=replace(low.group, min_available=1, min_task_member={"worker": 1}))
+    high = synthetic.job("high", HOUR, HOUR, cards=4, priority=1000)
     text = EVICTING.replace("{name: proportion}, ", "")  # which admits nothing to a full cluster
     found = simulated_run.run(week(low, high), parse(text)).histories
     assert found["high"].started == HOUR
@@ -102,15 +104,15 @@ def test_removed_jobs_leave_and_endless_ones_stay() -> None:
     assert summary.total.wait_p90 == 0
 
 
-def test_an_experiment_as_a_document_gives_the_same_result() -> None:
+def test_a_workload_as_a_document_gives_the_same_result() -> None:
     workload = synthetic.workload(SyntheticSize(jobs=30, nodes=2, load=1.5, period=4 * HOUR))
     recorded = results.as_recorded(workload, simulated_run.run(workload, POLICY).histories)
     recorded = replace(recorded, changes=(CapacityChange(HOUR, "more", synthetic.nodes(1, "more")[0]),))
-    one = Experiment(recorded, DEFAULT_POLICY_TEXT, read_change({"queues": {"queue-0": {"weight": 4}}}))
-    again = process.read_experiment(process.experiment_document(one))
-    assert again == one
-    runs = {name: experiment.finish(again, name) for name in experiment.columns(again)}
-    found = experiment.report(again, runs)
+    again = read_workload(orjson.loads(orjson.dumps(workload_document(recorded))))
+    assert again == recorded
+    one = Experiment(again, DEFAULT_POLICY_TEXT, read_change({"queues": {"queue-0": {"weight": 4}}}))
+    runs = {name: experiment.finish(one, name) for name in experiment.columns(one)}
+    found = experiment.report(one, runs)
     assert set(found["columns"]) == {"recorded", "unchanged", "changed"}
     assert found["columns"]["changed"]["total"]["finished"] == 30
     assert runs[LabColumn.UNCHANGED].trust is not None

@@ -1,67 +1,19 @@
-"""An experiment in processes of its own: one that reads it and reports, and one for each run."""
+"""The runs of an experiment, each in a process of its own where there are CPUs."""
 
 import gc
 import os
-import sys
-from collections.abc import Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from multiprocessing.sharedctypes import Synchronized
 from time import monotonic
-from typing import Any, TextIO
+from typing import Any
 
-import orjson
-
-from hekla.domain.errors import Invalid
-from hekla.scheduling.column_codec import InvalidRecord
 from hekla.simulation.lab import experiment
-from hekla.simulation.lab.change import change_as_json, read_change
-from hekla.simulation.lab.documents import read_workload, workload_document
 from hekla.simulation.lab.experiment import Experiment, FinishedRun, LabColumn
-from hekla.simulation.lab.simulated_run import RunBroken
 
-MAX_INPUT_BYTES = 1_000_000_000
-_NICE = 10
 _REPORT_SECONDS = 0.5
 _shared: dict[str, Any] = {}
 """What the processes of the runs inherit: the experiment, and the progress of each run."""
-
-
-def experiment_document(one: Experiment) -> bytes:
-    """The standard input of the process."""
-    document = {
-        "workload": workload_document(one.workload),
-        "policy": one.policy,
-        "change": change_as_json(one.change),
-    }
-    return orjson.dumps(document)
-
-
-def read_experiment(text: bytes) -> Experiment:
-    """The experiment of a document. Raises InvalidRecord and Invalid."""
-    try:
-        data = orjson.loads(text)
-        return Experiment(read_workload(data["workload"]), str(data["policy"]), read_change(data["change"]))
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise InvalidRecord("The experiment is incomplete.") from error
-
-
-def main() -> int:
-    """Run the experiment of standard input."""
-    os.nice(_NICE)
-    try:
-        one = read_experiment(sys.stdin.buffer.read(MAX_INPUT_BYTES))
-        found = finish_all(one, lambda part: _print({"progress": round(part, 4)}, sys.stdout))
-        _print({"result": experiment.report(one, found)}, sys.stdout)
-    except (Invalid, InvalidRecord, RunBroken) as error:
-        _print({"problem": str(error)[:500]}, sys.stdout)
-        return 1
-    return 0
-
-
-def _print(line: Mapping[str, Any], to: TextIO) -> None:
-    to.write(orjson.dumps(line).decode() + "\n")
-    to.flush()
 
 
 def finish_all(one: Experiment, progress: experiment.Progress) -> dict[LabColumn, FinishedRun]:

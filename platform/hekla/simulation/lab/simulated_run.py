@@ -180,6 +180,9 @@ class _Run:
             replace(pod, status=PodStatus.RUNNING, node=places[at]) if places.get(at) in self._nodes else pod
             for at, pod in enumerate(job.group.pods)
         )
+        over = {at for at, attempts in enumerate(job.runs) if not attempts and at not in places}
+        one.ended |= over
+        pods = tuple(replace(pod, status=PodStatus.SUCCEEDED) if at in over else pod for at, pod in enumerate(pods))
         self._groups[job.uid] = replace(job.group, pods=pods, phase=GangPhase.INQUEUE)
         self._note_binds(one, {at: pod.node for at, pod in enumerate(pods) if pod.node})
         self._look_at(one)
