@@ -224,3 +224,10 @@ def run_times(cluster_id: int, *, limit: int) -> list[tuple[int, str, int, list[
     return [
         (owner, kind, queue, tasks, began, ended) for owner, kind, queue, tasks, began, ended in rows if began and ended
     ]
+
+
+def of_period(cluster: Cluster, start: datetime, end: datetime) -> QuerySet[Job]:
+    """The jobs of a cluster that existed in a period and had not ended before it, in order; also deleted ones."""
+    found = Job.objects.filter(cluster=cluster, submitted_at__lt=end)
+    found = found.filter(Q(finished_at=None) | Q(finished_at__gt=start))
+    return found.select_related("queue__parent", "tenant", "owner").order_by("pk")
