@@ -247,6 +247,16 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "replay": ("decisions:replay_cycle", "Run the engine on a recorded cycle, and compare."),
         },
     ),
+    "lab": (
+        "Experiments: a recorded workload under another policy.",
+        {
+            "run": ("lab:run", "Run an experiment on the workload of a cluster."),
+            "list": ("lab:list_experiments", "List experiments, newest first."),
+            "show": ("lab:show", "Show an experiment and its result."),
+            "cancel": ("lab:cancel", "Cancel an experiment."),
+            "delete": ("lab:delete", "Delete an experiment that is over."),
+        },
+    ),
     "priority-class": (
         "Priority classes.",
         {

@@ -40,7 +40,7 @@ def run_waiting() -> None:
 
 def _run(row: LabRun) -> None:
     command = [sys.executable, "-m", "django", "run_experiment", str(row.uid), str(row.attempts)]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603  (no input)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + MAX_SECONDS
     try:
         while process.poll() is None and _goes_on(row, deadline):
@@ -48,7 +48,8 @@ def _run(row: LabRun) -> None:
                 process.wait(_WATCH_SECONDS)
         status = process.poll()
     finally:
-        _end(process)
+        if process.poll() != 0:
+            _end(process)
     if status is None and _is_stopping.is_set():
         services.release(row.uid, row.attempts)
     elif status is None:

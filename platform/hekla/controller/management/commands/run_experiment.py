@@ -18,7 +18,7 @@ _NICE = 10
 
 class Command(BaseCommand):
     help = "Run one experiment of the policy lab. The console starts this by itself."
-    requires_system_checks: list[str] = []  # noqa: RUF012  (Django's attribute)
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The uid of the experiment, and which attempt this is."""
