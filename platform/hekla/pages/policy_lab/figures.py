@@ -100,12 +100,11 @@ def _group(found: Json | None) -> tuple[str, str, str, str]:
 
 
 def _wait(found: Json, name: str) -> str:
+    """A wait in words; `≥` where a job still waits."""
     seconds = found[name]
-    return (
-        "–"
-        if seconds is None
-        else ("≥ " if found["is_capped"] and name == "wait_p90" else "") + labels.duration(seconds)
-    )
+    if seconds is None:
+        return "–"
+    return f"{'≥ ' if found['is_capped'] and name == 'wait_p90' else ''}{labels.duration(seconds)}"
 
 
 def _number(value: float | None) -> str:
@@ -121,20 +120,14 @@ def trust(result: Json) -> list[str]:
     if not found:
         return [_("Nothing was recorded of these jobs, so the error of the simulation is not known.")]
     sentences = []
-    if found["binds"]:
-        values = {
-            "equal": found["equal_binds"],
-            "every": found["binds"],
-            "part": found["equal_binds"] / found["binds"] * 100,
-        }
+    if every := found["binds"]:
+        equal = found["equal_binds"]
         sentence = _("The unchanged simulation put %(equal)d of %(every)d pods on the recorded node (%(part).1f %%).")
-        sentences.append(sentence % values)
+        sentences.append(sentence % {"equal": equal, "every": every, "part": equal / every * 100})
     if found["error_p50"] is not None:
         values = {"median": labels.duration(found["error_p50"]), "most": labels.duration(found["error_p90"])}
-        sentence = _(
-            "Its waits differ from the recorded ones by %(median)s for half of the jobs, by up to %(most)s for 90 %%."
-        )
-        sentences.append(sentence % values)
+        sentence = _("Its waits differ from the recorded ones by up to %(median)s for half of the jobs.")
+        sentences += [sentence % values, _("For 90 %% of the jobs they differ by up to %(most)s.") % values]
     return sentences
 
 

@@ -85,8 +85,6 @@ def show(request: HttpRequest, uid: UUID) -> HttpResponse:
     context = _context(row) | {"row": row, "changes": figures.changes(row.change)}
     if row.change.get("policy"):
         context["difference"] = diff_lines(row.policy, row.change["policy"])
-    if row.result is not None:
-        context["pictures"] = figures.pictures(row.result)
     return render(request, "policy_lab/detail.html", context)
 
 
@@ -101,6 +99,7 @@ def _context(row: LabRun) -> dict[str, Any]:
     if row.result is None:
         return context
     return context | {
+        "pictures": figures.pictures(row.result),
         "heads": figures.heads(row.result),
         "rows": figures.rows(row.result),
         "queues": figures.groups(row.result, "queues"),
