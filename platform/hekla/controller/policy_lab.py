@@ -39,8 +39,7 @@ def run_waiting() -> None:
 
 
 def _run(row: LabRun) -> None:
-    command = [sys.executable, "-m", "django", "run_experiment", str(row.uid), str(row.attempts)]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(_command(row), stdin=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + MAX_SECONDS
     try:
         while process.poll() is None and _goes_on(row, deadline):
@@ -57,6 +56,10 @@ def _run(row: LabRun) -> None:
     elif status:
         log.warning("the process of experiment %s ended with status %s", row.uid, status)
         services.fail(row.uid, row.attempts, f"Its process ended with status {status}.", now=clock.now())
+
+
+def _command(row: LabRun) -> list[str]:
+    return [sys.executable, "-m", "django", "run_experiment", str(row.uid), str(row.attempts)]
 
 
 def _goes_on(row: LabRun, deadline: float) -> bool:

@@ -134,7 +134,8 @@ def trust(result: Json) -> list[str]:
 def notes(result: Json) -> list[str]:
     """What was assumed, in sentences."""
     found = {WorkloadNote(name): count for name, count in result["notes"].items()}
-    return [*_plain_notes(found), *_counted_notes(found)]
+    step = _("Simulated time advances in steps of %s. Evicted pods lose what they did.")
+    return [*_plain_notes(found), *_counted_notes(found), step % labels.duration(result["step"] / 1000)]
 
 
 def _plain_notes(found: Mapping[WorkloadNote, int]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from hekla.simulation.lab import results
 from hekla.simulation.lab.change import LabChange, changed, has_extenders, read_policy
 from hekla.simulation.lab.results import LabSummary, Trust
-from hekla.simulation.lab.simulated_run import Progress, RunOutcome, run
+from hekla.simulation.lab.simulated_run import Progress, RunOutcome, run, step_of
 from hekla.simulation.lab.workload import Workload, WorkloadNote, with_estimates
 
 FORMAT = 1
@@ -81,6 +81,7 @@ def report(experiment: Experiment, runs: Mapping[LabColumn, FinishedRun]) -> dic
     return {
         "format": FORMAT,
         "period": [workload.starts, workload.ends],
+        "step": step_of(workload),
         "jobs": sum(1 for _ in workload.counted()),
         "unit": "gpu" if results.counts_cards(workload) else "cpu",
         "columns": {str(name): asdict(one) for name, one in summaries.items()},

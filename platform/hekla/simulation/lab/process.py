@@ -12,6 +12,7 @@ from hekla.simulation.lab import experiment
 from hekla.simulation.lab.experiment import Experiment, FinishedRun, LabColumn
 
 _REPORT_SECONDS = 0.5
+_COLLECT_STEPS = 500
 _shared: dict[str, Any] = {}
 """What the processes of the runs inherit: the experiment, and the progress of each run."""
 
@@ -43,11 +44,15 @@ def _follow(runs: list[Future[FinishedRun]], progress: experiment.Progress) -> N
 
 
 def _finish(name: LabColumn, at: int) -> FinishedRun:
+    gc.disable()  # else there is a collection after each cycle of the engine
     part: Synchronized[float] = _shared["parts"][at]
-    last = monotonic()
+    last, steps = monotonic(), 0
 
     def report(done: float) -> None:
-        nonlocal last
+        nonlocal last, steps
+        steps += 1
+        if steps % _COLLECT_STEPS == 0:
+            gc.collect()
         if monotonic() - last > _REPORT_SECONDS:
             part.value, last = done, monotonic()
 

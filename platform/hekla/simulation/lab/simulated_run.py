@@ -1,7 +1,8 @@
 """Runs a workload on the engine in simulated time.
 
-Time jumps from event to event: a job is submitted, a pod ends, a node comes or goes. The engine runs after those of an
-instant, until nothing changes, and only while a job waits. It gets the very same objects for what did not change, as
+Time jumps from event to event: a job is submitted, a pod ends, a node comes or goes. Instants are whole steps, a part of
+the period: what happens in a step happens together at its end. The engine runs after the events of an instant, until
+nothing changes, and only while a job waits. It gets the very same objects for what did not change, as
 from the controller's cache. Evicted pods release their nodes at once, as in `simulation.simulator`.
 """
 
@@ -33,6 +34,8 @@ from hekla.simulation.lab.workload import (
 
 _MAX_ROUNDS = 8
 """Cycles at one instant, as in one reconcile of the controller."""
+MAX_STEPS = 50_000
+"""Of a period: 12 s of a week, 2 s of a day. The controller also needs a moment to decide."""
 _RECHECK = 60 * SECOND
 """While jobs wait under a policy that reads the clock, the engine runs at least so often, as the controller does."""
 _WAITING_ACTIONS = frozenset({"enqueue", "allocate", "backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim"})
@@ -103,16 +106,19 @@ def run(workload: Workload, policy: SchedulerPolicy, progress: Progress | None =
     return _Run(workload, policy, progress or (lambda _part: None)).outcome()
 
 
+def step_of(workload: Workload) -> int:
+    """The step of simulated time for a workload, in milliseconds."""
+    return max(1, (workload.ends - workload.starts) // MAX_STEPS)
+
+
 class _Run:
     def __init__(self, workload: Workload, policy: SchedulerPolicy, progress: Progress) -> None:
         self._policy, self._progress, self._workload = policy, progress, workload
         self._cache, self._now, self._cycles, self._left = SchedulerCache(), workload.starts, 0, 0
-        self._state = workload.state
+        self._state, self._step_size = workload.state, step_of(workload)
         self._nodes = {node.name: node for node in workload.state.nodes}
         self._groups: dict[str, PodGroupSpec] = {}
         self._waiting: set[str] = set()
-        self._has_waited = False
-        """Whether a job waited before this instant."""
         self._changed: list[str] = []
         """The jobs whose phase the last cycle changed."""
         self._leaving: dict[str, EvictionEffect] = {}
@@ -140,11 +146,13 @@ class _Run:
         )
 
     def _plan(self, event: _Event) -> None:
-        heapq.heappush(self._events, event)
+        """Add an event, at the end of its step."""
+        beyond = (self._workload.starts - event.at) % self._step_size
+        heapq.heappush(self._events, event._replace(at=event.at + beyond) if beyond else event)
 
     def _step(self) -> None:
         """All events of the next instant, then the engine."""
-        self._now, self._has_waited = self._events[0].at, bool(self._waiting)
+        self._now = self._events[0].at
         while self._events and self._events[0].at == self._now:
             self._happen(heapq.heappop(self._events))
         if self._waiting or self._leaving or self._needs_all:
@@ -166,9 +174,8 @@ class _Run:
             self._submit(self._jobs[event.uid].job)
 
     def _submit(self, job: WorkloadJob) -> None:
-        """A job arrives. Its pods exist once it is admitted, or at once if no job waits: then one cycle does both."""
-        pods = () if self._has_waited else self._pods(self._jobs[job.uid])
-        self._groups[job.uid] = replace(job.group, pods=pods, phase=GangPhase.PENDING)
+        """A job arrives. Its pods exist once it is admitted, as those of the controller."""
+        self._groups[job.uid] = replace(job.group, pods=(), phase=GangPhase.PENDING)
         self._waiting.add(job.uid)
         if job.leaves is not None:
             self._plan(_Event(max(job.leaves, self._now), next(self._numbers), job.uid, gives_up=True))
@@ -289,17 +296,17 @@ class _Run:
     # Between cycles.
 
     def _move_on(self) -> bool:
-        """Whether the next cycle has something new to decide: pods of admitted jobs, or resources that were released.
+        """Whether the next cycle has something new to decide: admitted jobs, or resources that were released.
 
         What a cycle binds needs no other cycle: its actions have tried all waiting jobs with what was left.
         """
         leaving, self._leaving = self._leaving, {}
         for uid, effect in leaving.items():
             self._let_go(uid, effect)
-        lacking = [uid for uid in self._changed if uid in self._groups and _lacks_pods(self._groups[uid])]
-        for uid in lacking:
+        admitted = [uid for uid in self._changed if uid in self._groups and _lacks_pods(self._groups[uid])]
+        for uid in admitted:
             self._groups[uid] = replace(self._groups[uid], pods=self._pods(self._jobs[uid]))
-        return bool(leaving or lacking)
+        return bool(leaving or admitted)
 
     def _let_go(self, uid: str, effect: EvictionEffect) -> None:
         if effect is EvictionEffect.END:
