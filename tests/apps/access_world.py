@@ -357,7 +357,7 @@ def make_world() -> World:
     flow_routes = {name for name in declared() if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
     for name in flow_routes - _WITHOUT_FLOW:
         arguments[name] = [template.uid if "template" in name else flow.uid]
-    arguments |= _openpai_arguments(people.alice.username, job.name)
+    arguments |= _openpai_arguments(people.alice.username, job.name) | _experiment_arguments(people.cluster, now)
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}
     roles = {
@@ -380,7 +380,6 @@ def make_world() -> World:
     card = gallery.publish(**card_fields, user=people.alice, now=now)
     arguments |= {name: [card.uid] for name in declared() if "gallery" in name}
     arguments |= {name: [] for name in ("gallery:list", "gallery:publish", "api:v1:gallery")}
-    arguments |= _experiment_arguments(people.cluster, now)
     signed_in = {role: _signed_in(user) for role, user in roles.items()}
     return World(people, roles, job, pod, arguments, signed_in)
 

@@ -17,7 +17,7 @@ from hekla.simulation.lab.change import changed, read_change
 from hekla.simulation.lab.documents import read_workload, workload_document
 from hekla.simulation.lab.experiment import Experiment, LabColumn
 from hekla.simulation.lab.synthetic import SyntheticSize
-from hekla.simulation.lab.workload import HOUR, CapacityChange, Workload, WorkloadJob
+from hekla.simulation.lab.workload import HOUR, SECOND, CapacityChange, Workload, WorkloadJob
 
 EVICTING = """\
 actions: "enqueue, allocate, preempt, reclaim, backfill"
@@ -41,7 +41,7 @@ def waits(workload: Workload, text: str = DEFAULT_POLICY_TEXT) -> list[float]:
 @settings(max_examples=examples(3), deadline=None)
 def test_a_recorded_run_is_repeated_exactly(seed: int) -> None:
     text = Random(seed).choice((DEFAULT_POLICY_TEXT, EVICTING))
-    size = SyntheticSize(jobs=40, nodes=2, load=1.5, period=4 * HOUR)
+    size = SyntheticSize(jobs=25, nodes=2, load=1.5, period=4 * HOUR)
     wanted = synthetic.workload(size, seed)
     jobs = tuple(replace(job, group=replace(job.group, min_available=1, min_task_member={})) for job in wanted.jobs)
     first = simulated_run.run(replace(wanted, jobs=jobs), parse(text))
@@ -66,7 +66,8 @@ def test_twice_the_nodes_halve_the_wait_of_a_saturated_queue() -> None:
 def test_weights_of_three_to_one_give_three_quarters() -> None:
     queues = QueueSpec("queue-0"), QueueSpec("queue-1")
     jobs = [
-        synthetic.job(f"j{at}", at, HOUR, cards=2, queue=f"queue-{at % 2}", tenant=f"team-{at % 2}") for at in range(80)
+        synthetic.job(f"j{at}", at * 8 * SECOND, HOUR, cards=2, queue=f"queue-{at % 2}", tenant=f"team-{at % 2}")
+        for at in range(60)
     ]
     workload = changed(week(*jobs, queues=queues), read_change({"queues": {"queue-0": {"weight": 3}}}))
     found = simulated_run.run(workload, parse(EVICTING)).histories

@@ -1,9 +1,9 @@
 """Runs a workload on the engine in simulated time.
 
-Time jumps from event to event: a job is submitted, a pod ends, a node comes or goes. Instants are whole steps, a part of
-the period: what happens in a step happens together at its end. The engine runs after the events of an instant, until
-nothing changes, and only while a job waits. It gets the very same objects for what did not change, as
-from the controller's cache. Evicted pods release their nodes at once, as in `simulation.simulator`.
+Time jumps from event to event: a job is submitted, a pod ends, a node comes or goes. Instants are whole steps, a part
+of the period: what happens in a step happens together at its end. The engine runs after the events of an instant, until
+nothing changes, and only while a job waits. It gets the very same objects for what did not change, as from the
+controller's cache. Evicted pods release their nodes at once, as in `simulation.simulator`.
 """
 
 import heapq
