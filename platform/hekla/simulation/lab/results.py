@@ -108,15 +108,24 @@ def trust(workload: Workload, histories: Histories) -> Trust | None:
     errors: list[float] = []
     for job in workload.counted():
         recorded, found = job.history, histories[job.uid]
-        nodes = {(one.pod, one.attempt): one.node for one in found.binds}
-        binds += len(recorded.binds)
-        equal += sum(nodes.get((one.pod, one.attempt)) == one.node for one in recorded.binds)
+        nodes = _nodes(found)
+        for pod, before in _nodes(recorded).items():
+            binds += len(before)
+            equal += sum(old == new for old, new in zip(before, nodes.get(pod, ()), strict=False))
         if recorded.started is not None and found.started is not None:
             starts += 1
             errors.append(abs(found.started - recorded.started) / SECOND)
     if not binds and not starts:
         return None
     return Trust(binds, equal, starts, _quantile(errors, 0.5), _quantile(errors, 0.9))
+
+
+def _nodes(history: History) -> dict[int, list[str]]:
+    """The nodes of each pod, in order."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for one in history.binds:
+        found[one.pod].append(one.node)
+    return found
 
 
 def as_recorded(workload: Workload, histories: Histories) -> Workload:
