@@ -61,7 +61,7 @@ def run(
     """
     until = ends.replace(tzinfo=UTC) if ends else datetime.now(UTC)
     since = starts.replace(tzinfo=UTC) if starts else until - timedelta(days=days)
-    change = _change(**changes)
+    change = read_changes(**changes)
     if policy is not None:
         change["policy"] = policy.read().decode(errors="replace")
     period = {"starts_at": since.isoformat(), "ends_at": until.isoformat()}
@@ -72,9 +72,10 @@ def run(
     _print(found, as_json)
 
 
-def _change(
+def read_changes(
     weights: Iterable[str], limits: Iterable[str], add_nodes: Iterable[str], removed: Iterable[str]
 ) -> dict[str, Any]:
+    """The change of these options, as JSON for the console."""
     queues: dict[str, dict[str, Any]] = {}
     for name, number in map(_pair, weights):
         queues.setdefault(name, {})["weight"] = _number(number)

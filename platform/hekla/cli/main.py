@@ -255,6 +255,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "show": ("lab:show", "Show an experiment and its result."),
             "cancel": ("lab:cancel", "Cancel an experiment."),
             "delete": ("lab:delete", "Delete an experiment that is over."),
+            "trace": ("lab_traces:trace", "Run the jobs of another scheduler's file, on this machine."),
         },
     ),
     "priority-class": (

@@ -143,10 +143,7 @@ def _plain_notes(found: Mapping[WorkloadNote, int]) -> Iterator[str]:
         WorkloadNote.SIMULATED: _("The cluster is simulated: its jobs did no work."),
         WorkloadNote.NODES_NOW: _("Nodes are those of today: too many changes were recorded."),
         WorkloadNote.NODES_FROM_EVENTS: _("Nodes come and go as recorded. Their labels are those of today."),
-        WorkloadNote.NODES_FROM_FILE: _("Nodes are those of the file."),
         WorkloadNote.NO_EXTENDERS: _("Extenders of the policy are not called."),
-        WorkloadNote.NO_ZONE: _("The file names no time zone: its times are read as UTC."),
-        WorkloadNote.EQUAL_PODS: _("The file has one run time for each job: all of its pods end together."),
     }
     yield from (sentence for note, sentence in sentences.items() if note in found)
 

@@ -44,7 +44,6 @@ class WorkloadNote(StrEnum):
     EQUAL_PODS = "equal_pods"
     UNREADABLE = "unreadable"
     TOO_LARGE = "too_large"
-    ON_GONE_NODES = "on_gone_nodes"
     SIMULATED = "simulated"
 
 
