@@ -46,7 +46,7 @@ class ExperimentSerializer(serializers.Serializer[Any]):
     problem = serializers.CharField(help_text="why it failed; else empty")
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField(source="created_by.username", default=None)
-    begun_at = serializers.DateTimeField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
 
 

@@ -44,7 +44,7 @@ class LabRun(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    begun_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
     beat_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 

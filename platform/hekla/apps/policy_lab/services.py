@@ -125,9 +125,9 @@ def claim(*, now: datetime) -> LabRun | None:
             return None
         row = next((one for one in found if one.state == LabRun.State.WAITING), None)
         if row is not None:
-            row.state, row.begun_at, row.beat_at, row.progress = LabRun.State.RUNNING, now, now, 0.0
+            row.state, row.started_at, row.beat_at, row.progress = LabRun.State.RUNNING, now, now, 0.0
             row.attempts += 1
-            row.save(update_fields=["state", "begun_at", "beat_at", "progress", "attempts"])
+            row.save(update_fields=["state", "started_at", "beat_at", "progress", "attempts"])
         return row
 
 

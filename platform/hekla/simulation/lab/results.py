@@ -276,12 +276,12 @@ def _usable(node: NodeSpec, unit: Unit) -> float:
     return unit(node.allocatable) if node.is_ready else 0.0
 
 
-Line = tuple[float, ...]
+Series = tuple[float, ...]
 
 
-def _ratios(part: Times, whole: Times) -> Line:
+def _ratios(part: Times, whole: Times) -> Series:
     return tuple(round(float(one / all_), 4) if all_ else 0.0 for one, all_ in zip(part, whole, strict=True))
 
 
-def _means(areas: Times, edges: Times) -> Line:
+def _means(areas: Times, edges: Times) -> Series:
     return tuple(round(float(one), 2) for one in areas / np.maximum(np.diff(edges), 1.0))

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                 ("result", models.JSONField(null=True)),
                 ("attempts", models.PositiveSmallIntegerField(default=0)),
                 ("created_at", models.DateTimeField()),
-                ("begun_at", models.DateTimeField(null=True)),
+                ("started_at", models.DateTimeField(null=True)),
                 ("beat_at", models.DateTimeField(null=True)),
                 ("ended_at", models.DateTimeField(null=True)),
                 (
