@@ -25,6 +25,7 @@ from hekla.lib import clock
 from hekla.simulation import policy_lab
 from hekla.simulation.lab import experiment
 from hekla.simulation.lab.experiment import Experiment, FinishedRun, LabColumn
+from hekla.simulation.lab.simulated_run import Progress
 from hekla.simulation.recorded_workload import recorded_workload
 
 __all__ = ["db", "people", "shared_people"]
@@ -57,7 +58,7 @@ def ada(people: People) -> Client:
     return client
 
 
-def one_by_one(wanted: Experiment, progress: experiment.Progress) -> Mapping[LabColumn, FinishedRun]:
+def one_by_one(wanted: Experiment, progress: Progress) -> Mapping[LabColumn, FinishedRun]:
     """The runs without processes, which would not see the rows of this transaction."""
     return {name: experiment.finish(wanted, name, progress) for name in experiment.columns(wanted)}
 

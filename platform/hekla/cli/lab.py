@@ -45,6 +45,7 @@ _FIGURES = (
 @click.pass_obj
 def run(
     choice: ServerOptions,
+    /,
     cluster: str,
     days: float,
     starts: datetime | None,

@@ -17,11 +17,11 @@ from hekla.scheduling import cache, policies, policy_check
 from hekla.simulation.lab import experiment, process
 from hekla.simulation.lab.change import LabChange, change_as_json, changed, read_change
 from hekla.simulation.lab.experiment import Experiment
-from hekla.simulation.lab.simulated_run import RunBroken
+from hekla.simulation.lab.simulated_run import Progress, RunBroken
 from hekla.simulation.lab.workload import Workload
 from hekla.simulation.recorded_workload import recorded_workload
 
-Runs = Callable[[Experiment, experiment.Progress], Mapping[experiment.LabColumn, experiment.FinishedRun]]
+Runs = Callable[[Experiment, Progress], Mapping[experiment.LabColumn, experiment.FinishedRun]]
 _READ = 0.1
 """The part of the progress when the workload was read."""
 

@@ -176,8 +176,14 @@ def _without(changes: Sequence[CapacityChange], removed: frozenset[str]) -> tupl
 def _changed_queue(queue: QueueSpec, change: QueueChange | None) -> QueueSpec:
     if change is None:
         return queue
-    weight = queue.weight if change.weight is None else change.weight
-    return replace(queue, weight=weight, **dict(change.amounts))
+    amounts = {name: getattr(queue, name) for name in _AMOUNTS} | dict(change.amounts)
+    return replace(
+        queue,
+        weight=queue.weight if change.weight is None else change.weight,
+        capability=amounts["capability"],
+        deserved=amounts["deserved"],
+        guarantee=amounts["guarantee"],
+    )
 
 
 def read_policy(text: str) -> SchedulerPolicy:

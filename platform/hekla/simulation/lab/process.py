@@ -10,6 +10,7 @@ from typing import Any
 
 from hekla.simulation.lab import experiment
 from hekla.simulation.lab.experiment import Experiment, FinishedRun, LabColumn
+from hekla.simulation.lab.simulated_run import Progress
 
 _REPORT_SECONDS = 0.5
 _COLLECT_STEPS = 500
@@ -17,7 +18,7 @@ _shared: dict[str, Any] = {}
 """What the processes of the runs inherit: the experiment, and the progress of each run."""
 
 
-def finish_all(one: Experiment, progress: experiment.Progress) -> dict[LabColumn, FinishedRun]:
+def finish_all(one: Experiment, progress: Progress) -> dict[LabColumn, FinishedRun]:
     """Make all runs of an experiment, several at a time where there are CPUs. Raises as `experiment.finish`."""
     names = experiment.columns(one)
     if len(names) == 1 or (os.cpu_count() or 1) == 1:
@@ -34,7 +35,7 @@ def finish_all(one: Experiment, progress: experiment.Progress) -> dict[LabColumn
         return {name: run.result() for name, run in runs.items()}
 
 
-def _follow(runs: list[Future[FinishedRun]], progress: experiment.Progress) -> None:
+def _follow(runs: list[Future[FinishedRun]], progress: Progress) -> None:
     """Report the mean progress of the runs until one fails or all are finished."""
     parts: list[Synchronized[float]] = _shared["parts"]
     left = set(runs)

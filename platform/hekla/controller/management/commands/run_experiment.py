@@ -10,8 +10,9 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from hekla.simulation import policy_lab
-from hekla.simulation.lab import experiment, process
+from hekla.simulation.lab import process
 from hekla.simulation.lab.experiment import Experiment, FinishedRun, LabColumn
+from hekla.simulation.lab.simulated_run import Progress
 
 _NICE = 10
 
@@ -31,7 +32,7 @@ class Command(BaseCommand):
         policy_lab.execute(options["uid"], options["attempt"], _run_all)
 
 
-def _run_all(wanted: Experiment, progress: experiment.Progress) -> dict[LabColumn, FinishedRun]:
+def _run_all(wanted: Experiment, progress: Progress) -> dict[LabColumn, FinishedRun]:
     connections.close_all()  # the runs are forks, which must not share a connection
 
     def report(part: float) -> None:
