@@ -1,5 +1,6 @@
 """The policy lab: experiments on the recorded workload of a cluster."""
 
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -105,7 +106,7 @@ def _finished(client: Client, uid: str, *, is_quiet: bool) -> dict[str, Any]:
     """The experiment once it is over."""
     while True:
         found: dict[str, Any] = client.get(f"policy-lab/{uid}")
-        if not is_quiet and click.get_text_stream("stderr").isatty():
+        if not is_quiet and sys.stderr.isatty():
             click.echo(f"\r{found['state']} {found['progress']:.0%} ", err=True, nl=found["state"] in _OVER)
         if found["state"] in _OVER:
             return found

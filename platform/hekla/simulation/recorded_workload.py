@@ -67,7 +67,8 @@ def recorded_workload(cluster: Cluster, starts_at: datetime, ends_at: datetime, 
         quotas=(),
         budgets=(),
     )
-    return Workload(starts, ends, state, in_order(jobs), changes, notes)
+    instants = {bind.at for job in jobs for bind in job.history.binds if bind.at >= starts}
+    return Workload(starts, ends, state, in_order(jobs), changes, notes, tuple(sorted(instants)))
 
 
 def _time(at: datetime) -> int:

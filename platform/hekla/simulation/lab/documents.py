@@ -39,6 +39,7 @@ def workload_document(workload: Workload) -> dict[str, Any]:
         "changes": [[one.at, one.name, one.node is not None] for one in workload.changes],
         "changed_nodes": _state(ClusterState(nodes, (), ())),
         "notes": {str(name): count for name, count in workload.notes.items()},
+        "instants": list(workload.instants),
     }
 
 
@@ -79,7 +80,8 @@ def read_workload(data: Json) -> Workload:
             raise InvalidRecord("Two jobs have the same name.")
         changes = _read_changes(data["changes"], read(data["changed_nodes"]).state.nodes)
         notes = {WorkloadNote(name): _whole(count) for name, count in data["notes"].items()}
-        return Workload(starts, ends, replace(state, jobs=()), jobs, changes, notes)
+        instants = tuple(sorted(map(_whole, data["instants"])))
+        return Workload(starts, ends, replace(state, jobs=()), jobs, changes, notes, instants)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration) as error:
         if isinstance(error, InvalidRecord):
             raise

@@ -6,7 +6,7 @@ unless somebody removed it. Use is that within the period.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -130,12 +130,7 @@ def _nodes(history: History) -> dict[int, list[str]]:
 
 def as_recorded(workload: Workload, histories: Histories) -> Workload:
     """The workload as if a run had been recorded: with its binds, and run times as they came out."""
-    return replace_jobs(workload, [_recorded(job, histories[job.uid]) for job in workload.jobs])
-
-
-def replace_jobs(workload: Workload, jobs: Iterable[WorkloadJob]) -> Workload:
-    """The workload with other jobs."""
-    return Workload(workload.starts, workload.ends, workload.state, tuple(jobs), workload.changes, workload.notes)
+    return replace(workload, jobs=tuple(_recorded(job, histories[job.uid]) for job in workload.jobs))
 
 
 def _recorded(job: WorkloadJob, history: History) -> WorkloadJob:
@@ -145,9 +140,7 @@ def _recorded(job: WorkloadJob, history: History) -> WorkloadJob:
     times = tuple(
         tuple(found.get(at, run) for at, run in enumerate(before)) for found, before in zip(runs, job.runs, strict=True)
     )
-    return WorkloadJob(
-        job.group, job.submitted, times, job.tenant, job.person, job.leaves, job.on_eviction, history, job.placed
-    )
+    return replace(job, runs=times, history=history)
 
 
 class _JobFigures:

@@ -1,12 +1,14 @@
 """Runs a workload on the engine in simulated time.
 
 Time jumps from event to event: a job is submitted, a pod ends, a node comes or goes. Instants are whole steps, a part
-of the period: what happens in a step happens together at its end. The engine runs after the events of an instant, until
+of the period: what happens in a step happens together at its end, or within a minute when the recorded controller
+decided next. The engine runs after the events of an instant, until
 nothing changes, and only while a job waits. It gets the very same objects for what did not change, as from the
 controller's cache. Evicted pods release their nodes at once, as in `simulation.simulator`.
 """
 
 import heapq
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -146,9 +148,14 @@ class _Run:
         )
 
     def _plan(self, event: _Event) -> None:
-        """Add an event, at the end of its step."""
-        beyond = (self._workload.starts - event.at) % self._step_size
-        heapq.heappush(self._events, event._replace(at=event.at + beyond) if beyond else event)
+        """Add an event, at the end of its step, or when the recorded controller decided next."""
+        at, instants = event.at, self._workload.instants
+        place = bisect_left(instants, at)
+        if place < len(instants) and instants[place] - at <= _RECHECK:
+            at = instants[place]
+        else:
+            at += (self._workload.starts - at) % self._step_size
+        heapq.heappush(self._events, event if at == event.at else event._replace(at=at))
 
     def _step(self) -> None:
         """All events of the next instant, then the engine."""

@@ -114,7 +114,8 @@ class Workload:
     """Jobs by time of submission, and the cluster. `state`: nodes, queues and limits when it begins, without jobs.
 
     `starts`, `ends`: the period. Jobs submitted before it count for the others, but not in results. `notes`: what was
-    assumed, with how often.
+    assumed, with how often. `instants`: when the controller bound pods, in order: it needs a moment to see what
+    happened, and decides about several events together.
     """
 
     starts: int
@@ -123,6 +124,7 @@ class Workload:
     jobs: tuple[WorkloadJob, ...]
     changes: tuple[CapacityChange, ...] = ()
     notes: Mapping[WorkloadNote, int] = field(default_factory=dict)
+    instants: tuple[int, ...] = ()
 
     @property
     def pods(self) -> int:
