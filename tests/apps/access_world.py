@@ -20,7 +20,7 @@ from hekla.apps.accounts.access import ROLES, Verdicts
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.batches import services as batches
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Node
+from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.demonstrations import services as demonstrations
 from hekla.apps.demonstrations.stages import GANGS
 from hekla.apps.event_log.services import PLATFORM, unit_of_work
@@ -32,6 +32,7 @@ from hekla.apps.invitations import services as invitations
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import FileUpload, FrozenPod, Job, Pod
 from hekla.apps.openpai.models import Submission
+from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.presets import services as presets
 from hekla.apps.priorities import services as priorities
 from hekla.apps.queues import services as queues
@@ -259,6 +260,8 @@ def _add_shared(people: People, pod: Pod, now: datetime) -> tuple[ToolSession, G
     return tool_session, guest, recording
 
 
+_OF_EXPERIMENTS = [f"policy_lab:{name}" for name in ("detail", "state", "cancel", "delete")]
+_OF_EXPERIMENTS += ["api:v1:experiment", "api:v1:experiment_cancel"]
 _OF_CYCLES = (("decisions:", "detail"), ("decisions:", "file"), ("api:v1:", "cycle"), ("api:v1:", "cycle_file"))
 
 
@@ -354,7 +357,7 @@ def make_world() -> World:
     flow_routes = {name for name in declared() if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
     for name in flow_routes - _WITHOUT_FLOW:
         arguments[name] = [template.uid if "template" in name else flow.uid]
-    arguments |= _openpai_arguments(people.alice.username, job.name)
+    arguments |= _openpai_arguments(people.alice.username, job.name) | _experiment_arguments(people.cluster, now)
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}
     roles = {
@@ -389,6 +392,13 @@ _WITHOUT_FLOW = {
     "api:v1:flows",
     "api:v1:templates",
 }
+
+
+def _experiment_arguments(cluster: Cluster, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of an experiment."""
+    period = {"starts_at": now - timedelta(days=1), "ends_at": now}
+    row = LabRun.objects.create(cluster=cluster, policy="", change={}, created_at=now, **period)
+    return {name: [row.uid] for name in _OF_EXPERIMENTS}
 
 
 def _openpai_arguments(owner: str, name: str) -> dict[str, list[Any]]:

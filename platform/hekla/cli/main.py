@@ -63,6 +63,7 @@ class Root(LazyGroup):
 
 _BENCHES: dict[str, Entry] = {
     "engine": ("hekla.bench.commands.engine:engine", "Pods per second that the scheduling engine places."),
+    "lab": ("hekla.bench.commands.lab:lab", "A recorded week in the policy lab."),
     "submit": ("hekla.bench.commands.submit:submit", "Time from submission to the first running process."),
     "whatif": ("hekla.bench.commands.what_if:whatif", "Response time of a preview."),
     "react": ("hekla.bench.commands.react:react", "Time from a pod's exit to the action of its job's policy."),
@@ -244,6 +245,17 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "show": ("decisions:show", "Show what each action of a cycle did, or how it judged a job."),
             "download": ("decisions:download", "Save a recorded cycle as a file."),
             "replay": ("decisions:replay_cycle", "Run the engine on a recorded cycle, and compare."),
+        },
+    ),
+    "lab": (
+        "Experiments: a recorded workload under another policy.",
+        {
+            "run": ("lab:run", "Run an experiment on the workload of a cluster."),
+            "list": ("lab:list_experiments", "List experiments, newest first."),
+            "show": ("lab:show", "Show an experiment and its result."),
+            "cancel": ("lab:cancel", "Cancel an experiment."),
+            "delete": ("lab:delete", "Delete an experiment that is over."),
+            "trace": ("lab_traces:trace", "Run the jobs of another scheduler's file, on this machine."),
         },
     ),
     "priority-class": (

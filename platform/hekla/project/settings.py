@@ -71,6 +71,7 @@ INSTALLED_APPS = [
     "hekla.apps.schedules",
     "hekla.apps.forecasts",
     "hekla.apps.cycle_records",
+    "hekla.apps.policy_lab",
     "hekla.apps.usage",
     "hekla.apps.workbench",
     "hekla.apps.idleness",

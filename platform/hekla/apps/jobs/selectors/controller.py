@@ -224,3 +224,10 @@ def run_times(
     found = Job.objects.filter(cluster_id=cluster_id, phase=JobPhase.COMPLETED).order_by("-id")
     rows = found.values_list("id", "owner_id", "kind", "queue_id", "spec__tasks", "started_at", "finished_at")[:limit]
     return [(*facts, began, ended) for *facts, began, ended in rows if began and ended]
+
+
+def of_period(cluster: Cluster, start: datetime, end: datetime) -> QuerySet[Job]:
+    """The jobs of a cluster that existed in a period and had not ended before it, in order; also deleted ones."""
+    found = Job.objects.filter(cluster=cluster, submitted_at__lt=end)
+    found = found.filter(Q(finished_at=None) | Q(finished_at__gt=start))
+    return found.select_related("queue__parent", "tenant", "owner").order_by("pk")
