@@ -74,6 +74,7 @@ INSTALLED_APPS = [
     "hekla.apps.usage",
     "hekla.apps.workbench",
     "hekla.apps.idleness",
+    "hekla.apps.alerts",
     "hekla.apps.sharing",
     "hekla.apps.notifications",
     "hekla.apps.demonstrations",

@@ -10,12 +10,23 @@ from hekla.apps.alerts.measures.registry import (
     AlertSubject,
     MeasuredValues,
     SubjectKind,
+    of_cluster,
     scope_of,
 )
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.validation import not_one_of
 
-__all__ = ["AlertMeasure", "AlertScope", "AlertSubject", "MeasuredValues", "SubjectKind", "find", "offered", "scope_of"]
+__all__ = [
+    "AlertMeasure",
+    "AlertScope",
+    "AlertSubject",
+    "MeasuredValues",
+    "SubjectKind",
+    "find",
+    "of_cluster",
+    "offered",
+    "scope_of",
+]
 
 _ALL: dict[str, AlertMeasure] = {one.name: one for one in (*nodes.MEASURES, *jobs.MEASURES)}
 
