@@ -14,7 +14,7 @@ from hekla.domain.model_errors import explain
 from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields
 
-MAX_NAME, MAX_URL, MAX_ACTIONS, MAX_PEOPLE = 60, 500, 8, 20
+MAX_NAME, MAX_URL, MAX_ACTIONS, MAX_PEOPLE = 60, 500, 5, 20
 LONGEST_SECONDS = 7 * 24 * 3600
 LONGEST_WINDOW_MINUTES = 24 * 60
 MOST_AN_HOUR = 100
@@ -102,7 +102,7 @@ class AlertRuleSpec(_Model):
     """An alert rule. `cluster`, `queue`, `node_label` (`key` or `key=value`) narrow its subjects; empty: all of them.
 
     `clear`: the threshold to clear; null: the same. `window_minutes`: the time that a measure counts in, if it has one.
-    `actions_per_hour`: the most nodes, queues and jobs that it changes in an hour.
+    `actions`: at most one of each kind. `actions_per_hour`: the most nodes, queues and jobs that it changes in an hour.
     """
 
     name: Annotated[_Text, Field(min_length=1, max_length=MAX_NAME)]
@@ -129,6 +129,15 @@ class AlertRuleSpec(_Model):
                 most = translate("The alert would clear while it fires: choose at most the threshold.")
                 least = translate("The alert would clear while it fires: choose at least the threshold.")
                 raise InconsistentFields([Problem("clear", most if is_above else least)])
+        return self
+
+    @model_validator(mode="after")
+    def _acts_once(self) -> "AlertRuleSpec":
+        kinds = [action.kind for action in self.actions]
+        for number, kind in enumerate(kinds):
+            if kind in kinds[:number]:
+                message = translate("The rule has two actions of the kind {kind}.", kind=kind)
+                raise InconsistentFields([Problem(f"actions.{number}.kind", message)])
         return self
 
     @classmethod
