@@ -61,7 +61,10 @@ def list_measures(choice: ServerOptions, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
-    rows = [(one["name"], one["subject"], one["unit"] or "–", "yes" if one["has_past"] else "no", one["label"]) for one in found]
+    rows = [
+        (one["name"], one["subject"], one["unit"] or "–", "yes" if one["has_past"] else "no", one["label"])
+        for one in found
+    ]
     output.table(("MEASURE", "OF", "UNIT", "PAST", "MEANING"), rows, "No measures.")
 
 
@@ -108,7 +111,9 @@ def test(choice: ServerOptions, file: Path, tenant: str | None, as_json: bool) -
     click.echo(f"In the last 7 days it would have fired {past['count']} times.")
     for one in past["episodes"]:
         end = output.moment(one["until"]) if one["until"] else "now"
-        click.echo(f"  {output.moment(one['begin'])} to {end}  {strip_control_codes(one['subject'])}  {_number(one['peak'])}")
+        click.echo(
+            f"  {output.moment(one['begin'])} to {end}  {strip_control_codes(one['subject'])}  {_number(one['peak'])}"
+        )
 
 
 @click.command()

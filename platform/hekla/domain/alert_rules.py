@@ -61,7 +61,9 @@ class NotifyAction(_Model):
     """Notify people, in the console and by mail."""
 
     kind: Literal[AlertActionKind.NOTIFY] = AlertActionKind.NOTIFY
-    people: Annotated[tuple[Annotated[_Text, Field(min_length=1, max_length=150)], ...], Field(max_length=MAX_PEOPLE)] = ()
+    people: Annotated[
+        tuple[Annotated[_Text, Field(min_length=1, max_length=150)], ...], Field(max_length=MAX_PEOPLE)
+    ] = ()
     roles: Annotated[tuple[AlertAudience, ...], Field(max_length=len(AlertAudience))] = ()
 
 

@@ -146,14 +146,9 @@ def _step(
     condition: AlertCondition, status: AlertStatus, reading: AlertReading, watched_since: datetime, now: datetime
 ) -> tuple[AlertState, AlertReason] | None:
     """The next state and why; None: no change."""
-    if reading is Absence.GONE:
-        return (AlertState.NORMAL, AlertReason.GONE) if status.state is not AlertState.NORMAL else None
-    if reading is Absence.NO_DATA:
-        is_lost = status.lost_at is not None and now - max(status.lost_at, watched_since) >= WINDOW
-        is_news = is_lost and status.state is not AlertState.NO_DATA
-        return (AlertState.NO_DATA, AlertReason.NO_DATA) if is_news else None
-    elapsed = now - max(status.since, watched_since)
-    value = float(reading)
+    if isinstance(reading, Absence):
+        return _without_value(status, reading, watched_since, now)
+    elapsed, value = now - max(status.since, watched_since), float(reading)
     match status.state:
         case AlertState.NO_DATA:
             return AlertState.FIRING if status.is_open else AlertState.NORMAL, AlertReason.DATA
@@ -167,15 +162,23 @@ def _step(
             return _from_recovering(condition, value, elapsed)
 
 
+def _without_value(
+    status: AlertStatus, absence: Absence, watched_since: datetime, now: datetime
+) -> tuple[AlertState, AlertReason] | None:
+    if absence is Absence.GONE:
+        return (AlertState.NORMAL, AlertReason.GONE) if status.state is not AlertState.NORMAL else None
+    is_lost = status.lost_at is not None and now - max(status.lost_at, watched_since) >= WINDOW
+    is_news = is_lost and status.state is not AlertState.NO_DATA
+    return (AlertState.NO_DATA, AlertReason.NO_DATA) if is_news else None
+
+
 def _from_normal(condition: AlertCondition, value: float) -> tuple[AlertState, AlertReason] | None:
     if not condition.is_breach(value):
         return None
     return AlertState.PENDING if condition.duration else AlertState.FIRING, AlertReason.BREACH
 
 
-def _from_pending(
-    condition: AlertCondition, value: float, elapsed: timedelta
-) -> tuple[AlertState, AlertReason] | None:
+def _from_pending(condition: AlertCondition, value: float, elapsed: timedelta) -> tuple[AlertState, AlertReason] | None:
     if not condition.is_breach(value):
         return AlertState.NORMAL, AlertReason.CLEAR
     return (AlertState.FIRING, AlertReason.DURATION) if elapsed >= condition.duration else None
@@ -206,7 +209,7 @@ def due_at(condition: AlertCondition, status: AlertStatus, *, watched_since: dat
 
 @dataclass(frozen=True, slots=True)
 class AlertEpisode:
-    """A time in which a rule would have fired for a subject. `until`: None if it still does. `peak`: the worst value."""
+    """A time in which a rule would have fired. `until`: None if it still does. `peak`: the worst value."""
 
     subject: str
     begin: datetime

@@ -30,7 +30,9 @@ _MOST = 200
 
 class AboutTenantQuery(serializers.Serializer[Any]):
     tenant = serializers.CharField(
-        required=False, max_length=200, help_text="short name of the tenant that the rule is about; default: the platform"
+        required=False,
+        max_length=200,
+        help_text="short name of the tenant that the rule is about; default: the platform",
     )
 
 
@@ -225,9 +227,7 @@ class AlertRuleViewSet(DeletableViewSet[AlertRule]):
         rule, secret = services.create(spec=spec, tenant=tenant, user=person(request), now=clock.now())
         return self._saved(rule, secret, 201)
 
-    @extend_schema(
-        request={"application/json": OpenApiRequest(ALERT_RULE_CHANGE)}, responses=SavedAlertRuleSerializer
-    )
+    @extend_schema(request={"application/json": OpenApiRequest(ALERT_RULE_CHANGE)}, responses=SavedAlertRuleSerializer)
     def partial_update(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
         """Change the given fields. From then on the rule acts with your rights."""
         document: Any = request.data

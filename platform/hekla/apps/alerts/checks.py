@@ -33,7 +33,9 @@ def require(spec: AlertRuleSpec, tenant: Tenant | None, user: User) -> None:
     found = [*_of_scope(spec, measure, tenant, user)]
     for number, action in enumerate(spec.actions):
         path = f"actions.{number}"
-        found += [Problem(f"{path}.{one.path}".rstrip("."), one.message) for one in _of_action(action, measure, tenant, user)]
+        found += [
+            Problem(f"{path}.{one.path}".rstrip("."), one.message) for one in _of_action(action, measure, tenant, user)
+        ]
     if found:
         raise Invalid(found)
 
@@ -53,9 +55,7 @@ def _of_scope(spec: AlertRuleSpec, measure: AlertMeasure, tenant: Tenant | None,
         yield Problem("node_label", _("This measure cannot be limited to nodes with a label."))
 
 
-def _of_action(
-    action: AlertActionSpec, measure: AlertMeasure, tenant: Tenant | None, user: User
-) -> Iterator[Problem]:
+def _of_action(action: AlertActionSpec, measure: AlertMeasure, tenant: Tenant | None, user: User) -> Iterator[Problem]:
     match action:
         case NotifyAction():
             yield from _of_people(action, tenant)

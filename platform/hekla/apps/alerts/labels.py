@@ -40,7 +40,11 @@ SEVERITIES: Mapping[str, Any] = {
     Severity.WARNING: gettext_lazy("warning"),
     Severity.CRITICAL: gettext_lazy("critical"),
 }
-SEVERITY_BADGES: Mapping[str, str] = {Severity.INFO: "neutral", Severity.WARNING: "waiting", Severity.CRITICAL: "failed"}
+SEVERITY_BADGES: Mapping[str, str] = {
+    Severity.INFO: "neutral",
+    Severity.WARNING: "waiting",
+    Severity.CRITICAL: "failed",
+}
 ACTIONS: Mapping[str, Any] = {
     AlertActionKind.NOTIFY: gettext_lazy("Notify people"),
     AlertActionKind.WEBHOOK: gettext_lazy("Call a webhook"),

@@ -1,4 +1,4 @@
-"""What a rule would say: about the present values, and about the last days where the log has them. It writes nothing."""
+"""What a rule would say about the present values, and about the last days where the log has them. It writes nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

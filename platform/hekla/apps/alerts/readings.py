@@ -117,4 +117,3 @@ def _with_reason(step: AlertTransition, alert: Alert | None) -> AlertTransition:
     if step.old is AlertState.NO_DATA and step.reason is AlertReason.GONE and alert is not None and not alert.is_open:
         return AlertTransition(step.old, step.new, AlertReason.DATA)
     return step
-

@@ -110,4 +110,6 @@ def old_history(now: datetime) -> QuerySet[AlertChange]:
 
 def old_actions(now: datetime) -> QuerySet[AlertAction]:
     """The actions whose time is over, done or not."""
-    return AlertAction.objects.filter(Q(done_at__isnull=False) | Q(abandoned_at__isnull=False), created_at__lt=now - RETENTION)
+    return AlertAction.objects.filter(
+        Q(done_at__isnull=False) | Q(abandoned_at__isnull=False), created_at__lt=now - RETENTION
+    )

@@ -97,5 +97,3 @@ def _page(request: HttpRequest, form: AlertRuleForm, context: dict[str, Any]) ->
     rule = context.get("rule")
     title = rule.name if rule else _("New alert rule")
     return render(request, "alerts/form.html", {"form": form, "title": title, **context})
-
-

@@ -77,12 +77,12 @@ class AlertRuleForm(forms.Form):
     cordon = forms.BooleanField(label=_("Cordon the node"), required=False)
     cordon_undo = forms.BooleanField(label=_("Uncordon it when the alert clears"), required=False)
     hold_queue = forms.ChoiceField(
-        label=_("Hold a queue"), required=False, help_text=_("A queue on hold admits no jobs. Its running jobs continue.")
+        label=_("Hold a queue"),
+        required=False,
+        help_text=_("A queue on hold admits no jobs. Its running jobs continue."),
     )
     hold_undo = forms.BooleanField(label=_("Open it when the alert clears"), required=False)
-    stop_job = forms.BooleanField(
-        label=_("Abort the job"), required=False, help_text=_("Its owner can resume it.")
-    )
+    stop_job = forms.BooleanField(label=_("Abort the job"), required=False, help_text=_("Its owner can resume it."))
     actions_per_hour = forms.IntegerField(
         label=_("Changes per hour"),
         min_value=1,
@@ -158,7 +158,9 @@ class SilenceForm(forms.Form):
     hours = forms.IntegerField(
         label=_("Silence for (hours)"), min_value=1, max_value=LONGEST_SILENCE.days * 24 - 1, initial=4
     )
-    reason = forms.CharField(label=_("Because"), max_length=MAX_REASON, help_text=_("For example: planned maintenance."))
+    reason = forms.CharField(
+        label=_("Because"), max_length=MAX_REASON, help_text=_("For example: planned maintenance.")
+    )
 
 
 def first_values(spec: AlertRuleSpec) -> dict[str, Any]:

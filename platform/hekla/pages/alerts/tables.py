@@ -66,9 +66,7 @@ class AlertRulesTable(ListTable):
     name = ListColumn(
         gettext_lazy("Rule"), sort="name", cell=lambda rule: named("alerts:detail", rule.uid, rule.name, whose(rule))
     )
-    condition = ListColumn(
-        gettext_lazy("Fires if"), cell=lambda rule: labels.condition(selectors.spec_of(rule))
-    )
+    condition = ListColumn(gettext_lazy("Fires if"), cell=lambda rule: labels.condition(selectors.spec_of(rule)))
     severity = ListColumn(gettext_lazy("Severity"), cell=lambda rule: severity_badge(rule.severity))
     state = ListColumn(gettext_lazy("State"), cell=_rule_state)
     owner = ListColumn(gettext_lazy("Saved by"), sort="owner__username", cell=lambda rule: rule.owner.username)

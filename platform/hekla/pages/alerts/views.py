@@ -81,9 +81,7 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
     return redirect("alerts:list")
 
 
-def rule_page(
-    request: HttpRequest, uid: UUID, *, form: SilenceForm | None = None, secret: str = ""
-) -> HttpResponse:
+def rule_page(request: HttpRequest, uid: UUID, *, form: SilenceForm | None = None, secret: str = "") -> HttpResponse:
     """The page of a rule. `secret`: of its webhook, shown once."""
     since = event_log.last_number()
     context = parts.detail_of(selectors.get(uid, person(request)), person(request))

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-
 from hekla.apps.alerts.measures import jobs, nodes
 from hekla.apps.alerts.measures.registry import (
     AlertMeasure,

@@ -1,6 +1,6 @@
 """The measures of alert rules. Each reads the value of every subject in its scope, in a bounded number of queries.
 
-They read rows that the console has, and ask no cluster. A cluster whose rows are old has no values: its nodes are `lost`.
+They read rows that the console has, and ask no cluster. A cluster whose rows are old is `lost`: it has no values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ class SubjectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AlertSubject:
-    """`key`: of its row, or `CLUSTER/NAME` of a node. `name`: for people. `cluster_id`: of its cluster, if it has one."""
+    """`key`: of its row, or `CLUSTER/NAME` of a node. `name`: for people. `cluster_id`: of its cluster, if any."""
 
     kind: SubjectKind
     key: str
@@ -90,8 +90,8 @@ Course = Sequence[tuple[datetime, float]]
 class AlertMeasure:
     """A measure. `unit`: of its values, for people; `changes_by_time`: also without an event.
 
-    `for_tenants`: rules of tenants can use it. `has_window`: it counts in the rule's window. `past`: the changes of each
-    value since then, oldest first, if the log has them.
+    `for_tenants`: rules of tenants can use it. `has_window`: it counts in the rule's window. `past`: the changes of
+    each value since then, oldest first, if the log has them.
     """
 
     name: str
@@ -112,7 +112,9 @@ def scope_of(spec: AlertRuleSpec, tenant: Tenant | None, *, now: datetime) -> Al
     queue = _queue(spec.queue) if spec.queue else None
     wanted = queue.cluster.name if queue else spec.cluster
     known = clusters.with_leases()
-    found = [(cluster, lease) for cluster, lease in known if cluster.name == wanted or not (wanted or cluster.is_simulated)]
+    found = [
+        (cluster, lease) for cluster, lease in known if cluster.name == wanted or not (wanted or cluster.is_simulated)
+    ]
     if wanted and not found:
         raise NotFound(_("Unknown cluster."))
     lost = frozenset(

@@ -105,7 +105,9 @@ def silence(rule: AlertRule, *, until: datetime | None, reason: str, user: User,
     if until is not None:
         problems = []
         if not now < until <= now + LONGEST_SILENCE:
-            problems.append(Problem("until", _("Choose a time within the next %(n)d days.") % {"n": LONGEST_SILENCE.days}))
+            problems.append(
+                Problem("until", _("Choose a time within the next %(n)d days.") % {"n": LONGEST_SILENCE.days})
+            )
         if not reason or len(reason) > MAX_REASON:
             problems.append(Problem("reason", _("Say in at most %(n)d characters why.") % {"n": MAX_REASON}))
         if problems:
