@@ -1,11 +1,13 @@
 """Alert rules: they are evaluated, act with the rights of their owner, and lose nothing when the console stops."""
 
 import json
+from copy import deepcopy
 from datetime import timedelta
 
 import pytest
-from tests.apps.conftest import People
-from tests.support.receivers import webhook
+from tests.apps.conftest import People, make_people
+from tests.support.receivers import receiver
+from tests.support.shared_rows import rolled_back, undone_test
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.alerts import measures, preview, selectors, services
@@ -26,6 +28,18 @@ DOWN = {"name": "node down", "measure": "node_not_ready", "threshold": 0, "clust
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "10"}
 
 
+@pytest.fixture(scope="module")
+def shared_people(django_db_setup, django_db_blocker):
+    with django_db_blocker.unblock(), rolled_back():
+        yield make_people()
+
+
+@pytest.fixture
+def people(shared_people):
+    with undone_test():
+        yield deepcopy(shared_people)
+
+
 def rule(people: People, *, tenant=None, user=None, **change) -> AlertRule:
     spec = AlertRuleSpec.parse({**DOWN, **change})
     return services.create(spec=spec, tenant=tenant, user=user or people.ada, now=clock.now())[0]
@@ -43,7 +57,7 @@ def evaluate(after: float = 0) -> None:
 
 
 def states() -> list[tuple[str, str]]:
-    return list(Alert.objects.order_by("pk").values_list("name", "state"))
+    return list(Alert.objects.exclude(state="normal").order_by("pk").values_list("name", "state"))
 
 
 def steps() -> list[tuple[str, str, str]]:
@@ -245,7 +259,7 @@ def test_tenant_admins_set_rules_about_their_tenant_only(people):
 def test_a_webhook_is_signed_retried_and_has_one_id(people, settings):
     settings.WEBHOOKS_MAY_BE_PRIVATE = True
     report(people, ready=False)
-    with webhook() as hook:
+    with receiver() as hook:
         hook.status = 500
         rule(people, actions=[{"kind": "webhook", "url": hook.url}])
         evaluate()
