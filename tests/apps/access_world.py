@@ -375,7 +375,7 @@ def make_world() -> World:
     flow_routes = {name for name in declared() if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
     for name in flow_routes - _WITHOUT_FLOW:
         arguments[name] = [template.uid if "template" in name else flow.uid]
-    arguments |= _openpai_arguments(people.alice.username, job.name)
+    arguments |= _openpai_arguments(people.alice.username, job.name) | _rule_arguments(people, now)
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}
     roles = {
@@ -386,9 +386,6 @@ def make_world() -> World:
     schedule = schedules.create(spec=spec, tenant=people.lab, user=people.alice, now=now)
     arguments |= {name: [schedule.uid] for name in declared() if name.startswith(("schedules:", "api:v1:schedule"))}
     arguments |= {name: [] for name in _WITHOUT_SCHEDULE}
-    rule, _secret = alerts.create(spec=QUEUE_RULE, tenant=people.lab, user=people.alice, now=now)
-    arguments |= {name: [rule.uid] for name in declared() if name.startswith(("alerts:", "api:v1:alert"))}
-    arguments |= {name: [] for name in _WITHOUT_RULE} | {"alerts:create_for": ["lab"]}
     sweep = SweepSpec.parse({"name": "many", "parameters": {"n": ["1"]}, "job": SWEEP_JOB})
     batch = batches.submit_sweep(spec=sweep, tenant=people.lab, user=people.alice, now=now)
     arguments |= {name: [batch.uid] for name in declared() if name.startswith(("batches:", "api:v1:batch"))}
@@ -403,6 +400,13 @@ def make_world() -> World:
     arguments |= {name: [] for name in ("gallery:list", "gallery:publish", "api:v1:gallery")}
     signed_in = {role: _signed_in(user) for role, user in roles.items()}
     return World(people, roles, job, pod, arguments, signed_in)
+
+
+def _rule_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of alerts, for a new rule of the tenant."""
+    rule, _secret = alerts.create(spec=QUEUE_RULE, tenant=people.lab, user=people.alice, now=now)
+    found = {name: [rule.uid] for name in declared() if name.startswith(("alerts:", "api:v1:alert"))}
+    return found | {name: [] for name in _WITHOUT_RULE} | {"alerts:create_for": ["lab"]}
 
 
 _WITHOUT_FLOW = {

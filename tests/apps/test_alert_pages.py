@@ -68,10 +68,10 @@ def test_a_rule_is_previewed_created_and_shown_with_what_it_did(people, ada):
     assert ada.post(reverse("alerts:create"), fields).status_code == 302
     rule = AlertRule.objects.get()
     act()
-    shown = page(ada, "alerts:detail", rule.uid)
-    assert "Node not ready (1: not ready) above 0" in shown
-    assert "Cordon the node (undone when it clears)" in shown
-    assert "beyond the threshold" in shown
+    text = page(ada, "alerts:detail", rule.uid)
+    assert "Node not ready (1: not ready) above 0" in text
+    assert "Cordon the node (undone when it clears)" in text
+    assert "beyond the threshold" in text
     listed = page(ada, "alerts:list")
     assert "n1 (sim)" in listed
     assert "firing" in listed
@@ -83,13 +83,13 @@ def test_a_rule_is_previewed_created_and_shown_with_what_it_did(people, ada):
 
 def test_refusals_stand_at_their_fields_and_lose_nothing(ada):
     wrong = {**DOWN, "measure": "jobs_waiting", "cordon": "on", "webhook_url": "http://10.0.0.1/", "clear": "9"}
-    shown = ada.post(reverse("alerts:create"), {**wrong, "notify_people": "nobody"}).content.decode()
-    assert "The alert would clear while it fires" in shown
-    shown = ada.post(reverse("alerts:create"), {**wrong, "clear": "", "notify_people": "nobody"}).content.decode()
-    assert "Unknown person “nobody”." in shown
-    assert "Only rules with a measure of nodes can cordon." in shown
-    assert "10.0.0.1 is not a public internet address" in shown
-    assert 'value="nobody"' in shown
+    text = ada.post(reverse("alerts:create"), {**wrong, "notify_people": "nobody"}).content.decode()
+    assert "The alert would clear while it fires" in text
+    text = ada.post(reverse("alerts:create"), {**wrong, "clear": "", "notify_people": "nobody"}).content.decode()
+    assert "Unknown person “nobody”." in text
+    assert "Only rules with a measure of nodes can cordon." in text
+    assert "10.0.0.1 is not a public internet address" in text
+    assert 'value="nobody"' in text
 
 
 def test_the_secret_of_a_webhook_is_shown_once_and_its_address_only_to_editors(people, ada):
@@ -97,9 +97,9 @@ def test_the_secret_of_a_webhook_is_shown_once_and_its_address_only_to_editors(p
     assert "als_" in made.content.decode()
     rule = AlertRule.objects.get()
     for client in (ada, signed_in(people.bob)):
-        shown = page(client, "alerts:detail", rule.uid)
-        assert "als_" not in shown
-        assert HOOK not in shown
+        text = page(client, "alerts:detail", rule.uid)
+        assert "als_" not in text
+        assert HOOK not in text
     assert HOOK in page(ada, "alerts:edit", rule.uid)
     assert "als_" in ada.post(reverse("alerts:renew_secret", args=[rule.uid])).content.decode()
 

@@ -249,8 +249,8 @@ def test_tenant_admins_set_rules_about_their_tenant_only(people):
             rule(people, tenant=tenant, user=user, **waiting)
     with pytest.raises(Invalid, match="Only rules about the platform"):
         rule(people, tenant=people.lab, user=people.alice, name="other")
+    hold = [{"kind": "hold_queue"}]
     with pytest.raises(Invalid, match="Rules about a tenant cannot do this"):
-        hold = [{"kind": "hold_queue"}]
         rule(people, tenant=people.lab, user=people.alice, **{**waiting, "name": "hold", "actions": hold})
     with pytest.raises(Refused, match="exists already"):
         rule(people, tenant=people.lab, user=people.alice, **waiting)

@@ -62,7 +62,7 @@ def list_measures(choice: ServerOptions, as_json: bool) -> None:
         output.as_json(found)
         return
     rows = [
-        (one["name"], one["subject"], one["unit"] or "–", "yes" if one["has_past"] else "no", one["label"])
+        (one["name"], one["subject"], one["unit"] or "–", "yes" if one["has_past"] else "no", one["meaning"])
         for one in found
     ]
     output.table(("MEASURE", "OF", "UNIT", "PAST", "MEANING"), rows, "No measures.")

@@ -21,7 +21,7 @@ MOST_AN_HOUR = 100
 _LARGEST = 1e12
 
 
-class Severity(StrEnum):
+class AlertSeverity(StrEnum):
     """How urgent an alert is."""
 
     INFO = "info"
@@ -118,7 +118,7 @@ class AlertRuleSpec(_Model):
     for_seconds: Annotated[StrictInteger, Field(ge=0, le=LONGEST_SECONDS)] = 0
     recovery_seconds: Annotated[StrictInteger, Field(ge=0, le=LONGEST_SECONDS)] = 0
     window_minutes: Annotated[StrictInteger, Field(ge=1, le=LONGEST_WINDOW_MINUTES)] = 10
-    severity: Severity = Severity.WARNING
+    severity: AlertSeverity = AlertSeverity.WARNING
     enabled: Annotated[bool, Field(strict=True)] = True
     actions: Annotated[tuple[AlertActionSpec, ...], Field(max_length=MAX_ACTIONS)] = ()
     actions_per_hour: Annotated[StrictInteger, Field(ge=1, le=MOST_AN_HOUR)] = 3

@@ -140,7 +140,7 @@ class AlertMeasureSerializer(serializers.Serializer[Any]):
     """What a rule can measure. `has_past`: a rule can be tested against the last days."""
 
     name = serializers.CharField()
-    label = serializers.CharField()
+    meaning = serializers.CharField(source="label")
     unit = serializers.CharField()
     subject = serializers.CharField()
     for_tenants = serializers.BooleanField()
@@ -223,7 +223,8 @@ class AlertRuleViewSet(DeletableViewSet[AlertRule]):
         """Create a rule about the platform (operators and platform admins) or about a tenant (its admins)."""
         tenant = _tenant(self.query.get("tenant", ""), request)
         services.require_right(tenant, person(request))
-        spec = AlertRuleSpec.parse(request.data)
+        document: Any = request.data
+        spec = AlertRuleSpec.parse(document)
         rule, secret = services.create(spec=spec, tenant=tenant, user=person(request), now=clock.now())
         return self._saved(rule, secret, 201)
 
@@ -282,7 +283,8 @@ class AlertRulePreviewView(ApiView):
         """What a rule would say now, and in the last 7 days where the log has the values. Saves nothing."""
         tenant, now = _tenant(self.query.get("tenant", ""), request), clock.now()
         services.require_right(tenant, person(request))
-        spec = AlertRuleSpec.parse(request.data)
+        document: Any = request.data
+        spec = AlertRuleSpec.parse(document)
         checks.require(spec, tenant, person(request))
         present, past = preview.now_of(spec, tenant, now=now), preview.past_of(spec, tenant, now=now)
         found = {"values": present.values, "count": present.count, "breaches": present.breaches}

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from hekla.apps.alerts import measures
 from hekla.apps.alerts.models import AlertAction
-from hekla.domain.alert_rules import AlertActionKind, AlertAudience, AlertRuleSpec, Severity
+from hekla.domain.alert_rules import AlertActionKind, AlertAudience, AlertRuleSpec
 from hekla.domain.alerts import AlertReason, AlertState, Comparison
 
 STATES: Mapping[str, Any] = {
@@ -36,14 +36,14 @@ REASONS: Mapping[str, Any] = {
     AlertReason.RULE: gettext_lazy("the rule was changed"),
 }
 SEVERITIES: Mapping[str, Any] = {
-    Severity.INFO: gettext_lazy("info"),
-    Severity.WARNING: gettext_lazy("warning"),
-    Severity.CRITICAL: gettext_lazy("critical"),
+    AlertSeverity.INFO: gettext_lazy("info"),
+    AlertSeverity.WARNING: gettext_lazy("warning"),
+    AlertSeverity.CRITICAL: gettext_lazy("critical"),
 }
 SEVERITY_BADGES: Mapping[str, str] = {
-    Severity.INFO: "neutral",
-    Severity.WARNING: "waiting",
-    Severity.CRITICAL: "failed",
+    AlertSeverity.INFO: "neutral",
+    AlertSeverity.WARNING: "waiting",
+    AlertSeverity.CRITICAL: "failed",
 }
 ACTIONS: Mapping[str, Any] = {
     AlertActionKind.NOTIFY: gettext_lazy("Notify people"),

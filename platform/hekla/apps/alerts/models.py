@@ -7,13 +7,13 @@ from django.conf import settings
 from django.db import models
 
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.alert_rules import AlertActionKind, Severity
+from hekla.domain.alert_rules import AlertActionKind
 from hekla.domain.alerts import AlertReason, AlertState, AlertStatus
 
 MAX_SUBJECT, MAX_SUBJECT_NAME, MAX_FAULT, MAX_REASON = 300, 320, 300, 200
 
 
-def _choices(values: type[AlertState | AlertReason | AlertActionKind | Severity]) -> list[tuple[str, str]]:
+def _choices(values: type[AlertState | AlertReason | AlertActionKind | AlertSeverity]) -> list[tuple[str, str]]:
     return [(value.value, value.value) for value in values]
 
 
@@ -30,7 +30,7 @@ class AlertRule(models.Model):
     tenant = models.ForeignKey(Tenant, null=True, on_delete=models.CASCADE, related_name="+")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     spec = models.JSONField()
-    severity = models.CharField(max_length=16, choices=_choices(Severity))
+    severity = models.CharField(max_length=16, choices=_choices(AlertSeverity))
     is_enabled = models.BooleanField(default=True)
     silenced_until = models.DateTimeField(null=True, default=None)
     silence_reason = models.CharField(max_length=MAX_REASON, blank=True, default="")

@@ -10,7 +10,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.alerts import AlertEpisode, Comparison, replay
 
-MOST_SHOWN = 20
+MOST_LISTED = 20
 PAST = timedelta(days=7)
 
 
@@ -25,7 +25,7 @@ class PresentValue:
 
 @dataclass(frozen=True, slots=True)
 class RulePreview:
-    """`values`: the worst first, at most `MOST_SHOWN` of `count`; `breaches`: how many of all are beyond the threshold.
+    """`values`: the worst first, at most `MOST_LISTED` of `count`; `breaches`: how many of all are beyond the threshold.
 
     `no_data`: names of clusters without data.
     """
@@ -38,7 +38,7 @@ class RulePreview:
 
 @dataclass(frozen=True, slots=True)
 class RulePast:
-    """When the rule would have fired since `since`, newest first, at most `MOST_SHOWN` of `count`.
+    """When the rule would have fired since `since`, newest first, at most `MOST_LISTED` of `count`.
 
     `is_possible`: whether the past values of the measure are known.
     """
@@ -57,7 +57,7 @@ def now_of(spec: AlertRuleSpec, tenant: Tenant | None, *, now: datetime) -> Rule
     sign = -1 if condition.comparison is Comparison.ABOVE else 1
     found.sort(key=lambda one: (sign * one.value, one.subject.name))
     return RulePreview(
-        values=found[:MOST_SHOWN],
+        values=found[:MOST_LISTED],
         count=len(found),
         breaches=sum(one.is_breach for one in found),
         no_data=[scope.name_of(pk) for pk in sorted(read.lost)],
@@ -69,11 +69,11 @@ def past_of(spec: AlertRuleSpec, tenant: Tenant | None, *, now: datetime) -> Rul
     measure, since = measures.find(spec.measure), now - PAST
     if measure.past is None:
         return RulePast(is_possible=False, since=since)
-    courses = measure.past(measures.scope_of(spec, tenant, now=now), since)
+    series = measure.past(measures.scope_of(spec, tenant, now=now), since)
     found = [
         episode
-        for subject, course in courses.items()
-        for episode in replay(spec.condition, subject.name, course, now=now)
+        for subject, of_one in series.items()
+        for episode in replay(spec.condition, subject.name, of_one, now=now)
     ]
     found.sort(key=lambda one: one.begin, reverse=True)
-    return RulePast(is_possible=True, since=since, count=len(found), episodes=found[:MOST_SHOWN])
+    return RulePast(is_possible=True, since=since, count=len(found), episodes=found[:MOST_LISTED])

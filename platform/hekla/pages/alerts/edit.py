@@ -43,12 +43,12 @@ def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
         return first_values(selectors.spec_of(selectors.get(uid, person(request))))
 
     form = AlertRuleChangeForm(request.POST or None, stored=stored, tenant=rule.tenant, user=person(request))
-    shown: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     if request.method == "POST" and form.is_valid():
         try:
             spec = form.spec()
             if "preview" in request.POST:
-                shown = _preview(spec, rule.tenant, request)
+                extra = _preview(spec, rule.tenant, request)
             else:
                 with form.saving():
                     _rule, secret = services.change(rule, spec, user=person(request), now=clock.now())
@@ -56,24 +56,24 @@ def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
         except HeklaError as error:
             attach_problems(form, error)
     cancel = reverse("alerts:detail", args=[uid])
-    return _page(request, form, {"rule": rule, "tenant": rule.tenant, "submit": _("Save"), "cancel": cancel, **shown})
+    return _page(request, form, {"rule": rule, "tenant": rule.tenant, "submit": _("Save"), "cancel": cancel, **extra})
 
 
 def _create(request: HttpRequest, tenant: Tenant | None) -> HttpResponse:
     services.require_right(tenant, person(request))
     form = AlertRuleForm(request.POST or None, tenant=tenant, user=person(request))
-    shown: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     if request.method == "POST" and form.is_valid():
         try:
             spec = form.spec()
             if "preview" in request.POST:
-                shown = _preview(spec, tenant, request)
+                extra = _preview(spec, tenant, request)
             else:
                 return _made(request, *services.create(spec=spec, tenant=tenant, user=person(request), now=clock.now()))
         except HeklaError as error:
             attach_problems(form, error)
     context = {"tenant": tenant, "submit": _("Create"), "cancel": reverse("alerts:list")}
-    return _page(request, form, {**context, **shown})
+    return _page(request, form, {**context, **extra})
 
 
 def _made(request: HttpRequest, rule: AlertRule, secret: str) -> HttpResponse:

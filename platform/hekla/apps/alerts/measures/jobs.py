@@ -11,9 +11,9 @@ from hekla.apps.alerts.measures.registry import (
     AlertMeasure,
     AlertScope,
     AlertSubject,
-    Course,
     MeasuredValues,
     SubjectKind,
+    ValueSeries,
 )
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
@@ -80,18 +80,18 @@ def _failed_by_tenant(scope: AlertScope) -> MeasuredValues:
     )
 
 
-def _past_of_tenants(scope: AlertScope, since: datetime) -> Mapping[AlertSubject, Course]:
+def _past_of_tenants(scope: AlertScope, since: datetime) -> Mapping[AlertSubject, ValueSeries]:
     found = _past_failures(scope, since, "tenant")
     names = dict(tenancy.all_tenants().filter(pk__in=found).values_list("pk", "name"))
     return {AlertSubject(SubjectKind.TENANT, str(pk), names.get(pk, "")): course for pk, course in found.items()}
 
 
-def _past_of_queues(scope: AlertScope, since: datetime) -> Mapping[AlertSubject, Course]:
+def _past_of_queues(scope: AlertScope, since: datetime) -> Mapping[AlertSubject, ValueSeries]:
     found, known = _past_failures(scope, since, "queue"), {queue.pk: queue for queue in _queues(scope)}
     return {_of_queue(known[pk]): course for pk, course in found.items() if pk in known}
 
 
-def _past_failures(scope: AlertScope, since: datetime, by: str) -> dict[int, Course]:
+def _past_failures(scope: AlertScope, since: datetime, by: str) -> dict[int, ValueSeries]:
     """The number of failures in the window after each failure, and after each that leaves the window."""
     failed = _jobs(scope).filter(phase=JobPhase.FAILED, finished_at__gte=since)
     times: dict[int, list[datetime]] = defaultdict(list)
@@ -100,7 +100,7 @@ def _past_failures(scope: AlertScope, since: datetime, by: str) -> dict[int, Cou
     return {pk: _counted(of_one, scope.window, scope.now) for pk, of_one in times.items()}
 
 
-def _counted(times: list[datetime], window: timedelta, now: datetime) -> Course:
+def _counted(times: list[datetime], window: timedelta, now: datetime) -> ValueSeries:
     """How many of these instants were in the window that ends then, at each change of that number."""
     steps = sorted([*((at, 1) for at in times), *((at + window, -1) for at in times if at + window <= now)])
     count, course = 0, deque[tuple[datetime, float]]()
@@ -119,6 +119,7 @@ def _run_hours(scope: AlertScope) -> MeasuredValues:
         {
             AlertSubject(SubjectKind.JOB, str(uid), name, cluster): (scope.now - at).total_seconds() / 3600
             for uid, name, cluster, at in found
+            if at is not None
         }
     )
 

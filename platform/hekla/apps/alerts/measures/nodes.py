@@ -12,9 +12,9 @@ from hekla.apps.alerts.measures.registry import (
     AlertMeasure,
     AlertScope,
     AlertSubject,
-    Course,
     MeasuredValues,
     SubjectKind,
+    ValueSeries,
     of_cluster,
 )
 from hekla.apps.clusters import leases
@@ -56,7 +56,7 @@ def _nodes_not_ready(scope: AlertScope) -> MeasuredValues:
     return MeasuredValues({of_cluster(cluster): float(counts[cluster.pk]) for cluster in scope.fresh}, scope.lost)
 
 
-def _past_of_nodes(scope: AlertScope, since: datetime) -> Mapping[AlertSubject, Course]:
+def _past_of_nodes(scope: AlertScope, since: datetime) -> Mapping[AlertSubject, ValueSeries]:
     """From the events of nodes. Labels of that time are not known, so all nodes of the clusters are in."""
     found: dict[AlertSubject, list[tuple[datetime, float]]] = defaultdict(list)
     for cluster in scope.clusters:
@@ -66,7 +66,7 @@ def _past_of_nodes(scope: AlertScope, since: datetime) -> Mapping[AlertSubject, 
     return found
 
 
-def _past_of_clusters(scope: AlertScope, since: datetime) -> Mapping[AlertSubject, Course]:
+def _past_of_clusters(scope: AlertScope, since: datetime) -> Mapping[AlertSubject, ValueSeries]:
     found: dict[AlertSubject, list[tuple[datetime, float]]] = {}
     for cluster in scope.clusters:
         down: set[str] = set()

@@ -83,7 +83,7 @@ class MeasuredValues:
     lost: frozenset[int] = frozenset()
 
 
-Course = Sequence[tuple[datetime, float]]
+ValueSeries = Sequence[tuple[datetime, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class AlertMeasure:
     has_window: bool = False
     takes_label: bool = False
     takes_queue: bool = False
-    past: Callable[[AlertScope, datetime], Mapping[AlertSubject, Course]] | None = field(default=None)
+    past: Callable[[AlertScope, datetime], Mapping[AlertSubject, ValueSeries]] | None = field(default=None)
 
 
 def scope_of(spec: AlertRuleSpec, tenant: Tenant | None, *, now: datetime) -> AlertScope:

@@ -12,7 +12,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.alerts import checks, selectors, wake
 from hekla.apps.alerts.encryption import COLUMN
-from hekla.apps.alerts.models import MAX_REASON, Alert, AlertChange, AlertRule
+from hekla.apps.alerts.models import MAX_REASON, Alert, AlertAction, AlertChange, AlertRule
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.tenancy.models import Tenant
@@ -140,8 +140,10 @@ def renew_secret(rule: AlertRule, *, user: User, now: datetime) -> str:
 def tidy(*, now: datetime) -> None:
     """Delete history and actions whose time is over, some at a time."""
     with unit_of_work():
-        for old in (selectors.old_history(now), selectors.old_actions(now)):
-            old.model._default_manager.filter(pk__in=old.order_by("pk").values("pk")[:_TIDY_AT_ONCE]).delete()
+        history = selectors.old_history(now).order_by("pk").values("pk")[:_TIDY_AT_ONCE]
+        AlertChange.objects.filter(pk__in=history).delete()
+        actions = selectors.old_actions(now).order_by("pk").values("pk")[:_TIDY_AT_ONCE]
+        AlertAction.objects.filter(pk__in=actions).delete()
 
 
 def _write(rule: AlertRule, spec: AlertRuleSpec, now: datetime) -> str:
