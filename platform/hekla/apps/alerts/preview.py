@@ -25,7 +25,7 @@ class PresentValue:
 
 @dataclass(frozen=True, slots=True)
 class RulePreview:
-    """`values`: the worst first, at most `MOST_LISTED` of `count`; `breaches`: how many of all are beyond the threshold.
+    """`values`: the worst first, at most `MOST_LISTED` of `count`; `breaches`: how many of all fire.
 
     `no_data`: names of clusters without data.
     """
