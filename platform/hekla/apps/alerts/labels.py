@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from hekla.apps.alerts import measures
 from hekla.apps.alerts.models import AlertAction
-from hekla.domain.alert_rules import AlertActionKind, AlertAudience, AlertRuleSpec
+from hekla.domain.alert_rules import AlertActionKind, AlertAudience, AlertRuleSpec, AlertSeverity
 from hekla.domain.alerts import AlertReason, AlertState, Comparison
 
 STATES: Mapping[str, Any] = {

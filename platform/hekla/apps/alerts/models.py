@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.alert_rules import AlertActionKind
+from hekla.domain.alert_rules import AlertActionKind, AlertSeverity
 from hekla.domain.alerts import AlertReason, AlertState, AlertStatus
 
 MAX_SUBJECT, MAX_SUBJECT_NAME, MAX_FAULT, MAX_REASON = 300, 320, 300, 200
