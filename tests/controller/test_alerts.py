@@ -14,6 +14,7 @@ from hekla.apps.alerts.models import Alert, AlertChange
 from hekla.apps.clusters.models import Node
 from hekla.apps.notifications.models import Notification
 from hekla.apps.queues.models import Queue
+from hekla.controller.controllers import controllers
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.lib import clock
 
@@ -83,6 +84,7 @@ def test_a_real_node_that_fails_is_acted_on_within_seconds_and_recovers(
     assert Notification.objects.get(user=world.alice).facts["about"] == f"{name} (kubernetes)"
 
     def is_free() -> bool:
+        controllers.get(world.cluster.pk).reading_nodes.done_at = None  # nodes are read every ten seconds
         worker.work()
         return not Node.objects.get().is_cordoned and Queue.objects.get().is_open
 

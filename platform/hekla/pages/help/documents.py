@@ -6,7 +6,7 @@ from pathlib import Path
 from django.conf import settings
 
 _ORDER = (
-    "first-five-minutes", "jobs", "submitting", "flows", "batches", "schedules", "openpai", "queues", "environments",
+    "first-five-minutes", "jobs", "submitting", "flows", "batches", "schedules", "openpai", "queues", "alerts", "environments",
     "administration", "access", "examples", "demonstrations",
 )  # fmt: skip
 
