@@ -18,6 +18,7 @@ from tests.support.stored_cycles import store_cycle
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.access import ROLES, Verdicts
 from hekla.apps.accounts.models import ApiToken, User
+from hekla.apps.alerts import services as alerts
 from hekla.apps.batches import services as batches
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, Node
@@ -42,6 +43,7 @@ from hekla.apps.signin import services as factors
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.workbench.models import ToolSession
+from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.schedules import ScheduleSpec
@@ -80,6 +82,16 @@ SPEC = {"name": "sent", "tasks": [{"name": "main", "command": ["true"]}]}
 SIZE = {"tasks": {"main": {"replicas": 2}}}
 SIZE_FORM = {"size-revision": "1", "size-replicas-0": "2", "size-least-0": "1"}
 
+HOOK = "https://93.184.216.34/hook"
+RULE = {"name": "down", "measure": "node_not_ready", "threshold": 0}
+RULE_FORM = {
+    **{"name": "down", "measure": "node_not_ready", "threshold": "0", "comparison": "above", "severity": "info"},
+    **{"window_minutes": "10", "actions_per_hour": "3"},
+}
+QUEUE_RULE = AlertRuleSpec.parse(
+    {"name": "busy", "measure": "jobs_waiting", "threshold": 9, "actions": [{"kind": "webhook", "url": HOOK}]}
+)
+
 JOBCONFIG = {
     "jobName": "sent",
     "image": "i",
@@ -102,6 +114,15 @@ DATA: dict[str, dict[str, Any]] = {
     "idleness:tenant": {"idle_minutes": "60", "grace_minutes": "30"},
     "idleness:keep_job": {"hours": "2", "reason": "It waits."},
     "api:v1:job_keep": {"hours": 2, "reason": "It waits."},
+    "alerts:create": RULE_FORM,
+    "alerts:create_for": {**RULE_FORM, "name": "other", "measure": "jobs_waiting"},
+    "alerts:edit": {**RULE_FORM, "measure": "jobs_waiting", "webhook_url": HOOK},
+    "alerts:enable": {"enable": "no"},
+    "alerts:silence": {"hours": "2", "reason": "Maintenance."},
+    "api:v1:alert_rules": RULE,
+    "api:v1:alert_rule_preview": RULE,
+    "api:v1:alert_rule": {"threshold": 3},
+    "api:v1:alert_rule_silence": {"hours": 2, "reason": "Maintenance."},
     "api:v1:idle_rule": {"idle_minutes": 60},
     "api:v1:tenant_idle_rule": {"idle_minutes": 60},
     "api:v1:job_forks": {"task": "main"},
@@ -358,6 +379,7 @@ def make_world() -> World:
     for name in flow_routes - _WITHOUT_FLOW:
         arguments[name] = [template.uid if "template" in name else flow.uid]
     arguments |= _openpai_arguments(people.alice.username, job.name) | _experiment_arguments(people.cluster, now)
+    arguments |= _rule_arguments(people, now)
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}
     roles = {
@@ -382,6 +404,13 @@ def make_world() -> World:
     arguments |= {name: [] for name in ("gallery:list", "gallery:publish", "api:v1:gallery")}
     signed_in = {role: _signed_in(user) for role, user in roles.items()}
     return World(people, roles, job, pod, arguments, signed_in)
+
+
+def _rule_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of alerts, for a new rule of the tenant."""
+    rule, _secret = alerts.create(spec=QUEUE_RULE, tenant=people.lab, user=people.alice, now=now)
+    found = {name: [rule.uid] for name in declared() if name.startswith(("alerts:", "api:v1:alert"))}
+    return found | {name: [] for name in _WITHOUT_RULE} | {"alerts:create_for": ["lab"]}
 
 
 _WITHOUT_FLOW = {
@@ -417,6 +446,8 @@ def _openpai_arguments(owner: str, name: str) -> dict[str, list[Any]]:
     }
 
 
+_WITHOUT_RULE = {"alerts:list", "alerts:create", "api:v1:alerts", "api:v1:alert_measures", "api:v1:alert_rules"}
+_WITHOUT_RULE |= {"api:v1:alert_rule_preview"}
 _WITHOUT_BATCH = {"batches:list", "batches:sweep", "batches:file", "api:v1:batches"}
 _WITHOUT_SCHEDULE = {"schedules:list", "schedules:create", "schedules:create_yaml", "api:v1:schedules"}
 _WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs", "jobs:list_file", "jobs:act_on_all"}

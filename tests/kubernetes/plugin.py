@@ -40,7 +40,7 @@ def _needs_kubernetes(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Suspend the control plane between files, or tests, that need it; `order` puts most of them one after the other."""
+    """Suspend the control plane between files, or tests, that need it. `order` puts most of them in one row."""
     if (plane := item.config.stash.get(_PLANE, None)) is None:
         return
     is_worker = "PYTEST_XDIST_WORKER" in os.environ

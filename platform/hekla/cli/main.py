@@ -202,6 +202,20 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "delete": ("schedules:delete", "Delete a schedule."),
         },
     ),
+    "alert": (
+        "Alerts and their rules.",
+        {
+            "list": ("alerts:list_alerts", "List what fires now."),
+            "rules": ("alerts:list_rules", "List alert rules."),
+            "measures": ("alerts:list_measures", "List what a rule can measure."),
+            "create": ("alerts:create", "Create a rule from a file."),
+            "edit": ("alerts:edit", "Change a rule."),
+            "test": ("alerts:test", "Test a rule on present and past values."),
+            "silence": ("alerts:silence", "Silence a rule for some hours."),
+            "history": ("alerts:history", "Show the states of a rule, and what it did."),
+            "delete": ("alerts:delete", "Delete a rule."),
+        },
+    ),
     "queue": (
         "Queues.",
         {

@@ -76,6 +76,7 @@ INSTALLED_APPS = [
     "hekla.apps.workbench",
     "hekla.apps.idleness",
     "hekla.apps.measures",
+    "hekla.apps.alerts",
     "hekla.apps.sharing",
     "hekla.apps.notifications",
     "hekla.apps.demonstrations",

@@ -5,6 +5,7 @@ from typing import Any
 from django.urls import URLPattern, path
 
 from hekla.api.v1 import (
+    alerts,
     audit,
     batches,
     clusters,
@@ -77,6 +78,12 @@ urlpatterns = [
     path("tenants/<slug:slug>/files", tenant_files.TenantFilesView.as_view(), name="tenant_files"),
     path("tenants/<slug:slug>/retention", people.RetentionView.as_view(), name="retention"),
     path("tenants/<slug:slug>/idle-rule", idleness.TenantIdleRuleView.as_view(), name="tenant_idle_rule"),
+    path("alerts", alerts.AlertsView.as_view(), name="alerts"),
+    path("alert-measures", alerts.AlertMeasuresView.as_view(), name="alert_measures"),
+    path("alert-rules/preview", alerts.AlertRulePreviewView.as_view(), name="alert_rule_preview"),
+    *resource("alert-rules", "<uuid:uid>", alerts.AlertRuleViewSet, name="alert_rule"),
+    path("alert-rules/<uuid:uid>/silence", alerts.AlertRuleSilenceView.as_view(), name="alert_rule_silence"),
+    path("alert-rules/<uuid:uid>/history", alerts.AlertRuleHistoryView.as_view(), name="alert_rule_history"),
     path("idle-rule", idleness.IdleRuleView.as_view(), name="idle_rule"),
     path("tenants/<slug:slug>/invitations", invitations.InvitationListView.as_view(), name="invitations"),
     path(
