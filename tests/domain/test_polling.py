@@ -5,7 +5,7 @@ import pytest
 from hekla.domain.polling import is_message_of_person, is_request_of_person
 from hekla.domain.tools import Tool
 
-JUPYTER, BOARD, PORT = Tool.JUPYTERLAB, Tool.TENSORBOARD, Tool.PORT
+JUPYTER, BOARD, CODE, PORT = Tool.JUPYTERLAB, Tool.TENSORBOARD, Tool.CODE_SERVER, Tool.PORT
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,10 @@ JUPYTER, BOARD, PORT = Tool.JUPYTERLAB, Tool.TENSORBOARD, Tool.PORT
         (BOARD, "GET", "/", "navigate", True),
         (BOARD, "GET", "/data/runs", "cors", False),
         (BOARD, "GET", "/data/plugin/scalars/tags", "cors", False),
+        (CODE, "GET", "/?folder=/work", "navigate", True),
+        (CODE, "GET", "/stable-6f1c/static/out/vs/code/browser/workbench/workbench.js", "no-cors", False),
+        (CODE, "GET", "/healthz", "cors", False),
+        (CODE, "GET", "/vscode-remote-resource?path=/work/a.png", "cors", False),
         (PORT, "GET", "/", "navigate", True),
         (PORT, "GET", "/", "", True),
         (PORT, "GET", "/status", "cors", False),
@@ -46,6 +50,8 @@ def test_requests(tool: Tool, method: str, target: str, mode: str, counts: bool)
         (JUPYTER, "/terminals/websocket/1", 13, True),
         (JUPYTER, "/api/events/subscribe", 400, False),
         (JUPYTER, "/api/collaboration/room/x", 400, False),
+        (CODE, "/stable-6f1c?reconnectionToken=6f1c", 13, False),
+        (CODE, "/stable-6f1c?reconnectionToken=6f1c", 90, True),
         (PORT, "/stream", 13, False),
         (PORT, "/stream", 200, True),
     ],

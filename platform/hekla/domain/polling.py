@@ -31,6 +31,9 @@ _POLLING = {
         ),
         sockets=re.compile(r"/api/(collaboration|events|yjs)\b.*"),  # who else is here, and events of the server
     ),
+    # Its editor reads and writes by two websockets, which also stay open in a tab that nobody looks at. Their headers
+    # alone, which acknowledge and keep them open, have 13 bytes.
+    Tool.CODE_SERVER: _Polling(reads=_NOTHING, sockets=_NOTHING, smallest=33, only_pages=True),
     Tool.TENSORBOARD: _Polling(reads=re.compile(r"/data/.*"), sockets=_NOTHING),
     # Of unknown programs. A heartbeat, an acknowledgement or an empty message has a few bytes.
     Tool.PORT: _Polling(reads=_NOTHING, sockets=_NOTHING, smallest=33, only_pages=True),

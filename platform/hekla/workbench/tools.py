@@ -203,6 +203,11 @@ async def _probe(ports: PortForwarding, key: PodKey, port: int) -> bool:
 
 
 def _missing(session: ToolSession) -> str:
+    if session.tool == Tool.CODE_SERVER:
+        return _(
+            "This pod has no code-server on its PATH, or no Python to start it. Add it to the image of the job, or run "
+            "“npm install code-server” in the working folder of the pod. Then start it again."
+        )
     return _("This pod has no %(tool)s. Add “%(package)s” to the requirements of its environment, or to its image.") % {
         "tool": Tool(session.tool).label,
         "package": session.tool,
