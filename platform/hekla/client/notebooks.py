@@ -1,7 +1,8 @@
 """Submits cells and notebooks as jobs, from a session with a pod of another job.
 
 Nothing but the standard library and the client: it runs in pods. `HEKLA_SESSION_JOB` and `HEKLA_SESSION_TASK` name the
-job and the task of the session, whose image, environment and resources are the defaults.
+job and the task of the session, whose image, environment and resources are the defaults. `HEKLA_CONSOLE` is the
+address of the console in a browser.
 """
 
 import json
@@ -58,8 +59,8 @@ class SubmittedJob:
 
     @property
     def url(self) -> str:
-        """The address of its page."""
-        return f"{self._client.server.url}/jobs/{self.uid}/"
+        """The address of its page, for a browser: pods may reach the console at another one."""
+        return f"{os.environ.get('HEKLA_CONSOLE') or self._client.server.url}/jobs/{self.uid}/"
 
     @property
     def state(self) -> str:
