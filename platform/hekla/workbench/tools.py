@@ -12,8 +12,8 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
+from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs.models import Pod
@@ -77,10 +77,11 @@ def _client_settings(session: ToolSession, now: datetime) -> dict[str, str]:
 
     If pods of the cluster do not reach the console, it has no token, and says why.
     """
-    public = settings.PUBLIC_URL.rstrip("/")
+    public, language = settings.PUBLIC_URL.rstrip("/"), get_language() or settings.LANGUAGE_CODE
     if not (server := _backend_of(session.pod).console_url(public)):
-        return {"HEKLA_UNAVAILABLE": _(NO_CONSOLE)}
+        return {"HEKLA_LANGUAGE": language, "HEKLA_UNAVAILABLE": _(NO_CONSOLE)}
     return {
+        "HEKLA_LANGUAGE": language,
         "HEKLA_SERVER": server,
         "HEKLA_CONSOLE": public,
         "HEKLA_TOKEN": services.issue_token(session, now=now),

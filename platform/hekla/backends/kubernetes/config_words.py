@@ -23,7 +23,7 @@ EXTERNAL_PODS: FieldWords = {
 CONSOLE: FieldWords = {
     "url": (
         gettext_noop("Address for pods"),
-        gettext_noop("Empty: the public one. For example: http://hekla-web.hekla-system:8000."),
+        gettext_noop("Empty: the public one. For example: http://hekla.hekla-system."),
     ),
     "port": (gettext_noop("Port of its servers"), gettext_noop("Behind a Service or proxy it may be another one.")),
     "addresses": (
