@@ -74,8 +74,8 @@ def test_part_is_closed_with_the_reason_once_the_inviter_may_not_share(place: Pr
     for page in (part, mine):
         found = browser.get(page)
         text = found.content.decode()
-        assert (found.status_code, "bob invited you, and may no longer share it." in text) == (200, True)
-        assert ("data-refresh" in text, "Open now" in text) == (False, False)
+        assert (found.status_code, "Bob invited you, and may no longer share it." in text) == (200, True)
+        assert (f'data-refresh="{part}"' in text, "Open now" in text) == (False, False)
     assert place.guest_ticket(browser, guest) == ""
     User.objects.filter(pk=bob.pk).update(is_active=True)
     assert "data-refresh" in browser.get(part).content.decode()
