@@ -50,11 +50,54 @@ def test_requests(tool: Tool, method: str, target: str, mode: str, counts: bool)
         (JUPYTER, "/terminals/websocket/1", 13, True),
         (JUPYTER, "/api/events/subscribe", 400, False),
         (JUPYTER, "/api/collaboration/room/x", 400, False),
-        (CODE, "/stable-6f1c?reconnectionToken=6f1c", 13, False),
-        (CODE, "/stable-6f1c?reconnectionToken=6f1c", 90, True),
         (PORT, "/stream", 13, False),
         (PORT, "/stream", 200, True),
     ],
 )
 def test_messages(tool: Tool, target: str, size: int, counts: bool) -> None:
-    assert is_message_of_person(tool, target, size) is counts
+    assert is_message_of_person(tool, target, "x" * size) is counts
+
+
+def message(body: bytes, kind: int = 1) -> bytes:
+    """As VS Code's page sends it: the kind, two numbers, the size."""
+    return bytes([kind]) + (7).to_bytes(4) + (9).to_bytes(4) + len(body).to_bytes(4) + body
+
+
+def to_channel(channel: bytes, command: bytes, kind: int = 100) -> bytes:
+    words = b"".join(b"\x01" + bytes([len(word)]) + word for word in (channel, command))
+    return message(b"\x04\x04\x06" + bytes([kind]) + b"\x06\xa6\x05" + words + b"\x00")
+
+
+def to_extensions(name: bytes, kind: int = 1) -> bytes:
+    return message(bytes([kind]) + (277).to_bytes(4) + b"W" + bytes([len(name)]) + name + b"\x00\x00\x00\x02[]")
+
+
+KEEPS_OPEN, REPLY = message(b"", 9), message(b"\x07\x00\x00\x01J")
+
+
+@pytest.mark.parametrize(
+    ("sent", "counts"),
+    [
+        (KEEPS_OPEN, False),
+        (message(b"", 3), False),
+        (message(b"\x05\x00\x00\x01J") + REPLY, False),
+        (to_extensions(b"$onFileEvent"), False),
+        (to_extensions(b"$provideDecorations", 2), False),
+        (to_extensions(b"$acceptModelChanged"), True),
+        (to_extensions(b"$acceptEditorPropertiesChanged"), True),
+        (to_extensions(b"$executeContributedCommand"), True),
+        (to_channel(b"telemetry", b"ping"), False),
+        (to_channel(b"remoteFilesystem", b"stat"), False),
+        (to_channel(b"remoteFilesystem", b"fileChange", 102), False),
+        (to_channel(b"remoteterminal", b"$acknowledgeDataEvent"), False),
+        (to_channel(b"remoteterminal", b"$input"), True),
+        (to_channel(b"remoteFilesystem", b"rename"), True),
+        (KEEPS_OPEN + REPLY + to_channel(b"remoteterminal", b"$input"), True),
+        (KEEPS_OPEN * 64 + REPLY, True),
+        (message(b"\x01"), True),
+        (b"", False),
+        (b"\x01" + b"\xff" * 40, False),
+    ],
+)
+def test_messages_of_an_editor(sent: bytes, counts: bool) -> None:
+    assert is_message_of_person(CODE, "/stable-6f1c?reconnectionToken=6f1c", sent) is counts
