@@ -148,6 +148,11 @@ DATA: dict[str, dict[str, Any]] = {
     "jobs:act_on_all": {"action": "AbortJob"},
     "jobs:arrange": {"columns": ["phase"]},
     "jobs:save_view": {"name": "ours", "tenant": "lab"},
+    "api:v1:experiments": {
+        "cluster": "sim",
+        "starts_at": "2026-01-01T00:00:00Z",
+        "ends_at": "2026-01-02T00:00:00Z",
+    },
     "jobs_what_if": {"text": MANIFEST},
     "jobs_what_if_take": {"text": MANIFEST, "change": "main.replicas=1"},
     "job_ease": {"change": "main.min_available=1"},
@@ -396,9 +401,10 @@ _WITHOUT_FLOW = {
 
 def _experiment_arguments(cluster: Cluster, now: datetime) -> dict[str, list[Any]]:
     """The arguments of the routes of an experiment."""
-    period = {"starts_at": now - timedelta(days=1), "ends_at": now}
-    row = LabRun.objects.create(cluster=cluster, policy="", change={}, created_at=now, **period)
-    return {name: [row.uid] for name in _OF_EXPERIMENTS}
+    facts = {"cluster": cluster, "policy": "", "change": {}, "created_at": now}
+    facts |= {"starts_at": now - timedelta(days=1), "ends_at": now}
+    waiting, over = (LabRun.objects.create(state=state, **facts) for state in ("waiting", "failed"))
+    return {name: [(waiting if name.endswith("cancel") else over).uid] for name in _OF_EXPERIMENTS}
 
 
 def _openpai_arguments(owner: str, name: str) -> dict[str, list[Any]]:
