@@ -6,11 +6,13 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from tests.apps.access_world import SPEC, SWEEP_JOB, World
+from tests.apps.access_world import QUEUE_RULE, SPEC, SWEEP_JOB, World
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.alerts import services as alerts
+from hekla.apps.alerts.models import AlertRule
 from hekla.apps.batches import services as batches
 from hekla.apps.batches.models import Batch
 from hekla.apps.clusters import services as clusters
@@ -74,6 +76,7 @@ Call = Callable[[World, User], object]
 SENT = JobSpec.parse(SPEC)
 FLOW = FlowSpec.parse({"name": "other", "steps": [{"name": "kept"}]})
 NIGHTLY = ScheduleSpec.parse({"name": "nightly", "cron": "@weekly", "job": SPEC})
+OTHER_RULE = QUEUE_RULE.model_copy(update={"name": "other"})
 SWEEP = SweepSpec.parse({"name": "other", "parameters": {"n": ["1"]}, "job": SWEEP_JOB})
 KEY = clusters.Key("apiVersion: v1", "https://example.org")
 
@@ -304,6 +307,11 @@ TENANT: dict[str, Call] = {
     "presets.delete": lambda w, by: presets.delete(Preset.objects.get(), **_by(by)),
     "quotas.bound": lambda w, by: _quota(w, by, Quota.Of.EACH),
     "quotas.set_quota": lambda w, by: _set_quota(w, by, Quota.Of.EACH),
+    "alerts.create": lambda w, by: alerts.create(spec=OTHER_RULE, tenant=w.people.lab, **_by(by)),
+    "alerts.change": lambda w, by: alerts.change(AlertRule.objects.get(), {"threshold": 3}, **_by(by)),
+    "alerts.silence": lambda w, by: alerts.silence(AlertRule.objects.get(), until=None, reason="", **_by(by)),
+    "alerts.renew_secret": lambda w, by: alerts.renew_secret(AlertRule.objects.get(), **_by(by)),
+    "alerts.delete": lambda w, by: alerts.delete(AlertRule.objects.get(), **_by(by)),
     "idleness.set_rule": lambda w, by: idleness.set_rule(w.people.lab, {"idle_minutes": 60}, **_by(by)),
     "tenancy.set_retention": lambda w, by: tenancy.set_retention(w.people.lab, log_days=1, history_days=2, **_acts(by)),
     "tenancy.add_member": lambda w, by: tenancy.add_member(w.people.lab, w.people.ada, "viewer", **_acts(by)),

@@ -16,6 +16,8 @@ from hekla.apps.idleness import recording
 from hekla.apps.job_metrics import selectors as metrics
 from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
+from hekla.apps.measures import selectors as measures
+from hekla.apps.measures import services as measuring_gpus
 from hekla.apps.policy_lab import selectors as policy_lab
 from hekla.apps.sharing import selectors as sharing
 from hekla.apps.sharing.wake import copying
@@ -136,6 +138,12 @@ def look_after_files() -> None:
     measuring.measure_due(now=clock.now())
 
 
+@shared_task(name="hekla.measures.roll_up")
+def roll_up_measures() -> None:
+    """Follow the log, and add up the GPU time of the minutes that are over (Celery beat)."""
+    measuring_gpus.roll_up(now=clock.now())
+
+
 @shared_task(name="hekla.policy_lab.run")
 def run_experiments() -> None:
     """Run the experiments of the policy lab that wait."""
@@ -187,3 +195,4 @@ due_work.declare("hekla.idleness.watch", sessions.session_work, idle_jobs.quiet_
 due_work.declare("hekla.workbench.look_after_starts", sessions.session_work)
 due_work.declare("hekla.pod_files.look_after", jobs.upload_work, folders.measure_work)
 due_work.declare("hekla.job_forks.copy", sharing.copy_work)
+due_work.declare("hekla.measures.roll_up", measures.roll_up_work)

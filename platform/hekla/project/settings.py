@@ -75,6 +75,8 @@ INSTALLED_APPS = [
     "hekla.apps.usage",
     "hekla.apps.workbench",
     "hekla.apps.idleness",
+    "hekla.apps.measures",
+    "hekla.apps.alerts",
     "hekla.apps.sharing",
     "hekla.apps.notifications",
     "hekla.apps.demonstrations",

@@ -29,6 +29,7 @@ _CONCERNS = ACTS_ON_THE_JOB | {"viewer": "ok", "member": "absent", "manager": "a
 
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
+    "api:v1:gpu_time": RouteAccess(SIGNED_IN),
     "api:v1:second_factor": RouteAccess(delete=PLATFORM_ADMINS),
     "api:v1:invitations": RouteAccess(MANAGES_MEMBERS, MANAGES_MEMBERS),
     "api:v1:import_people": RouteAccess(post=GIVES_ROLES),
@@ -43,6 +44,13 @@ ROUTES = {
     "api:v1:job_session_keep": RouteAccess(post=ACTS_ON_THE_JOB),
     "api:v1:job_gpu_activity": RouteAccess(TENANT),
     "api:v1:job_keep": RouteAccess(post=ACTS_ON_THE_JOB),
+    "api:v1:alerts": RouteAccess(SIGNED_IN),
+    "api:v1:alert_measures": RouteAccess(SIGNED_IN),
+    "api:v1:alert_rules": RouteAccess(SIGNED_IN, OPERATORS),
+    "api:v1:alert_rule_preview": RouteAccess(post=OPERATORS),
+    "api:v1:alert_rule": RouteAccess(TENANT, patch=SETS_QUOTAS, delete=SETS_QUOTAS),
+    "api:v1:alert_rule_silence": RouteAccess(post=SETS_QUOTAS, delete=SETS_QUOTAS),
+    "api:v1:alert_rule_history": RouteAccess(TENANT),
     "api:v1:idle_rule": RouteAccess(SIGNED_IN, patch=OPERATORS),
     "api:v1:tenant_idle_rule": RouteAccess(TENANT, patch=SETS_QUOTAS),
     "api:v1:job_frozen_pods": RouteAccess(TENANT, ACTS_ON_THE_JOB),
@@ -65,9 +73,9 @@ ROUTES = {
     "api:v1:notifications": RouteAccess(SIGNED_IN, SIGNED_IN),
     "api:v1:notification_settings": RouteAccess(SIGNED_IN, put=SIGNED_IN),
     "api:v1:job_receipts": RouteAccess(TENANT),
-    "api:v1:presets": RouteAccess(SIGNED_IN, SIGNED_IN),
-    "api:v1:preset": RouteAccess(TENANT, patch=MANAGES_MEMBERS, delete=MANAGES_MEMBERS),
-    "api:v1:preset_copy": RouteAccess(TENANT),
+    "api:v1:saved_templates": RouteAccess(SIGNED_IN, SIGNED_IN),
+    "api:v1:saved_template": RouteAccess(TENANT, patch=MANAGES_MEMBERS, delete=MANAGES_MEMBERS),
+    "api:v1:saved_template_copy": RouteAccess(TENANT),
     "api:v1:federated_queues": RouteAccess(SIGNED_IN, OPERATORS),
     "api:v1:federated_queue": RouteAccess(
         TENANT, patch=CHANGES_THE_QUEUE | {"stranger": "refused"}, delete=CHANGES_THE_QUEUE | {"stranger": "refused"}

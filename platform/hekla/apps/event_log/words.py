@@ -139,6 +139,14 @@ KINDS = {
     "FederatedQueueDeleted": _("Federated queue deleted"),
     "JobPlaced": _("Cluster of a job assigned"),
     "JobReassigned": _("Job moved to another cluster"),
+    "AlertRuleCreated": _("Alert rule created"),
+    "AlertRuleChanged": _("Alert rule changed"),
+    "AlertRuleDeleted": _("Alert rule deleted"),
+    "AlertRuleSilenced": _("Alert rule silenced"),
+    "AlertRuleSecretRenewed": _("Secret of an alert rule renewed"),
+    "AlertFired": _("Alert fired"),
+    "AlertCleared": _("Alert cleared"),
+    "AlertActed": _("Alert rule acted"),
     "QuotaSet": _("Quota set"),
 }
 
