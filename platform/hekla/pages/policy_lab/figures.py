@@ -214,7 +214,7 @@ def _bars(result: Json) -> LabPlot:
     return LabPlot(title, plots.json_of(traces, barmode="group", legend=_LEGEND, xaxis={"type": "category"}))
 
 
-_LEGEND = {"orientation": "h", "y": -0.2}
+_LEGEND = {"orientation": "h", "y": -0.4}  # below ticks of two lines
 
 
 def _hours(found: Json | None) -> float | None:
