@@ -1,6 +1,6 @@
 """Queries for the event log, by number and by subject."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -30,6 +30,9 @@ from hekla.apps.exists_for_each import ExistsForEach
 _LAST = "SELECT max(id) FROM event_log_loggedevent"
 _SUBJECTS = "SELECT subject FROM event_log_loggedevent WHERE id > %(number)s AND id <= %(last)s"
 """Written out: a reconcile asks both several times, and building the query costs Django more than running it."""
+
+
+_MOST_OF_NODES = 50_000
 
 
 def last_number() -> int:
@@ -101,6 +104,23 @@ def last_of_kind(subjects: Collection[str], kind: str) -> dict[str, datetime]:
     """The time of the last event of this kind, by subject; subjects without one are left out."""
     found = LoggedEvent.objects.filter(subject__in=subjects, kind=kind).order_by().values_list("subject")
     return dict(found.annotate(last=Max("at")))
+
+
+def node_history(subject: str, *, since: datetime) -> Iterator[tuple[datetime, str, bool, bool]]:
+    """Time, node, whether it was ready and whether it was there, of a cluster's events of nodes since then, in order.
+
+    `subject`: of the cluster. At most `_MOST_OF_NODES`, the newest.
+    """
+    found = LoggedEvent.objects.filter(subject=subject, kind="NodeChanged", at__gte=since).order_by("-id")
+    rows = list(found.values_list("at", "payload")[:_MOST_OF_NODES])
+    for at, payload in reversed(rows):
+        yield at, payload["node"], payload["ready"], payload.get("present", True)
+
+
+def failed_pods(*, since: datetime) -> list[tuple[str, str]]:
+    """The job (as a subject) and the node of each failure of a pod since then, the newest, at most `_MOST_OF_NODES`."""
+    found = LoggedEvent.objects.filter(at__gte=since, kind="PodPhaseChanged", payload__new="failed")
+    return list(found.order_by("-at").values_list("subject", "payload__node")[:_MOST_OF_NODES])
 
 
 def about(subject: str | Parameter) -> QuerySet[LoggedEvent]:

@@ -14,6 +14,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import unit_of_work
+from hekla.apps.jobs import spec_checks
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota, routing
 from hekla.apps.jobs.services.routing import Route
@@ -76,6 +77,7 @@ def submit(
     offer = priorities.offer_to(tenant)
     route = route_for(spec=spec, tenant=tenant, user=user)
     problems = [*_job_problems(spec, offer, secrets), *_queue_problems(spec, route.queue)]
+    problems += spec_checks.problems(spec, tenant)
     requested = offer.requested(spec)
     try:
         with unit_of_work():
@@ -125,6 +127,7 @@ def check(
         [
             *_job_problems(spec, offer or priorities.offer_to(tenant), secrets),
             *_queue_problems(spec, route.queue),
+            *spec_checks.problems(spec, tenant),
             *quota.never_fitting(spec, tenant=tenant, user=user),
         ]
     )
@@ -151,7 +154,8 @@ def find_problems(
     `submit` itself stops at the first kind of problem. `has_own_name`: the job gets this name, not one derived from it.
     """
     offer = priorities.offer_to(tenant)
-    found = [*_job_problems(spec, offer, secrets), *quota.never_fitting(spec, tenant=tenant, user=user)]
+    found = [*_job_problems(spec, offer, secrets), *spec_checks.problems(spec, tenant)]
+    found += quota.never_fitting(spec, tenant=tenant, user=user)
     if has_own_name and _is_name_used(spec, tenant):
         found.append(_as_problem(_name_conflict(spec, tenant)))
     try:
