@@ -14,7 +14,6 @@ from rest_framework.views import APIView
 from hekla.api.throttles import PerPersonThrottle
 from hekla.backends import registry
 from hekla.domain.alert_rules import AlertRuleSpec
-from hekla.domain.alerts import AlertState
 from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
 from hekla.domain.scaling import JobScale
@@ -30,7 +29,7 @@ SCHEDULE_CHANGE = {"$ref": "#/components/schemas/ScheduleChange"}
 ALERT_RULE_SPEC = {"$ref": "#/components/schemas/AlertRuleSpec"}
 ALERT_RULE_CHANGE = {"$ref": "#/components/schemas/AlertRuleChange"}
 _NESTED_JOB = {"$ref": "#/components/schemas/NestedJobSpec"}
-_ENUMS = (JobPhase, FlowPhase, GangPhase, PodPhase, AlertState)
+_PHASES = (JobPhase, FlowPhase, GangPhase, PodPhase)
 _DOCUMENTS: dict[str, type[BaseModel]] = {
     "AlertRuleSpec": AlertRuleSpec,
     "FlowSpec": FlowSpec,
@@ -67,7 +66,7 @@ def _settings() -> dict[str, Any]:
         "APPEND_COMPONENTS": {"schemas": _components()},
         "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "hekla.api.links.add_links"],
         "ENUM_NAME_OVERRIDES": {
-            **{kind.__name__: [(p.value, p.value) for p in kind] for kind in _ENUMS},
+            **{kind.__name__: [(p.value, p.value) for p in kind] for kind in _PHASES},
             "ClusterKind": registry.choices(),
         },
     }
