@@ -12,13 +12,13 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
+from tests.apps.access_arguments import experiment_arguments, openpai_arguments, rule_arguments
 from tests.apps.conftest import People, make_people
 from tests.support.stored_cycles import store_cycle
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.access import ROLES, Verdicts
 from hekla.apps.accounts.models import ApiToken, User
-from hekla.apps.alerts import services as alerts
 from hekla.apps.batches import services as batches
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
@@ -183,8 +183,8 @@ DATA: dict[str, dict[str, Any]] = {
     "api:v1:job_notifications": {"moments": [], "channels": ["page"]},
     "api:v1:notifications": {"up_to": 1},
     "api:v1:notification_settings": {"moments": [], "channels": ["page"]},
-    "api:v1:presets": {"name": "mine", "spec": SPEC},
-    "api:v1:preset": {"is_default": True},
+    "api:v1:saved_templates": {"name": "mine", "spec": SPEC},
+    "api:v1:saved_template": {"is_default": True},
     "api:v1:queue_preview": {"weight": 2},
     "api:v1:policy": {"text": "actions: allocate"},
     "api:v1:policy_trial": {"text": "actions: allocate"},
@@ -375,7 +375,11 @@ def make_world() -> World:
     flow_routes = {name for name in declared() if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
     for name in flow_routes - _WITHOUT_FLOW:
         arguments[name] = [template.uid if "template" in name else flow.uid]
-    arguments |= _openpai_arguments(people.alice.username, job.name) | _rule_arguments(people, now)
+    arguments |= {
+        **openpai_arguments(people.alice.username, job.name),
+        **experiment_arguments(people.cluster, now),
+        **rule_arguments(people, QUEUE_RULE, now),
+    }
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}
     roles = {
@@ -392,21 +396,14 @@ def make_world() -> World:
     arguments |= {name: [] for name in _WITHOUT_BATCH}
     preset_spec = JobSpec.parse({**SPEC, "name": "kept"})
     preset = presets.save(name="usual", spec=preset_spec, user=people.alice, tenant=people.lab, now=now)
-    arguments |= {name: [preset.uid] for name in declared() if "preset" in name}
-    arguments |= {name: [] for name in ("jobs:presets", "jobs:former_presets", "api:v1:presets")}
+    arguments |= {name: [preset.uid] for name in declared() if "preset" in name or "saved_template" in name}
+    arguments |= {name: [] for name in ("jobs:presets", "jobs:former_presets", "api:v1:saved_templates")}
     card_fields = {"title": "Usual", "description": "", "spec": preset_spec, "fields": [], "tenant": people.lab}
     card = gallery.publish(**card_fields, user=people.alice, now=now)
     arguments |= {name: [card.uid] for name in declared() if "gallery" in name}
     arguments |= {name: [] for name in ("gallery:list", "gallery:publish", "api:v1:gallery")}
     signed_in = {role: _signed_in(user) for role, user in roles.items()}
     return World(people, roles, job, pod, arguments, signed_in)
-
-
-def _rule_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
-    """The arguments of the routes of alerts, for a new rule of the tenant."""
-    rule, _secret = alerts.create(spec=QUEUE_RULE, tenant=people.lab, user=people.alice, now=now)
-    found = {name: [rule.uid] for name in declared() if name.startswith(("alerts:", "api:v1:alert"))}
-    return found | {name: [] for name in _WITHOUT_RULE} | {"alerts:create_for": ["lab"]}
 
 
 _WITHOUT_FLOW = {
@@ -419,24 +416,6 @@ _WITHOUT_FLOW = {
 }
 
 
-def _openpai_arguments(owner: str, name: str) -> dict[str, list[Any]]:
-    """The arguments of OpenPAI's routes."""
-    job = f"{owner}~{name}"
-    about = ("job", "config", "ssh", "execution_type", "job_attempts", "attempts_health", "events", "tag")
-    return {
-        **{f"openpai:{version}:{route}": [job] for version in ("v1", "v2") for route in about},
-        **{f"openpai:v1:{route}_of": [owner, name] for route in about},
-        **{f"openpai:{version}:virtual_cluster": ["labs-own"] for version in ("v1", "v2")},
-        **{f"openpai:v2:{route}": [job, 0] for route in ("attempt", "job_attempt")},
-        **{f"openpai:v2:{route}": [owner] for route in ("user", "user_")},
-        **{f"openpai:v2:{route}": [job, 0, "main", 0, 0] for route in ("logs", "log")},
-        "openpai:v2:task": [job, 0, "main", 0],
-        "openpai:v1:jobs_of": [owner],
-    }
-
-
-_WITHOUT_RULE = {"alerts:list", "alerts:create", "api:v1:alerts", "api:v1:alert_measures", "api:v1:alert_rules"}
-_WITHOUT_RULE |= {"api:v1:alert_rule_preview"}
 _WITHOUT_BATCH = {"batches:list", "batches:sweep", "batches:file", "api:v1:batches"}
 _WITHOUT_SCHEDULE = {"schedules:list", "schedules:create", "schedules:create_yaml", "api:v1:schedules"}
 _WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs", "jobs:list_file", "jobs:act_on_all"}

@@ -39,6 +39,8 @@ from hekla.apps.jobs.models import FileUpload, Job, Pod, SavedView
 from hekla.apps.login_sessions import services as login_sessions
 from hekla.apps.notifications import services as notifications
 from hekla.apps.openpai import services as openpai
+from hekla.apps.policy_lab import services as policy_lab
+from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.presets import services as presets
 from hekla.apps.presets.models import Preset
 from hekla.apps.priorities import services as priorities
@@ -217,6 +219,17 @@ def _spare() -> Cluster:
     return Cluster.objects.get(name="spare")
 
 
+def _experiment() -> dict[str, Any]:
+    period = {"starts_at": clock.now() - timedelta(days=1), "ends_at": clock.now()}
+    return {"title": "", "policy": "", "change": {}, **period}
+
+
+def _over(run: LabRun) -> LabRun:
+    run.state = LabRun.State.FAILED
+    run.save()
+    return run
+
+
 PEOPLE: dict[str, Call] = {
     "accounts.create_user": lambda w, by: accounts.create_user(username="new", password=None, **_acts(by)),
     "accounts.change_user": lambda w, by: accounts.change_user(
@@ -262,6 +275,9 @@ MACHINES: dict[str, Call] = {
         Environment.objects.get(), {"description": "new"}, **_acts(by)
     ),
     "demonstrations.workload.remove": lambda w, by: workload.remove(**_acts(by)),
+    "policy_lab.start": lambda w, by: policy_lab.start(_spare(), **_experiment(), **_by(by)),
+    "policy_lab.cancel": lambda w, by: policy_lab.cancel(LabRun.objects.get(), **_by(by)),
+    "policy_lab.delete": lambda w, by: policy_lab.delete(_over(LabRun.objects.get()), **_by(by)),
     "demonstrations.set_up": lambda w, by: demonstrations.set_up(GANGS, **_acts(by)),
     "queues.create": lambda w, by: queues.create(cluster=w.people.cluster, name="new", **_acts(by)),
     "queues.change": lambda w, by: queues.change(_queue(), {"weight": 2}, by=by, **_acts(by)),

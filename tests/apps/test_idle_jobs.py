@@ -21,6 +21,7 @@ from hekla.apps.notifications.labels import sentence as notice
 from hekla.apps.notifications.models import Notification
 from hekla.apps.usage.models import Sample
 from hekla.apps.workbench.models import ToolSession
+from hekla.domain.errors import Invalid
 from hekla.domain.idleness import IdleStep, KeepCause, Signal
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
@@ -98,6 +99,43 @@ def test_job_with_idle_gpus_is_warned_then_aborted(people: Any, job: Job, begin:
     ended = LoggedEvent.objects.get(kind="JobIdleAborted")
     assert sentence(ended, "train").text == "platform aborted train, because its GPUs were idle."
     assert ended.payload["evidence"][0]["most"] == 2.0
+
+
+def test_job_chooses_its_idle_time_within_the_rule_of_its_tenant(
+    people: Any, job: Job, begin: datetime, as_: Callable[[Any], Client]
+) -> None:
+    alice, activity = as_(people.alice), reverse("api:v1:job_gpu_activity", args=[job.uid])
+    assert job_selectors.quiet_work()[0].count() == 0
+    document = {**job.spec, "idle_after_seconds": 900, "idle_grace_seconds": 300}
+    Job.objects.filter(pk=job.pk).update(spec=document)
+    assert job_selectors.quiet_work()[0].count() == 2
+    shown = alice.get(activity).json()
+    assert (shown["idle_minutes"], shown["grace_minutes"], shown["is_chosen"]) == (15, 5, True)
+    page = alice.get(reverse("idleness:job", args=[job.uid])).content.decode()
+    assert "The job chose: a warning after 15 minutes, the end 5 minutes later." in page
+    services.set_rule(people.lab, {**RULE, "grace_minutes": 60}, user=people.alice, now=begin)
+    shown = alice.get(activity).json()
+    assert (shown["idle_minutes"], shown["grace_minutes"], shown["is_chosen"]) == (10, 5, True)
+    services.set_rule(people.lab, {"gpu_job_minutes": None}, user=people.alice, now=begin)
+    sample(job, begin, range(30), 0, 0)
+    watch(begin, 13, 14)
+    assert kinds(job) == []
+    watch(begin, 15, 21)
+    assert kinds(job) == ["JobIdleWarned", "JobIdleAborted", "JobCommanded"]
+
+
+def test_longer_idle_time_than_the_rule_is_refused(people: Any, begin: datetime, as_: Callable[[Any], Client]) -> None:
+    services.set_rule(None, {**RULE, "gpu_job_minutes": 30}, user=people.ada, now=begin)
+    gpu = [{"name": "main", "command": ["true"], "resources": {"nvidia.com/gpu": "1"}}]
+    alice, jobs_ = as_(people.alice), reverse("api:v1:jobs")
+    document = {"name": "long", "tasks": gpu, "idle_after_seconds": 3600, "idle_grace_seconds": 600}
+    refused = alice.post(jobs_, document, content_type="application/json").json()
+    messages = {one["path"]: one["message"] for one in refused["errors"]}
+    assert messages["idle_after_seconds"] == "At most 30 minutes, because the idle rule of the tenant is stricter."
+    assert messages["idle_grace_seconds"] == "At most 5 minutes, because the idle rule of the tenant is stricter."
+    people.submit("no-gpu", idle_after_seconds=3600)  # its sessions have no rule
+    with pytest.raises(Invalid, match="idle_after_seconds"):
+        people.submit("alone", idle_grace_seconds=600)
 
 
 def test_job_that_ends_otherwise_was_not_aborted_by_the_rule(people: Any, job: Job, begin: datetime) -> None:

@@ -18,7 +18,7 @@ from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.idleness import recording, selectors, services
 from hekla.apps.idleness.models import SessionMinute
 from hekla.apps.idleness.recording import Measured
-from hekla.apps.jobs.models import Pod
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.labels import sentence as notice
 from hekla.apps.notifications.models import Notification
@@ -54,6 +54,15 @@ def watch(begin: datetime, first: int, last: int) -> None:
     """The watch, once in each of these minutes."""
     for minute in range(first, last + 1):
         idling.watch(now=begin + minute * MINUTE)
+
+
+def test_session_ends_by_the_choice_of_its_job(people: Any, session: ToolSession, begin: datetime) -> None:
+    services.set_rule(people.lab, {**RULE, "idle_minutes": 60}, user=people.alice, now=begin)
+    job = session.pod.job
+    Job.objects.filter(pk=job.pk).update(spec={**job.spec, "idle_after_seconds": 600})
+    watch(begin, 0, 18)
+    session.refresh_from_db()
+    assert session.end_reason == "idle"
 
 
 def test_minutes_are_locked_in_the_order_of_all_writers(session: ToolSession, begin: datetime) -> None:

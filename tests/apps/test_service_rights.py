@@ -94,6 +94,7 @@ OF_THE_PLATFORM = {
     "external_pods": {"follow", "return_to_pending"},
     "flows": {"advance_all"},
     "cycle_records": {"delete_old", "store"},
+    "policy_lab": {"beat", "claim", "fail", "finish", "release"},
     "forecasts": {"keep"},
     "idleness": {"end_idle", "warn"},
     "idleness.job_services": {"abort_idle", "warn"},

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -13,10 +14,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from hekla.client import notebook_runner, notebooks
+from hekla.client import notebook_runner, notebooks, texts
 from hekla.client.client import Client
 from hekla.client.magics import cell_magic, line_magic, load_ipython_extension
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.phases import JobPhase
+from hekla.workbench import pod_bundle
 from hekla.workbench.pod_bundle import bundle
 
 HOME = "0b1f6f5e-8d43-4e0e-9d1c-6f3c2b8a7d10"
@@ -40,8 +43,10 @@ class Console:
         self.sent: list[dict[str, Any]] = []
         self.lines = [f"line {number}" for number in range(300)]
         self.interrupts = False
+        self.languages: set[str] = set()
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.languages.add(request.headers.get("accept-language", ""))
         path = request.url.path.removeprefix("/api/v1/")
         if request.method == "POST" and path == "jobs":
             self.sent.append(json.loads(request.content))
@@ -100,6 +105,37 @@ def test_interrupt_detaches_and_problems_are_messages(console: Console, capsys: 
     assert "unrecognized arguments: --nonsense" in capsys.readouterr().out
     assert line_magic("absent.ipynb") is None
     assert "No such file" in capsys.readouterr().out
+
+
+def test_magics_speak_the_language_of_the_person(
+    console: Console, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEKLA_LANGUAGE", "zh-hans")
+    console.lines = ["one line"]
+    job = cell_magic("--name x", "1")
+    assert job is not None
+    assert capsys.readouterr().out.splitlines() == [f"已提交 x：{job.url}", "x: 等待中", "one line", "x: 已完成"]
+    assert console.languages == {"zh-hans"}
+    console.interrupts = True
+    cell_magic("--name x", "1")
+    assert capsys.readouterr().out.splitlines()[-1] == "已停止跟踪。x 继续运行。"
+    line_magic("absent.ipynb")
+    assert "无法读取 absent.ipynb：" in capsys.readouterr().out
+
+
+def test_each_text_of_notebooks_has_a_translation() -> None:
+    table, phases = set(texts._CHINESE), {phase.value for phase in JobPhase}
+    client = Path(texts.__file__).parent
+    code = "".join((client / name).read_text() for name in ("magics.py", "notebooks.py"))
+    used = set(re.findall(r'translate\(\s*"([^"]+)"', code))
+    button = (Path(pod_bundle.__file__).parent / "labextension/static/remoteEntry.js").read_text()
+    used |= set(re.findall(r'translate\("([^"]+)"\)', button))
+    fields = re.search(r"FIELDS = \[(.*?)\n  \];", button, re.DOTALL)
+    assert fields is not None
+    used |= {word for row in re.findall(r"\[(.*)\]", fields[1]) for word in json.loads(f"[{row}]")[1:]}
+    assert used | phases == table
+    for english, chinese in texts._CHINESE.items():
+        assert re.findall(r"{\w+}", english) == re.findall(r"{\w+}", chinese)
 
 
 def notebook(*cells: str) -> str:

@@ -154,6 +154,7 @@ DOCUMENTS = st.fixed_dictionaries(
         "active_deadline_seconds": st.integers(1, 100_000),
         "ttl_seconds_after_finished": st.integers(0, 100_000),
         "keep_failed_seconds": st.integers(60, 604_800),
+        "idle_after_seconds": st.integers(600, 43_200),
         "policies": POLICIES,
         "plugins": st.sampled_from([{}, {"env": []}, {"env": [], "svc": ["--inject-hosts-env=false"]}]),
         "files": st.dictionaries(PATHS, LINES, max_size=3),

@@ -8,9 +8,12 @@ from django.test import Client
 from django.urls import reverse
 from tests.live.test_proxy import ProxySetup, place
 
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.sharing import presence
 from hekla.apps.sharing import services as sharing
+from hekla.apps.tenancy import services as tenancy
 from hekla.apps.workbench import services
 from hekla.domain.sharing import GuestRole
 from hekla.lib import clock
@@ -49,7 +52,32 @@ def test_who_is_here_is_shown_to_those_inside(place: ProxySetup, monkeypatch: py
             his.close()
             until({"alice": True, "bob": False})
         sharing.revoke(guest, user=place.people.alice, now=clock.now())
-        assert (here(), browser.get(part).status_code) == ({"alice": True}, 403)
+        revoked = browser.get(part).content.decode()
+        assert ("Your invitation was withdrawn." in revoked, "data-refresh" in revoked) == (True, False)
+        assert (here(), "alice" in revoked) == ({"alice": True}, False)
         hers.close()
     services.close_session(place.session, actor=PLATFORM, now=clock.now())
     assert (here(), "data-refresh" in place.browser.get(part).content.decode()) == ({}, False)
+
+
+def test_part_is_closed_with_the_reason_once_the_inviter_may_not_share(place: ProxySetup) -> None:
+    bob, browser = place.people.bob, Client()
+    carol = accounts.create_user(username="carol", password=None, actor=PLATFORM, now=clock.now())
+    tenancy.add_member(place.pod.job.tenant, carol, "member", actor=PLATFORM, now=clock.now())
+    browser.force_login(carol, backend="django.contrib.auth.backends.ModelBackend")
+    place.invite(bob, GuestRole.OWNER)
+    guest = sharing.invite(place.session, "carol", GuestRole.PEER, hours=1, user=bob, now=clock.now())
+    sharing.accept(guest, user=carol, now=clock.now())
+    mine, part = reverse("sharing:mine"), reverse("workbench:people", args=[place.session.uid])
+    assert f'data-refresh="{part}"' in browser.get(mine).content.decode()
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    for page in (part, mine):
+        found = browser.get(page)
+        text = found.content.decode()
+        assert (found.status_code, "Bob invited you, and may no longer share it." in text) == (200, True)
+        assert (f'data-refresh="{part}"' in text, "Open now" in text) == (False, False)
+    assert place.guest_ticket(browser, guest) == ""
+    User.objects.filter(pk=bob.pk).update(is_active=True)
+    assert "data-refresh" in browser.get(part).content.decode()
+    sharing.revoke(guest, user=place.people.alice, now=clock.now())
+    assert "Your invitation was withdrawn." in browser.get(part).content.decode()

@@ -33,6 +33,7 @@ class FakePod:
 
     exec = property(lambda self: self)
     port_forwarding = None
+    console_url = staticmethod(str)
     exit_code = 0
 
     @asynccontextmanager

@@ -62,6 +62,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.HTTPServer((options["ip"], int(options["port"])), Handler).serve_forever()
 """
 
+EDITOR = """#!/usr/bin/env python3
+import http.server, os, sys
+options = dict(word[2:].partition("=")[::2] for word in sys.argv[1:])
+demanded = "code-server-session=" + os.environ["HASHED_PASSWORD"]
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        cookies = self.headers.get("Cookie", "").split("; ")
+        body = " ".join(["in" if demanded in cookies else "out", *cookies[:-1], *sys.argv[1:]])
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+http.server.HTTPServer((options["host"], int(options["port"])), Handler).serve_forever()
+"""
+
 
 def run_pod(world: World, files: dict[str, str]) -> Pod:
     task = {"name": "main", "command": ["sh", "-c", "exec sleep 1000"]}
@@ -136,6 +153,32 @@ def test_tool_starts_in_the_pod_demands_its_secret_and_ends_with_the_session(
         "alice opened JupyterLab in pod main-0 of lab.",
         "alice ended the session of alice with pod main-0 of lab.",
     ]
+
+
+def test_code_server_demands_a_cookie_that_only_the_proxy_sends(world: World, browser: Client, tmp_path: Path) -> None:
+    pod = run_pod(world, {"node_modules/.bin/code-server": EDITOR})
+    missing = start(browser, pod, "code-server")  # the file cannot be executed yet
+    assert (missing.status_code, "run “npm install code-server”" in missing.json()["detail"]) == (409, True)
+    next(tmp_path.rglob("code-server")).chmod(0o755)
+    uid = start(browser, pod, "code-server").json()["uid"]
+    assert until_it_is_not_starting(browser, pod, uid)["state"] == "ready"
+    row = ToolSession.objects.get(uid=uid)
+    assert (row.label, row.token_id) == ("VS Code (code-server)", None)
+    with served(SessionHosts(None)) as (port,):
+        host = f"{row.slug}.localhost:{port}"
+        address = reverse("api:v1:job_session_url", args=[pod.job.uid, uid])
+        url = browser.post(address, content_type="application/json", headers={"host": f"localhost:{port}"}).json()
+        entered = _get(port, host, url["url"].removeprefix(f"http://{host}"))
+        assert (entered.status, entered.headers["location"]) == (303, "/")
+        own = entered.headers["set-cookie"].partition(";")[0]
+        answer = _get(port, host, "/", f"{own}; theme=dark; code-server-session=guess").read().decode()
+    assert answer.startswith("in theme=dark --config=")
+    assert f"--trusted-origins=localhost:{row.port} --disable-telemetry --disable-update-check" in answer
+    connection = http.client.HTTPConnection(pod.address, row.port, timeout=5)
+    connection.request("GET", "/")
+    assert connection.getresponse().read().startswith(b"out ")  # of another pod on the machine, say
+    browser.delete(reverse("api:v1:job_session", args=[pod.job.uid, uid]))
+    assert processes_of(row.uid.hex) == []
 
 
 def test_tools_that_do_not_start_say_why(world: World, browser: Client) -> None:

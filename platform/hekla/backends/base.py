@@ -378,6 +378,10 @@ class Backend(ABC):
         """Connections to ports of pods."""
         return None
 
+    def console_url(self, public: str) -> str:
+        """The address at which pods reach the console, whose public one is `public`. Empty: they do not reach it."""
+        return public
+
     @property
     def files(self) -> "PodFiles | None":
         """Files that pods wrote."""

@@ -75,6 +75,9 @@ def _print(found: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
+    if found["has_rule"]:
+        by = " The job chose this." if found["is_chosen"] else ""
+        click.echo(f"Warned after {found['idle_minutes']} minutes, ended {found['grace_minutes']} minutes later.{by}")
     if found["step"] is None:
         click.echo("No idle rule applies." if found["has_rule"] else "No idle rule is on.")
         return

@@ -13,7 +13,7 @@ from hekla.cli.pods import only_task
 from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
-TOOLS = ("jupyterlab", "tensorboard")
+TOOLS = ("jupyterlab", "code-server", "tensorboard")
 _LOOK_SECONDS = 1.0
 
 

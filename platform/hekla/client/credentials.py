@@ -39,7 +39,12 @@ def find_credentials(url: str | None = None, token: str | None = None, home: Pat
 
 
 def from_environment(url: str | None = None, token: str | None = None) -> ServerCredentials:
-    """As `find_credentials`, with the environment variables of the command `hekla`. Raises NotConfiguredError."""
+    """As `find_credentials`, with the environment variables of the command `hekla`. Raises NotConfiguredError.
+
+    `HEKLA_UNAVAILABLE`: why a session in a pod has no server.
+    """
+    if not (url or token) and (reason := os.environ.get("HEKLA_UNAVAILABLE")):
+        raise NotConfiguredError(reason)
     home = os.environ.get("HEKLA_HOME")
     url, token = url or os.environ.get("HEKLA_SERVER"), token or os.environ.get("HEKLA_TOKEN")
     return find_credentials(url, token, Path(home) if home else None)

@@ -12,10 +12,19 @@ from tornado.web import authenticated
 from hekla.client.client import Client
 from hekla.client.errors import ClientError
 from hekla.client.notebooks import Choices, submit_notebook
+from hekla.client.texts import texts
 
 
 class SubmitHandler(APIHandler):  # type: ignore[misc]
-    """`POST hekla/submit`: `path` of a notebook, and choices. Answers with the name and the address of the job."""
+    """`POST hekla/submit`: `path` of a notebook, and choices. Answers with the name and the address of the job.
+
+    `GET`: the words of the button in the person's language, by their English ones.
+    """
+
+    @authenticated  # type: ignore[untyped-decorator]
+    async def get(self) -> None:
+        """Answer with them; none in English."""
+        self.finish(texts())
 
     @authenticated  # type: ignore[untyped-decorator]
     async def post(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from hekla.client.client import Client
 from hekla.client.errors import ClientError
 from hekla.client.notebooks import Choices, SubmittedJob, submit_code, submit_notebook
+from hekla.client.texts import translate
 
 
 class Shell(Protocol):
@@ -28,7 +29,8 @@ class UsageProblem(Exception):
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:  # noqa: ANN401
-        raise UsageProblem(f"{message}\n{self.format_usage()}")
+        problem = translate("Check the options of {magic}: {message}", magic=self.prog, message=message)
+        raise UsageProblem(f"{problem}\n{self.format_usage()}")
 
 
 def load_ipython_extension(shell: Shell) -> None:
@@ -65,11 +67,11 @@ def _run(parser: argparse.ArgumentParser, line: str, cell: str | None) -> Submit
         detach, notebook = values.pop("detach"), values.pop("notebook", "")
         client, choices = Client(), Choices(**values)
         job = submit_code(client, cell, choices) if cell is not None else submit_notebook(client, notebook, choices)
-        _write(f"Submitted {job.name}: {job.url}")
+        _write(translate("Submitted {name}: {url}", name=job.name, url=job.url))
         if not detach:
             job.follow(_write)
     except KeyboardInterrupt:
-        _write(f"Detached. {job.name} goes on." if job else "Interrupted.")
+        _write(translate("Detached. {name} goes on.", name=job.name) if job else translate("Interrupted."))
     except (ClientError, UsageProblem, LookupError, OSError, ValueError) as error:
         _write(str(error))
     return job

@@ -1,7 +1,8 @@
 """Submits cells and notebooks as jobs, from a session with a pod of another job.
 
 Nothing but the standard library and the client: it runs in pods. `HEKLA_SESSION_JOB` and `HEKLA_SESSION_TASK` name the
-job and the task of the session, whose image, environment and resources are the defaults.
+job and the task of the session, whose image, environment and resources are the defaults. `HEKLA_CONSOLE` is the
+address of the console in a browser.
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import Any
 
 from hekla.client.client import FINAL_PHASES, Client
 from hekla.client.documents import JobDetail
+from hekla.client.texts import translate
 
 RUNNER = Path(__file__).with_name("notebook_runner.py")
 _FROM_TASK = ("image", "environment", "env", "resources", "volume_mounts", "runtime_class", "pull_secrets")
@@ -58,8 +60,8 @@ class SubmittedJob:
 
     @property
     def url(self) -> str:
-        """The address of its page."""
-        return f"{self._client.server.url}/jobs/{self.uid}/"
+        """The address of its page, for a browser: pods may reach the console at another one."""
+        return f"{os.environ.get('HEKLA_CONSOLE') or self._client.server.url}/jobs/{self.uid}/"
 
     @property
     def state(self) -> str:
@@ -86,10 +88,10 @@ class SubmittedJob:
 
         Interrupt it at will: the job goes on.
         """
-        write(f"{self.name}: {self.document['phase']}")
+        write(f"{self.name}: {translate(self.document['phase'])}")
         self.document = self._client.wait(self.uid, until={"running"})
         if self.document["phase"] not in FINAL_PHASES:
-            write(f"{self.name}: {self.document['phase']}")
+            write(f"{self.name}: {translate(self.document['phase'])}")
         if self.document["pods"]:
             last: deque[str] = deque(maxlen=_LAST_LINES)
             for number, line in enumerate(self._client.logs(self.uid, follow=True)):
@@ -97,7 +99,7 @@ class SubmittedJob:
             for line in last:
                 write(line)
         self.wait()
-        write(f"{self.name}: {self.document['phase']} {self.document['message']}".rstrip())
+        write(f"{self.name}: {translate(self.document['phase'])} {self.document['message']}".rstrip())
 
 
 def submit_code(client: Client, code: str, choices: Choices) -> SubmittedJob:
@@ -110,9 +112,15 @@ def submit_notebook(client: Client, path: str, choices: Choices) -> SubmittedJob
 
     Its outputs are not sent. Raises OSError, ValueError if it is no notebook.
     """
-    notebook = json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        notebook = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OSError(translate("{path} cannot be read: {reason}", path=path, reason=reason)) from error
+    except ValueError as error:
+        raise ValueError(translate("{path} is not a notebook.", path=path)) from error
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise ValueError(f"{path} is not a notebook.")
+        raise ValueError(translate("{path} is not a notebook.", path=path))
     for cell in notebook["cells"]:
         if cell.get("cell_type") == "code":
             cell |= {"outputs": [], "execution_count": None}

@@ -19,6 +19,7 @@ from hekla.client.errors import (
     UnreachableError,
     error_from_response,
 )
+from hekla.client.texts import language
 
 TIMEOUT_SECONDS = 40.0
 RETRIES = 3
@@ -57,6 +58,7 @@ class Transport:
         self.server, self._retries = server, retries
         self._limit_seconds, self._on_limit = limit_seconds, on_limit
         headers = {"Authorization": f"Bearer {server.token}", "Accept": "application/json"}
+        headers |= {"Accept-Language": language()} if language() else {}
         try:
             self._http = httpx2.Client(
                 base_url=f"{server.url}/api/v1/",

@@ -6,9 +6,10 @@ the record. So missing data never ends a session.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 MINUTE = timedelta(minutes=1)
 GAP = timedelta(minutes=2)
@@ -32,6 +33,8 @@ class Signal(StrEnum):
     NETWORK = "network"  # what the session sends to the browser, in KiB per minute
 
 
+CHOICES = ("idle_after_seconds", "idle_grace_seconds")
+"""The fields of a job's document with the times that it chose."""
 LIMITED = (Signal.CPU, Signal.GPU, Signal.NETWORK)
 
 
@@ -39,12 +42,14 @@ LIMITED = (Signal.CPU, Signal.GPU, Signal.NETWORK)
 class IdleRule:
     """After so long without activity there is a warning, and after the grace time the end.
 
-    `limits`: from which amount on one of LIMITED counts as activity. Without a limit it does not count.
+    `limits`: from which amount on one of LIMITED counts as activity. Without a limit it does not count. `is_chosen`:
+    the job itself chose one of the times.
     """
 
     idle: timedelta
     grace: timedelta
     limits: Mapping[Signal, float]
+    is_chosen: bool = False
 
     def limit(self, signal: Signal) -> float | None:
         """From which amount on the signal counts; None if it does not count."""
@@ -128,6 +133,24 @@ def strictest(rules: Sequence[IdleRule]) -> IdleRule | None:
         grace=min(rule.grace for rule in rules),
         limits={one: max(rule.limits[one] for rule in rules) for one in LIMITED if one in common},
     )
+
+
+def narrowed(rule: IdleRule | None, spec: Mapping[str, Any], usual: IdleRule) -> IdleRule | None:
+    """The rule with the times that the job with this document chose, if they are shorter.
+
+    Without a rule, the choice of a job is a rule for it alone, with the limits of `usual`, and with its grace time
+    unless the job chose one.
+    """
+    seconds = spec.get("idle_after_seconds")
+    if seconds is None:
+        return rule
+    base = rule or usual
+    idle = timedelta(seconds=seconds)
+    grace = timedelta(seconds=spec["idle_grace_seconds"]) if "idle_grace_seconds" in spec else base.grace
+    if rule is not None:
+        idle, grace = min(idle, rule.idle), min(grace, rule.grace)
+    is_chosen = rule is None or (idle, grace) != (rule.idle, rule.grace)
+    return replace(base, idle=idle, grace=grace, is_chosen=is_chosen)
 
 
 def is_in_use(rule: IdleRule, minutes: Sequence[ActiveMinute]) -> bool:

@@ -48,6 +48,7 @@ MAX_FILE_BYTES = 256 * 1024
 MAX_JOB_NAME = 53
 MAX_KEEP_SECONDS = 7 * 86_400
 """How long the files of a failed pod are kept at most."""
+MAX_IDLE_SECONDS, MAX_IDLE_GRACE_SECONDS = 12 * 3600, 10 * 3600
 SESSION = "debugging"
 """The kind of debugging sessions."""
 EXTERNAL = "adopted"
@@ -75,6 +76,8 @@ class JobSpec(BaseModel):
     active_deadline_seconds: Annotated[StrictInteger, Field(ge=1, le=10 * 365 * 86_400)] | None = None
     ttl_seconds_after_finished: Annotated[StrictInteger, Field(ge=0, le=10 * 365 * 86_400)] | None = None
     keep_failed_seconds: Annotated[StrictInteger, Field(ge=60, le=MAX_KEEP_SECONDS)] | None = None
+    idle_after_seconds: Annotated[StrictInteger, Field(ge=600, le=MAX_IDLE_SECONDS)] | None = None
+    idle_grace_seconds: Annotated[StrictInteger, Field(ge=300, le=MAX_IDLE_GRACE_SECONDS)] | None = None
     policies: Annotated[tuple[LifecyclePolicy, ...], Field(max_length=32)] = ()
     plugins: Annotated[dict[str, tuple[Annotated[Text, Field(max_length=4096)], ...]], Field(max_length=32)] = {}
     files: Annotated[dict[str, Text], Field(max_length=MAX_FILES)] = {}
@@ -242,6 +245,13 @@ class JobSpec(BaseModel):
     @classmethod
     def _are_amounts(cls, value: dict[str, str]) -> dict[str, str]:
         raise_any([problem for name, text in value.items() if (problem := resource_problem(name, text))])
+        return value
+
+    @field_validator("idle_grace_seconds")
+    @classmethod
+    def _grace_follows_idleness(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is not None and info.data.get("idle_after_seconds", 0) is None:
+            raise ValueError(translate("Has no effect without idle_after_seconds."))
         return value
 
     @field_validator("policies")

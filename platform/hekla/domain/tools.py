@@ -9,11 +9,12 @@ class Tool(StrEnum):
     PORT = "port"
     JUPYTERLAB = "jupyterlab"
     TENSORBOARD = "tensorboard"
+    CODE_SERVER = "code-server"
 
     @property
     def label(self) -> str:
         """Its name for people; that of a port is its number."""
-        return {"jupyterlab": "JupyterLab", "tensorboard": "TensorBoard"}.get(self.value, "")
+        return _LABELS.get(self, "")
 
     @property
     def start_path(self) -> str:
@@ -21,5 +22,10 @@ class Tool(StrEnum):
         return "/lab" if self is Tool.JUPYTERLAB else "/"
 
 
-STARTED_TOOLS = (Tool.JUPYTERLAB, Tool.TENSORBOARD)
+STARTED_TOOLS = (Tool.JUPYTERLAB, Tool.CODE_SERVER, Tool.TENSORBOARD)
 """The tools that Hekla starts in pods."""
+_LABELS = {
+    Tool.JUPYTERLAB: "JupyterLab",
+    Tool.CODE_SERVER: "VS Code (code-server)",
+    Tool.TENSORBOARD: "TensorBoard",
+}

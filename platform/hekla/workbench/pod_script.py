@@ -27,6 +27,7 @@ import zipfile
 from typing import Any
 
 MARK = "HEKLA_TOOL_SESSION"
+CODE_SERVER = "code-server"
 TENSORBOARD = """
 import os, sys
 from tensorboard.main import run_main
@@ -46,7 +47,8 @@ def main() -> None:
 
 def start(request: dict[str, Any]) -> dict[str, Any]:
     """Start the tool on a free port of the pod."""
-    if importlib.util.find_spec(request["tool"]) is None:
+    program = _program(request["tool"])
+    if not program:
         return {"missing": True}
     address = _address()
     with socket.socket() as probe:
@@ -54,14 +56,8 @@ def start(request: dict[str, Any]) -> dict[str, Any]:
         port = probe.getsockname()[1]
     with open(_log_path(request["session"]), "wb") as log:
         process = subprocess.Popen(
-            _command(request["tool"], address, port),
-            env=dict(
-                os.environ,
-                JUPYTER_TOKEN=request["secret"],
-                HEKLA_TOOL_SECRET=request["secret"],
-                **{MARK: request["session"]},
-                **_client_environment(request),
-            ),
+            [*program, *_options(request, address, port)],
+            env={**os.environ, **_environment(request), MARK: request["session"]},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -81,6 +77,24 @@ def end(request: dict[str, Any]) -> dict[str, Any]:
     has_ended = _ends(request["session"], 0) or _ends(request["session"], signal.SIGKILL)
     shutil.rmtree(_bundle_folder(request["session"]), ignore_errors=True)
     return {"alive": not has_ended}
+
+
+def _program(tool: str) -> list[str]:
+    """The command that runs the tool, without options; empty if it is not installed."""
+    if tool == CODE_SERVER:
+        found = shutil.which(tool) or shutil.which(tool, path=os.path.join(os.getcwd(), "node_modules", ".bin"))
+        return [found] if found else []
+    if importlib.util.find_spec(tool) is None:
+        return []
+    return [sys.executable, "-c", TENSORBOARD] if tool == "tensorboard" else [sys.executable, "-m", tool]
+
+
+def _environment(request: dict[str, Any]) -> dict[str, str]:
+    """What the tool has in its environment besides that of the pod, with the secret that it demands."""
+    secret = request["secret"]
+    if request["tool"] == CODE_SERVER:  # it demands a cookie with this value, and takes it out of the environment
+        return {"HASHED_PASSWORD": secret, "CS_DISABLE_GETTING_STARTED_OVERRIDE": "1", "VSCODE_IPC_HOOK_CLI": ""}
+    return {"JUPYTER_TOKEN": secret, "HEKLA_TOOL_SECRET": secret, **_client_environment(request)}
 
 
 def _client_environment(request: dict[str, Any]) -> dict[str, str]:
@@ -114,16 +128,37 @@ def _bundle_folder(session: str) -> str:
     return os.path.splitext(_log_path(session))[0]
 
 
-def _command(tool: str, address: str, port: int) -> list[str]:
-    if tool == "tensorboard":
-        options = ["--logdir", ".", "--host", address, "--port", str(port)]
-        return [sys.executable, "-c", TENSORBOARD, *options]
+def _options(request: dict[str, Any], address: str, port: int) -> list[str]:
+    if request["tool"] == "tensorboard":
+        return ["--logdir", ".", "--host", address, "--port", str(port)]
+    if request["tool"] == CODE_SERVER:
+        return _code_server_options(_bundle_folder(request["session"]), address, port)
     options = ["--no-browser", "--ip=" + address, "--port=" + str(port), "--ServerApp.port_retries=0"]
     options += ["--ServerApp.root_dir=" + os.getcwd(), "--ServerApp.quit_button=False"]
     options += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     if os.getuid() == 0:
         options.append("--allow-root")
-    return [sys.executable, "-m", "jupyterlab", *options]
+    return options
+
+
+def _code_server_options(folder: str, address: str, port: int) -> list[str]:
+    """Nobody types a password, no configuration of the pod changes that, and it sends and looks up nothing."""
+    os.makedirs(folder, mode=0o700)
+    config = os.path.join(folder, "code-server.yaml")
+    with open(config, "w") as file:
+        file.write("auth: password\ncert: false\n")
+    options = ["--config=" + config, "--host=" + address, "--port=" + str(port), "--auth=password"]
+    options += ["--trusted-origins=localhost:" + str(port), "--disable-telemetry", "--disable-update-check"]
+    options += ["--disable-workspace-trust"]  # of the folder of this very pod, whose programs run anyway
+    data = os.path.join(os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share"), CODE_SERVER)
+    try:
+        os.makedirs(data, exist_ok=True)
+        is_writable = os.access(data, os.W_OK)
+    except OSError:
+        is_writable = False
+    if not is_writable:
+        options.append("--user-data-dir=" + os.path.join(folder, "data"))
+    return [*options, os.getcwd()]
 
 
 def _address() -> str:

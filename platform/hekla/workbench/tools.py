@@ -12,6 +12,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
+from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
 
 from hekla.apps.clusters import selectors as clusters
@@ -29,6 +30,10 @@ from hekla.workbench import pod_bundle
 log = logging.getLogger(__name__)
 START_LIMIT = timedelta(minutes=3)
 """How long a tool may take until it answers."""
+NO_CONSOLE = gettext_noop(
+    "Pods of this cluster do not reach the console, so notebooks cannot submit jobs. An operator sets “console” in the "
+    "configuration of the cluster."
+)
 _RUN_SECONDS, _PROBE_SECONDS, _TOGETHER_SECONDS = 30.0, 2.0, 20.0
 _ENDS_AT_ONCE = 16
 _MAX_OUTPUT = 64 * 1024
@@ -47,9 +52,9 @@ def start(session: ToolSession, *, now: datetime) -> None:
     """Start the tool of a new session in its pod. Raises Refused if it cannot, and then the session has ended."""
     secret = selectors.secret_of(session)
     request: dict[str, object] = {"do": "start", "session": session.uid.hex, "tool": session.tool, "secret": secret}
-    if token := services.issue_token(session, now=now):
-        request |= {"bundle": pod_bundle.bundle(), "env": _client_settings(session, token)}
     try:
+        if services.may_have_token(session):
+            request |= {"bundle": pod_bundle.bundle(), "env": _client_settings(session, now)}
         answer = _run(session.pod, request)
         port, process = _number(answer, "port", _LAST_PORT), _number(answer, "process", _LAST_PROCESS)
         if answer.get("missing") is True:
@@ -67,11 +72,19 @@ def start(session: ToolSession, *, now: datetime) -> None:
         raise Refused(_("This session has ended."))
 
 
-def _client_settings(session: ToolSession, token: str) -> dict[str, str]:
-    """The environment of the client in the pod. `token`: acts as the owner of the session, who owns the job too."""
+def _client_settings(session: ToolSession, now: datetime) -> dict[str, str]:
+    """The environment of the client in the pod, with a token of the session's owner, who owns the job too.
+
+    If pods of the cluster do not reach the console, it has no token, and says why.
+    """
+    public, language = settings.PUBLIC_URL.rstrip("/"), get_language() or settings.LANGUAGE_CODE
+    if not (server := _backend_of(session.pod).console_url(public)):
+        return {"HEKLA_LANGUAGE": language, "HEKLA_UNAVAILABLE": _(NO_CONSOLE)}
     return {
-        "HEKLA_SERVER": settings.PUBLIC_URL.rstrip("/"),
-        "HEKLA_TOKEN": token,
+        "HEKLA_LANGUAGE": language,
+        "HEKLA_SERVER": server,
+        "HEKLA_CONSOLE": public,
+        "HEKLA_TOKEN": services.issue_token(session, now=now),
         "HEKLA_SESSION_JOB": str(session.pod.job.uid),
         "HEKLA_SESSION_TASK": session.pod.task,
     }
@@ -203,6 +216,11 @@ async def _probe(ports: PortForwarding, key: PodKey, port: int) -> bool:
 
 
 def _missing(session: ToolSession) -> str:
+    if session.tool == Tool.CODE_SERVER:
+        return _(
+            "This pod has no code-server on its PATH, or no Python to start it. Add it to the image of the job, or run "
+            "“npm install code-server” in the working folder of the pod. Then start it again."
+        )
     return _("This pod has no %(tool)s. Add “%(package)s” to the requirements of its environment, or to its image.") % {
         "tool": Tool(session.tool).label,
         "package": session.tool,

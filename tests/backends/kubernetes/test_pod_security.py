@@ -10,7 +10,7 @@ from tests.kubernetes.control_plane import RequestRefused
 
 from hekla.backends.config import parse_config
 from hekla.backends.kubernetes import tenant_manifests
-from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.config import ConsoleConfig, KubernetesConfig
 from hekla.domain.errors import Invalid
 from hekla.domain.phases import PodPhase
 
@@ -96,6 +96,10 @@ def is_in(peers: list[dict[str, Any]], address: str) -> bool:
         ({"egress": ["0.0.0.0/0", "::/0"]}, "169.254.169.254", 80, False),
         ({"egress": ["fc00::/7"]}, "fd00:ec2::254", 80, False),
         ({"egress": ["100.64.0.0/10"]}, "100.100.100.200", 80, False),
+        ({"console": {"addresses": ["10.3.0.5/32"], "port": 8443}}, "10.3.0.5", 8443, True),
+        ({"console": {"addresses": ["10.3.0.5/32"], "port": 8443}}, "10.3.0.5", 5432, False),
+        ({"console": {"addresses": ["10.3.0.5/32"]}}, "10.3.0.6", 8000, False),
+        ({"console": {}}, "10.3.0.5", 8000, False),
         ({}, "64:ff9b::a9fe:a9fe", 80, False),
         ({}, "::ffff:a00:1", 80, False),
         ({}, "2002:a00:1::", 80, False),
@@ -120,8 +124,19 @@ def test_pods_reach_the_name_servers_of_the_cluster_and_their_tenant_only_if_ope
     assert spec["egress"] == [servers, {"to": [{"podSelector": {"matchLabels": {"t": "lab"}}}]}]
 
 
+def test_pods_reach_the_port_of_a_console_in_their_cluster():
+    config, user = KubernetesConfig(console=ConsoleConfig(port=8080)), "system:serviceaccount:hekla:console"
+    *_others, rule = tenant_manifests.egress_policy("hekla", {}, config, {}, user)["spec"]["egress"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": 8080}]
+    (peer,) = rule["to"]
+    assert peer["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "hekla"}}
+    assert peer["podSelector"]["matchExpressions"][0]["operator"] == "DoesNotExist"
+
+
 @pytest.mark.kubernetes
-def test_egress_policy_is_valid_at_the_server(namespaced, small_cluster):
+def test_egress_policy_is_valid_at_the_server(make_cluster, small_cluster):
+    console = {"addresses": ["10.3.0.5/32"], "port": 8443}
+    namespaced = make_cluster("kubernetes-tenants", config={"console": console})
     pod_of(small_cluster, namespaced)
     found = list_objects(small_cluster, POLICIES.format(namespace_of(namespaced, "lab")))
     (egress,) = [one for one in found if one["metadata"]["name"] == "hekla-egress"]
@@ -129,6 +144,7 @@ def test_egress_policy_is_valid_at_the_server(namespaced, small_cluster):
     assert all("to" in rule for rule in egress["spec"]["egress"])
     assert {"podSelector": {}} not in [peer for rule in egress["spec"]["egress"] for peer in rule["to"]]
     assert not allows(egress, "169.254.169.254", 80)
+    assert allows(egress, "10.3.0.5", 8443)
 
 
 @pytest.mark.parametrize(

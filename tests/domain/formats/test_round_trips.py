@@ -29,6 +29,7 @@ SUPPORTED_FIELDS = (
     "active_deadline_seconds",
     "ttl_seconds_after_finished",
     "keep_failed_seconds",
+    "idle_after_seconds",
     "files",
 )
 SUPPORTED_TASK_FIELDS = (

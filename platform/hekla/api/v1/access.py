@@ -29,6 +29,7 @@ _CONCERNS = ACTS_ON_THE_JOB | {"viewer": "ok", "member": "absent", "manager": "a
 
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
+    "api:v1:gpu_time": RouteAccess(SIGNED_IN),
     "api:v1:second_factor": RouteAccess(delete=PLATFORM_ADMINS),
     "api:v1:invitations": RouteAccess(MANAGES_MEMBERS, MANAGES_MEMBERS),
     "api:v1:import_people": RouteAccess(post=GIVES_ROLES),
@@ -72,9 +73,9 @@ ROUTES = {
     "api:v1:notifications": RouteAccess(SIGNED_IN, SIGNED_IN),
     "api:v1:notification_settings": RouteAccess(SIGNED_IN, put=SIGNED_IN),
     "api:v1:job_receipts": RouteAccess(TENANT),
-    "api:v1:presets": RouteAccess(SIGNED_IN, SIGNED_IN),
-    "api:v1:preset": RouteAccess(TENANT, patch=MANAGES_MEMBERS, delete=MANAGES_MEMBERS),
-    "api:v1:preset_copy": RouteAccess(TENANT),
+    "api:v1:saved_templates": RouteAccess(SIGNED_IN, SIGNED_IN),
+    "api:v1:saved_template": RouteAccess(TENANT, patch=MANAGES_MEMBERS, delete=MANAGES_MEMBERS),
+    "api:v1:saved_template_copy": RouteAccess(TENANT),
     "api:v1:federated_queues": RouteAccess(SIGNED_IN, OPERATORS),
     "api:v1:federated_queue": RouteAccess(
         TENANT, patch=CHANGES_THE_QUEUE | {"stranger": "refused"}, delete=CHANGES_THE_QUEUE | {"stranger": "refused"}
@@ -140,6 +141,9 @@ ROUTES = {
     "api:v1:cycle": RouteAccess(OPERATORS),
     "api:v1:cycle_job": RouteAccess(OPERATORS),
     "api:v1:cycle_file": RouteAccess(OPERATORS),
+    "api:v1:experiments": RouteAccess(OPERATORS, OPERATORS),
+    "api:v1:experiment": RouteAccess(OPERATORS, delete=OPERATORS),
+    "api:v1:experiment_cancel": RouteAccess(post=OPERATORS),
     "api:v1:nodes": RouteAccess(SIGNED_IN),
     "api:v1:environments": RouteAccess(SIGNED_IN),
     "api:v1:priority_classes": RouteAccess(SIGNED_IN, PLATFORM_ADMINS),

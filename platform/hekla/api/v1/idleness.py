@@ -21,7 +21,7 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.idleness import IdleStep, KeepCause, Signal
+from hekla.domain.idleness import MINUTE, IdleStep, KeepCause, Signal
 from hekla.lib import clock
 
 _SIGNALS = [signal.value for signal in Signal]
@@ -43,6 +43,9 @@ class ActivitySerializer(serializers.Serializer[Any]):
     """What keeps a session or a job, and what the idle rule does next. Without a rule, most fields are null."""
 
     has_rule = serializers.BooleanField()
+    idle_minutes = serializers.IntegerField(allow_null=True, help_text="after so long without activity it is warned")
+    grace_minutes = serializers.IntegerField(allow_null=True, help_text="from the warning until the end")
+    is_chosen = serializers.BooleanField(help_text="the job itself chose one of these times")
     step = serializers.ChoiceField(
         [step.value for step in IdleStep],
         allow_null=True,
@@ -158,9 +161,12 @@ def _change(request: Request, tenant: Tenant | None) -> Response:
 
 
 def _facts(found: SessionActivity | JobActivity) -> dict[str, Any]:
-    verdict = found.verdict
+    verdict, rule = found.verdict, found.rule
     return {
-        "has_rule": found.rule is not None,
+        "has_rule": rule is not None,
+        "idle_minutes": rule.idle // MINUTE if rule else None,
+        "grace_minutes": rule.grace // MINUTE if rule else None,
+        "is_chosen": rule is not None and rule.is_chosen,
         "step": verdict.step if verdict else None,
         "idle_since": verdict.idle_since if verdict else None,
         "next_at": verdict.next_at if verdict else None,

@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Exists, Max, Q, QuerySet, Sum
+from django.db.models.fields.json import KT
 
 from hekla.apps.idleness.models import IdlePolicy, JobIdleness, SessionMinute
 from hekla.apps.idleness.recording import minute_of
 from hekla.apps.idleness.selectors import MARGIN, RECENT
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage import selectors as usage
-from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, Signal, judge, strictest
+from hekla.domain.idleness import CHOICES, ActiveMinute, IdleRule, IdleVerdict, Signal, judge, narrowed, strictest
 from hekla.domain.jobspec import EXTERNAL
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.tools import Tool
@@ -52,10 +53,30 @@ def rules_of(tenants: Collection[int]) -> dict[int, IdleRule | None]:
     """The rule for the jobs of each of these tenants (primary keys): its own and that for all, both kept."""
     found: dict[int | None, list[IdleRule]] = defaultdict(list)
     for policy in _policies().filter(Q(tenant__in=tenants) | Q(tenant=None)):
-        idle, grace = timedelta(minutes=policy.gpu_job_minutes or 0), timedelta(minutes=policy.grace_minutes)
-        rule = IdleRule(idle, min(grace, _LONGEST_GRACE), {Signal.GPU: float(policy.gpu_percent or 0)})
-        found[policy.tenant_id].append(rule)
+        found[policy.tenant_id].append(_rule(policy))
     return {tenant: strictest([*found[None], *found[tenant]]) for tenant in tenants}
+
+
+def _rule(policy: IdlePolicy) -> IdleRule:
+    idle, grace = timedelta(minutes=policy.gpu_job_minutes or 0), timedelta(minutes=policy.grace_minutes)
+    return IdleRule(idle, min(grace, _LONGEST_GRACE), {Signal.GPU: float(policy.gpu_percent or 0)})
+
+
+def _rules(tenants: Mapping[int, int], specs: Mapping[int, Mapping[str, Any]]) -> dict[int, IdleRule | None]:
+    """The rule for each of these jobs (primary keys): that of its tenant, and what the job chose."""
+    of_tenants, usual = rules_of(set(tenants.values())), _rule(IdlePolicy())
+    return {job: narrowed(of_tenants[tenant], specs[job], usual) for job, tenant in tenants.items()}
+
+
+def _facts(jobs: Collection[int]) -> tuple[dict[int, int], dict[int, Mapping[str, Any]]]:
+    """The tenants of these jobs, and what they chose; not their whole documents, which can be large."""
+    found = Job.objects.filter(pk__in=jobs).values_list("pk", "tenant", *(KT(f"spec__{name}") for name in CHOICES))
+    tenants: dict[int, int] = {}
+    chosen: dict[int, Mapping[str, Any]] = {}
+    for job, tenant, *values in found:
+        tenants[job] = tenant
+        chosen[job] = {name: int(value) for name, value in zip(CHOICES, values, strict=True) if value is not None}
+    return tenants, chosen
 
 
 def quiet(*, now: datetime) -> list[Job]:
@@ -63,14 +84,14 @@ def quiet(*, now: datetime) -> list[Job]:
 
     Only they need the whole record: a job that uses its GPUs is kept, whatever was before.
     """
-    if not _policies().exists():
-        return []
     pods: dict[int, list[int]] = defaultdict(list)
-    for pod, job in _holding().filter(job__phase=JobPhase.RUNNING, job__deleted_at=None).values_list("pk", "job"):
+    held = _judged().filter(job__phase=JobPhase.RUNNING, job__deleted_at=None)
+    for pod, job in held.values_list("pk", "job"):
         pods[job].append(pod)
-    tenants = dict(Job.objects.filter(pk__in=pods).values_list("pk", "tenant"))
-    rules = rules_of(set(tenants.values()))
-    judged = {pod: rule for job, some in pods.items() if (rule := rules[tenants[job]]) for pod in some}
+    if not pods:
+        return []
+    rules = _rules(*_facts(pods))
+    judged = {pod: rule for job, some in pods.items() if (rule := rules[job]) for pod in some}
     recent = usage.recent_gpus(list(judged), since=now - RECENT)
     idle = {pod for pod, percent in recent.items() if percent is not None and percent < judged[pod].limits[Signal.GPU]}
     found = Job.objects.filter(pk__in=[job for job, some in pods.items() if idle.issuperset(some)])
@@ -78,13 +99,18 @@ def quiet(*, now: datetime) -> list[Job]:
 
 
 def quiet_work() -> list[QuerySet[Any, Any]]:
-    """Pods with GPUs, if there is a rule for jobs (see `due_work`)."""
-    return [_holding().filter(Exists(_policies()))]
+    """Pods with GPUs, if there is a rule for jobs, or their own one chose one (see `due_work`)."""
+    return [_judged()]
 
 
 def _policies() -> QuerySet[IdlePolicy]:
     """The policies with a rule for jobs."""
     return IdlePolicy.objects.exclude(gpu_job_minutes=None).exclude(gpu_percent=None)
+
+
+def _judged() -> QuerySet[Pod]:
+    """Those of the running pods with GPUs to which a rule may apply."""
+    return _holding().filter(Exists(_policies()) | Q(job__spec__has_key="idle_after_seconds"))
 
 
 def _holding() -> QuerySet[Pod]:
@@ -101,15 +127,15 @@ def activity_of(job: Job, *, now: datetime) -> JobActivity:
 def activities(jobs: Iterable[Job], *, now: datetime) -> list[JobActivity]:
     """These jobs against their rules, with as many queries as for one."""
     jobs = list(jobs)
-    rules = rules_of({job.tenant_id for job in jobs})
+    rules = _rules({job.pk: job.tenant_id for job in jobs}, {job.pk: job.spec for job in jobs})
     pods: dict[int, list[Pod]] = defaultdict(list)
     for pod in _holding().filter(job__in=jobs).only("job_id", "started_at", "created_at"):
         pods[pod.job_id].append(pod)
-    since = {job.pk: now - _window(rules[job.tenant_id]) for job in jobs}
+    since = {job.pk: now - _window(rules[job.pk]) for job in jobs}
     states = {state.job_id: state for state in JobIdleness.objects.filter(job__in=jobs)}
     minutes = _minutes(pods, since, now)
     return [
-        _activity(job, rules[job.tenant_id], pods[job.pk], minutes.get(job.pk, []), states.get(job.pk), since, now)
+        _activity(job, rules[job.pk], pods[job.pk], minutes.get(job.pk, []), states.get(job.pk), since, now)
         for job in jobs
     ]
 

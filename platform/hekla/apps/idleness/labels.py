@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from hekla.domain.idleness import IdleVerdict, KeepCause, Signal
+from hekla.domain.idleness import MINUTE, IdleRule, IdleVerdict, KeepCause, Signal
 
 SIGNALS = {
     Signal.REQUESTS: gettext_lazy("Requests of a person"),
@@ -24,6 +24,14 @@ def amount(signal: Signal, value: float | None) -> str:
     if signal in (Signal.CPU, Signal.GPU):
         return f"{value:.0f} %"
     return f"{value:.0f} KiB/min" if signal is Signal.NETWORK else f"{value:.0f}"
+
+
+def times(rule: IdleRule) -> str:
+    """The times of a rule as a sentence, and who chose them."""
+    facts = {"idle": rule.idle // MINUTE, "grace": rule.grace // MINUTE}
+    if rule.is_chosen:
+        return _("The job chose: a warning after %(idle)d minutes, the end %(grace)d minutes later.") % facts
+    return _("The idle rule: a warning after %(idle)d minutes, the end %(grace)d minutes later.") % facts
 
 
 def reason(verdict: IdleVerdict) -> str:

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from hekla.apps.idleness.models import IdlePolicy, SessionIdleness, SessionMinute
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.workbench.models import ToolSession
-from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, Signal, is_in_use, judge, strictest
+from hekla.domain.idleness import ActiveMinute, IdleRule, IdleVerdict, Signal, is_in_use, judge, narrowed, strictest
 from hekla.domain.phases import PodPhase
 from hekla.domain.tools import Tool
 
@@ -59,6 +59,13 @@ def _rule(policy: IdlePolicy) -> IdleRule:
     )
 
 
+def _rules(sessions: Collection[ToolSession]) -> dict[int, IdleRule | None]:
+    """The rule for each of these sessions (primary keys): that of its tenant, and what the job of its pod chose."""
+    of_tenants, usual = rules_of({session.pod.job.tenant_id for session in sessions}), _rule(IdlePolicy())
+    jobs = {session.pk: session.pod.job for session in sessions}
+    return {pk: narrowed(of_tenants[job.tenant_id], job.spec, usual) for pk, job in jobs.items()}
+
+
 def activity_of(session: ToolSession, *, now: datetime) -> SessionActivity:
     """One session against its rule. The caller has checked that the person may see it."""
     return activities([session], now=now)[0]
@@ -67,12 +74,12 @@ def activity_of(session: ToolSession, *, now: datetime) -> SessionActivity:
 def activities(sessions: Iterable[ToolSession], *, now: datetime) -> list[SessionActivity]:
     """These sessions against their rules, with as many queries as for one."""
     sessions = list(sessions)
-    rules = rules_of({session.pod.job.tenant_id for session in sessions})
-    since = {session.pk: now - window(rules[session.pod.job.tenant_id]) for session in sessions}
+    rules = _rules(sessions)
+    since = {session.pk: now - window(rules[session.pk]) for session in sessions}
     minutes = _minutes(since)
     states = {state.session_id: state for state in SessionIdleness.objects.filter(session__in=sessions)}
     return [
-        _activity(session, rules[session.pod.job.tenant_id], minutes[session.pk], states.get(session.pk), since, now)
+        _activity(session, rules[session.pk], minutes[session.pk], states.get(session.pk), since, now)
         for session in sessions
     ]
 
@@ -83,12 +90,12 @@ def quiet(sessions: Sequence[ToolSession], *, now: datetime) -> list[ToolSession
     Only they need the whole record: a session in use is kept, whatever was before. So is one that a person or a kernel
     used within the idle time.
     """
-    rules = rules_of({session.pod.job.tenant_id for session in sessions})
-    minutes = _minutes({session.pk: now - RECENT for session in sessions if rules[session.pod.job.tenant_id]})
+    rules = _rules(sessions)
+    minutes = _minutes({session.pk: now - RECENT for session in sessions if rules[session.pk]})
     found: list[ToolSession] = []
     since: dict[int, datetime] = {}
     for session in sessions:
-        rule = rules[session.pod.job.tenant_id]
+        rule = rules[session.pk]
         recent = [ActiveMinute(row.at, _amounts(row, session)) for row in minutes.get(session.pk, ())]
         if rule is not None and not is_in_use(rule, recent):
             found.append(session)

@@ -121,6 +121,15 @@ def is_in(session: ToolSession, user: User, *, now: datetime) -> bool:
     return any(_owner_may(one) and _inviters_may(one, now) for one in found)
 
 
+def lost_right(guest: Guest, *, now: datetime) -> str:
+    """Why an open invitation has no effect now, as a sentence; empty if it has."""
+    if not _owner_may(guest):
+        return _("%s opened it, and may no longer act on the job.") % guest.target.owner
+    if not _inviters_may(guest, now):
+        return _("%s invited you, and may no longer share it.") % guest.inviter
+    return ""
+
+
 def session_of(uid: UUID, user: User) -> ToolSession:
     """One session. Raises NotFound if the person may not see its job."""
     return workbench.get(uid, user)

@@ -81,12 +81,17 @@ def no_session(pod: Pod) -> str:
     return ""
 
 
+def may_have_token(session: ToolSession) -> bool:
+    """Whether the programs of the session may act as its owner: in a notebook, and not in another person's pod."""
+    return session.tool == Tool.JUPYTERLAB and session.owner_id == session.pod.job.owner_id
+
+
 def issue_token(session: ToolSession, *, now: datetime) -> str:
     """The secret of a token for the programs of a new session. Empty in the pod of another person's job.
 
     Whatever runs in the pod can read it: the job's own programs may act as the owner of the job, and as nobody else.
     """
-    if session.tool != Tool.JUPYTERLAB or session.owner_id != session.pod.job.owner_id:
+    if not may_have_token(session):
         return ""
     with unit_of_work():
         token, secret = accounts.issue_session_token(

@@ -53,6 +53,11 @@ class KubernetesCluster(Backend):
     def port_forwarding(self) -> PodStreams:
         return PodStreams(self.parts, self.find_pod)
 
+    def console_url(self, public: str) -> str:
+        """As its configuration says. Without that, no policy lets pods connect to the console."""
+        console = self.parts.config.console
+        return (console.url or public).rstrip("/") if console is not None else ""
+
     @once_property
     def tenancy(self) -> KubernetesTenancy:
         return KubernetesTenancy(self.parts)

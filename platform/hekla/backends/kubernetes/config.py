@@ -140,6 +140,25 @@ class PrometheusConfig(config.BackendConfig):
     node_label: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=100)] = "instance"
 
 
+def _console(address: str) -> str:
+    """The same as `_server`, or empty."""
+    return _server(address) if address else ""
+
+
+class ConsoleConfig(config.BackendConfig):
+    """How pods reach the console, so that notebooks in sessions submit jobs. Pods may connect to this port only.
+
+    `url`: its address for pods; empty: its public one. `port`: that of its servers, behind any Service or proxy with
+    another one. `addresses`: the ranges of addresses of these servers; none: the console's own pods in this cluster.
+    """
+
+    words: ClassVar[config.FieldWords] = config_words.CONSOLE
+
+    url: Annotated[str, Field(max_length=500), AfterValidator(_console)] = ""
+    port: Annotated[int, Field(ge=1, le=MAX_PORT)] = 8000
+    addresses: Annotated[tuple[Annotated[str, AfterValidator(_range)], ...], Field(max_length=20)] = ()
+
+
 class KubernetesConfig(config.ClusterConfig):
     """The API server, and the pods and nodes that Hekla uses there.
 
@@ -174,6 +193,7 @@ class KubernetesConfig(config.ClusterConfig):
     - `internet`: whether pods may open connections to public addresses.
     - `egress`: other address ranges to which they may, such as that of a file server. Pods of their job and the name
       servers of the cluster are always allowed, metadata services of clouds never.
+    - `console`: how pods reach the console; None: not at all, and notebooks in sessions submit no jobs.
     - `egress_to_tenant`: whether they may to all pods of their tenant, and not only to those of their job.
     - `name_servers`: addresses of name servers other than the pods of the cluster's own; the default is that of
       NodeLocal DNSCache. Only the port of name servers is opened.
@@ -218,6 +238,7 @@ class KubernetesConfig(config.ClusterConfig):
     capabilities: tuple[Capability, ...] = ()
     internet: bool = True
     egress: Annotated[tuple[Annotated[str, AfterValidator(_range)], ...], Field(max_length=100)] = ()
+    console: ConsoleConfig | None = None
     egress_to_tenant: bool = False
     name_servers: Annotated[tuple[Annotated[str, AfterValidator(_servers)], ...], Field(max_length=20)] = (
         "169.254.20.10/32",

@@ -20,6 +20,17 @@ EXTERNAL_PODS: FieldWords = {
         gettext_noop("As Volcano's Queues, to everyone who may read them. Not if Volcano runs there."),
     ),
 }
+CONSOLE: FieldWords = {
+    "url": (
+        gettext_noop("Address for pods"),
+        gettext_noop("Empty: the public one. For example: http://hekla.hekla-system."),
+    ),
+    "port": (gettext_noop("Port of its servers"), gettext_noop("Behind a Service or proxy it may be another one.")),
+    "addresses": (
+        gettext_noop("Addresses of its servers"),
+        gettext_noop("One range per line. None: its own pods, if it runs in this cluster."),
+    ),
+}
 INGRESS: FieldWords = {
     "domain": (
         gettext_noop("Domain"),
@@ -90,6 +101,10 @@ KUBERNETES: FieldWords = {
     "egress": (
         gettext_noop("Other reachable addresses"),
         gettext_noop("One range per line. For example: 10.0.0.0/24."),
+    ),
+    "console": (
+        gettext_noop("The console for pods"),
+        gettext_noop("So that notebooks in sessions submit jobs. Pods may connect to its port only."),
     ),
     "egress_to_tenant": (
         gettext_noop("Connections inside a tenant"),

@@ -82,12 +82,14 @@ def network_policy(name: str, pods: Mapping[str, str], user: str, labels: Mappin
     }
 
 
-def egress_policy(name: str, pods: Mapping[str, str], config: KubernetesConfig, labels: Mapping[str, str]) -> Json:
+def egress_policy(
+    name: str, pods: Mapping[str, str], config: KubernetesConfig, labels: Mapping[str, str], user: str = ""
+) -> Json:
     """The policy for connections that pods with these labels open. Without labels: all pods of the namespace.
 
-    They reach name servers and what the configuration opens; the policy of their job (`job_policy`) adds its pods.
-    Hekla's own stores and the metadata service of a cloud are not public addresses, so pods reach them only if the
-    configuration opens these.
+    `user`: our own at this cluster, from which the pods of the console follow. They reach name servers and what the
+    configuration opens; the policy of their job (`job_policy`) adds its pods. Hekla's own stores and the metadata
+    service of a cloud are not public addresses, so pods reach them only if the configuration opens these.
     """
     alike: Json = {"matchLabels": dict(pods)} if pods else {}
     servers = [_NAME_SERVERS, *({"ipBlock": {"cidr": servers}} for servers in config.name_servers)]
@@ -100,7 +102,11 @@ def egress_policy(name: str, pods: Mapping[str, str], config: KubernetesConfig, 
         "spec": {
             "podSelector": alike,
             "policyTypes": ["Egress"],
-            "egress": [{"to": servers, "ports": _NAME_SERVER_PORTS}, *([{"to": opened}] if opened else [])],
+            "egress": [
+                {"to": servers, "ports": _NAME_SERVER_PORTS},
+                *([{"to": opened}] if opened else []),
+                *_console_egress(config, user),
+            ],
         },
     }
 
@@ -131,6 +137,15 @@ def _block(whole: str, closed: Iterable[str]) -> Json:
     network = ip_network(whole)
     inside = [one for one in closed if is_within(ip_network(one), network)]
     return {"cidr": whole, **({"except": inside} if inside else {})}
+
+
+def _console_egress(config: KubernetesConfig, user: str) -> list[Json]:
+    """The rule for the console, and nothing beside its port; none if pods do not reach it, or not by such a rule."""
+    console = config.console
+    if console is None:
+        return []
+    peers = [{"ipBlock": _block(servers, METADATA)} for servers in console.addresses] or _console(user)
+    return [{"to": peers, "ports": [{"protocol": "TCP", "port": console.port}]}] if peers else []
 
 
 def _console(user: str) -> list[Json]:

@@ -134,8 +134,9 @@ class TenantNamespaces:
         labels, per_tenant = self._labels(tenant), self._layout.per_tenant
         name = tenant_manifests.POLICY if per_tenant else f"{tenant_manifests.POLICY}-{labels[names.TENANT]}"
         selected = {} if per_tenant else labels
-        policy = tenant_manifests.network_policy(name, selected, await self._username(), labels)
-        egress = tenant_manifests.egress_policy(f"{name}-egress", selected, self._config, labels)
+        user = await self._username()
+        policy = tenant_manifests.network_policy(name, selected, user, labels)
+        egress = tenant_manifests.egress_policy(f"{name}-egress", selected, self._config, labels, user)
         for one in (policy, egress):
             await self._apply(_POLICIES.format(namespace=self._layout.namespace_of(tenant)), one)
 

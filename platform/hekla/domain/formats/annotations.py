@@ -10,6 +10,7 @@ DEADLINE = "hekla.io/active-deadline-seconds"
 """For kinds without a field for it."""
 
 KEEP_FAILED = "hekla.io/keep-failed-seconds"
+IDLE_AFTER, IDLE_GRACE = "hekla.io/idle-after-seconds", "hekla.io/idle-grace-seconds"
 """How long the files of failed pods are kept."""
 
 MIN_RESOURCES = "hekla.io/min-resources"

@@ -19,12 +19,17 @@ _METADATA = ("creationTimestamp", "resourceVersion", "uid", "generation", "manag
 _TENANT = gettext_noop("a job belongs to the tenant that you submit it for.")
 _SUFFIX, _LETTERS = 5, "bcdfghjklmnpqrstvwxz2456789"
 """The suffix of generated names: Kubernetes' letters and digits, which form no words."""
-_NUMBERS = ("priority", "min_available", "active_deadline_seconds", "keep_failed_seconds")
+_NUMBERS = (
+    *("priority", "min_available", "active_deadline_seconds", "keep_failed_seconds"),
+    *("idle_after_seconds", "idle_grace_seconds"),
+)
 _WORDS = {
     "kind": words.KIND,
     "description": words.DESCRIPTION,
     "priority": words.PRIORITY,
     "keep_failed_seconds": words.KEEP_FAILED,
+    "idle_after_seconds": words.IDLE_AFTER,
+    "idle_grace_seconds": words.IDLE_GRACE,
 }
 
 

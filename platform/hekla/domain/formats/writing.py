@@ -25,6 +25,8 @@ def metadata(spec: JobSpec, more: Mapping[str, str] | None = None) -> dict[str, 
         words.DESCRIPTION: spec.description or None,
         words.PRIORITY: str(spec.priority) if spec.priority else None,
         words.KEEP_FAILED: str(spec.keep_failed_seconds) if spec.keep_failed_seconds else None,
+        words.IDLE_AFTER: str(spec.idle_after_seconds) if spec.idle_after_seconds else None,
+        words.IDLE_GRACE: str(spec.idle_grace_seconds) if spec.idle_grace_seconds else None,
         **(more or {}),
     }
     return without_empty(name=spec.name, annotations=without_empty(**annotations))

@@ -31,9 +31,9 @@ class SessionTraffic:
         """The next message of the browser."""
         message = await self._receive()
         if message["type"] == "websocket.receive":
-            text, data = message.get("text"), message.get("bytes")
-            size = len(text) if text is not None else len(data or b"")
-            if is_message_of_person(self._tool, self._target, size):
+            text = message.get("text")
+            content = text if text is not None else message.get("bytes") or b""
+            if is_message_of_person(self._tool, self._target, content):
                 meter().of_session(self._session, Signal.INPUT)
         return message
 

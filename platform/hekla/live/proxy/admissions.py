@@ -214,14 +214,18 @@ def _grant(entry: EntryPass, visitor: Visitor) -> Grant:
     ports = backend_of(session.pod).port_forwarding
     if ports is None or session.state is not SessionState.READY:
         raise NotFound("The session is not ready.")
-    tool, secret = Tool(session.tool), selectors.secret_of(session)
-    destination = Destination(
-        host=f"localhost:{session.port}".encode(),
-        secret="" if tool is Tool.TENSORBOARD else secret,
-        prefix=f"/{secret}".encode() if tool is Tool.TENSORBOARD else b"",
-    )
     connect = partial(ports.connect, key_of(session.pod), session.port)
-    return Grant(roles, destination, UpstreamPool(connect), session.port, session.pk, tool)
+    return Grant(roles, _destination(session), UpstreamPool(connect), session.port, session.pk, Tool(session.tool))
+
+
+def _destination(session: ToolSession) -> Destination:
+    """Where the session leads, with its secret as the tool demands it."""
+    host, secret = f"localhost:{session.port}".encode(), selectors.secret_of(session)
+    if session.tool == Tool.TENSORBOARD:
+        return Destination(host, prefix=f"/{secret}".encode())
+    if session.tool == Tool.CODE_SERVER:
+        return Destination(host, cookie=f"code-server-session={secret}".encode())
+    return Destination(host, secret=secret)
 
 
 def _session(entry: EntryPass, user: User) -> ToolSession:

@@ -44,6 +44,8 @@ class Destination:
     secret: str = ""
     prefix: bytes = b""
     """Put before each path, for a tool that demands it instead of a header."""
+    cookie: bytes = b""
+    """A name and a value. Put among the cookies, for a tool that demands it there."""
 
     @property
     def local(self) -> bytes:
@@ -109,7 +111,9 @@ def forwarded(headers: Sequence[Header], destination: Destination, own: str) -> 
         yield b"origin", local
     if (referer := one(headers, b"referer")).startswith(origin + b"/"):
         yield b"referer", local + referer.removeprefix(origin)
-    if cookies := [pair for key, pair in _pairs(headers) if key != own.encode()]:
+    demanded = destination.cookie
+    cookies = [pair for key, pair in _pairs(headers) if key not in (own.encode(), demanded.partition(b"=")[0])]
+    if cookies := [*cookies, *filter(None, [demanded])]:
         yield b"cookie", b"; ".join(cookies)
     if destination.secret:
         yield b"authorization", b"token " + destination.secret.encode()

@@ -49,6 +49,7 @@ def _page(request: HttpRequest, job: Job, form: KeepForm | None = None) -> HttpR
         "job": job,
         "activity": found,
         "reason": labels.reason(found.verdict) if found.verdict else "",
+        "times": labels.times(found.rule) if found.rule else "",
         "rows": list(signal_rows(found, found.begin, now)),
         "since": found.begin,
         "form": form or KeepForm(),

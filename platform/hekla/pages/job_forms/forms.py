@@ -46,7 +46,7 @@ FRAMEWORKS = [
 ]
 _TIMES = (
     *policy_fields.OF_JOB, "min_available", "priority", "priority_class", "closeness", "max_retry",
-    "ttl_seconds_after_finished", "keep_failed_seconds",
+    "ttl_seconds_after_finished", "keep_failed_seconds", "idle_after_seconds", "idle_grace_seconds",
 )  # fmt: skip
 _WORDS = ("description", "secrets", "kind", "framework")
 _NO_FRAMEWORKS = {"env", "svc", "ssh"}
@@ -128,6 +128,18 @@ class JobForm(forms.Form):
             "They are then deleted."
         ),
     )
+    idle_after_seconds = DurationField(
+        label=gettext_lazy("Warn when idle for"),
+        required=False,
+        minimum=600,
+        help_text=gettext_lazy("10m to 12h. Sessions with its pods, and the job if its GPUs are idle."),
+    )
+    idle_grace_seconds = DurationField(
+        label=gettext_lazy("End after the warning"),
+        required=False,
+        minimum=300,
+        help_text=gettext_lazy("5m to 10h. Sessions then end, and the job is aborted."),
+    )
 
     description = forms.CharField(
         label=gettext_lazy("Description"),
@@ -183,9 +195,8 @@ class JobForm(forms.Form):
             "min_available",
             "priority",
             "max_retry",
-            "active_deadline_seconds",
-            "ttl_seconds_after_finished",
-            "keep_failed_seconds",
+            *("active_deadline_seconds", "ttl_seconds_after_finished", "keep_failed_seconds"),
+            *("idle_after_seconds", "idle_grace_seconds"),
         )
         rest = cleaned["rest"]
         policies = policy_fields.documents(cleaned, policy_fields.OF_JOB)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
-from hekla.apps.sharing import selectors, services
+from hekla.apps.sharing import closing, selectors, services
 from hekla.apps.sharing.models import Guest, GuestState, OpenTerminal
 from hekla.apps.sharing.roles import LABELS
 from hekla.apps.sharing.selectors import Target
@@ -60,6 +60,9 @@ def enter(request: HttpRequest, uid: UUID) -> HttpResponse:
     services.require_own(guest, person(request))
     if guest.state(clock.now()) is not GuestState.ACCEPTED:
         messages.warning(request, _("Accept the invitation first. One that has ended opens nothing."))
+        return redirect("sharing:mine")
+    if reason := closing.closed_reason(guest, now=clock.now()):
+        messages.warning(request, reason)
         return redirect("sharing:mine")
     if guest.terminal is not None:
         return redirect(guest.page)
@@ -154,9 +157,12 @@ def _place(target: Target) -> str:
 
 
 def _own_row(guest: Guest, now: datetime) -> dict[str, object]:
-    """An invitation of the reader. `here`: who has the session open, once it is accepted; else None."""
-    row = _row(guest, now)
-    if guest.session is not None and guest.accepted_at is not None:
+    """An invitation of the reader. `here`: who has the session open, once it is accepted; else None.
+
+    `closed`: why it has no effect any more.
+    """
+    row = _row(guest, now) | {"closed": closing.closed_reason(guest, now=now)}
+    if guest.session is not None and guest.accepted_at is not None and not row["closed"]:
         guest.session.pod = guest.pod
         row["here"] = people.part(guest.session)
     return row

@@ -12,6 +12,7 @@ DEBUGGING = "debugging"
 _NUMBERS = (
     *("min_available", "priority", "max_retry"),
     *("active_deadline_seconds", "ttl_seconds_after_finished", "keep_failed_seconds"),
+    *("idle_after_seconds", "idle_grace_seconds"),
 )
 
 

@@ -66,6 +66,7 @@ def _page(request: HttpRequest, session: ToolSession, form: KeepForm | None = No
         "job": session.pod.job,
         "activity": found,
         "reason": labels.reason(found.verdict) if found.verdict else "",
+        "times": labels.times(found.rule) if found.rule else "",
         "rows": list(signal_rows(found, since, now)),
         "since": since,
         "form": form or KeepForm(),

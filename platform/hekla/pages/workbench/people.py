@@ -9,18 +9,27 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from hekla.apps.jobs import services as job_services
-from hekla.apps.sharing import presence, selectors
+from hekla.apps.sharing import closing, presence, selectors
 from hekla.apps.workbench.models import ToolSession
+from hekla.domain.errors import Forbidden
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 
 
 @require_safe
 def people(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The part alone, for those who may act on the job, and for guests of the session."""
-    found, user = selectors.session_of(uid, person(request)), person(request)
-    if not selectors.is_in(found, user, now=clock.now()):
-        job_services.require_right(found.pod.job, user)
+    """The part alone, for those who may act on the job, and for guests of the session.
+
+    For whoever was a guest, it is closed with the reason, and loads itself no more.
+    """
+    found, user, now = selectors.session_of(uid, person(request)), person(request), clock.now()
+    if not selectors.is_in(found, user, now=now):
+        try:
+            job_services.require_right(found.pod.job, user)
+        except Forbidden:
+            if not (reason := closing.reason_of_session(found, user, now=now)):
+                raise
+            return render(request, "workbench/_people.html", {"session": found, "closed": reason})
     return render(request, "workbench/_people.html", part(found))
 
 

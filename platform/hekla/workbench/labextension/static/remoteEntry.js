@@ -12,6 +12,8 @@
     ["image", "Image", "as this session's job"],
   ];
   let shared = {};
+  let texts = {};
+  const translate = (english) => texts[english] ?? english;
 
   async function load(name) {
     const versions = Object.values(shared[name] ?? {});
@@ -27,10 +29,10 @@
 
   function makeForm(values, problem) {
     const inputs = FIELDS.map(([name, , placeholder]) =>
-      element("input", { name, placeholder, className: "jp-mod-styled", value: values[name] ?? "" }),
+      element("input", { name, placeholder: translate(placeholder), className: "jp-mod-styled", value: values[name] ?? "" }),
     );
     const rows = FIELDS.map(([, label], place) =>
-      element("label", { style: "display: grid; gap: 2px; margin-bottom: 8px" }, label, inputs[place]),
+      element("label", { style: "display: grid; gap: 2px; margin-bottom: 8px" }, translate(label), inputs[place]),
     );
     const text = element("p", { textContent: problem, style: "white-space: pre-wrap; max-width: 60ch" });
     if (problem) text.setAttribute("role", "alert");
@@ -41,7 +43,7 @@
 
   async function send(services, body) {
     const settings = services.ServerConnection.makeSettings();
-    const request = { method: "POST", body: JSON.stringify(body) };
+    const request = body ? { method: "POST", body: JSON.stringify(body) } : {};
     const response = await services.ServerConnection.makeRequest(`${settings.baseUrl}hekla/submit`, request, settings);
     const found = await response.json();
     if (!response.ok) throw new Error(found.message || response.statusText);
@@ -56,15 +58,17 @@
       const form = makeForm(values, problem);
       const body = new widgets.Widget({ node: form.node });
       body.getValue = form.read;
-      const buttons = [apputils.Dialog.cancelButton(), apputils.Dialog.okButton({ label: "Submit" })];
-      const result = await apputils.showDialog({ title: "Submit as job", body, buttons });
+      const cancel = apputils.Dialog.cancelButton({ label: translate("Cancel") });
+      const buttons = [cancel, apputils.Dialog.okButton({ label: translate("Submit") })];
+      const result = await apputils.showDialog({ title: translate("Submit as job"), body, buttons });
       if (!result.button.accept) return;
       values = result.value;
       try {
         const job = await send(services, { path: context.path, ...values });
         const link = element("a", { href: job.url, textContent: job.name, target: "_blank", rel: "noopener" });
         const done = new widgets.Widget({ node: element("div", {}, link) });
-        await apputils.showDialog({ title: "Submitted", body: done, buttons: [apputils.Dialog.okButton()] });
+        const close = apputils.Dialog.okButton({ label: translate("OK") });
+        await apputils.showDialog({ title: translate("Submitted"), body: done, buttons: [close] });
         return;
       } catch (error) {
         problem = error.message;
@@ -75,10 +79,11 @@
   async function makePlugin() {
     const names = ["@jupyterlab/apputils", "@jupyterlab/services", "@lumino/widgets"];
     const [apputils, services, widgets] = await Promise.all(names.map(load));
+    texts = await send(services).catch(() => ({}));
     const createNew = (panel, context) => {
       const onClick = () => submit(context, { apputils, services, widgets });
-      const tooltip = "Submit this notebook as a job";
-      const button = new apputils.ToolbarButton({ label: "Submit as job", tooltip, onClick });
+      const tooltip = translate("Submit this notebook as a job");
+      const button = new apputils.ToolbarButton({ label: translate("Submit as job"), tooltip, onClick });
       panel.toolbar.insertAfter("cellType", NAME, button) || panel.toolbar.addItem(NAME, button);
       return button;
     };
