@@ -32,7 +32,7 @@ ROWS_OF_ADMINS: dict[str, dict[str, Any]] = {
     "federated-queues": {"name": "there", "members": ["default", "far"]},
     "departments": {"slug": "there", "name": "There"},
     "priority-classes": {"name": "there", "value": 1},
-    "presets": {"name": "there", "spec": JOB},
+    "saved_templates": {"name": "there", "spec": JOB},
     "gallery": {"title": "There", "spec": JOB, "tenant": "lab"},
 }
 NAMES = {"queues": "default", "clusters": "sim", "tenants": "lab"}
@@ -99,7 +99,7 @@ FITS: dict[str, Fit] = {
     "POST /api/v1/batches": lambda body, _own: {**DOCUMENTS["batches"], "name": body["name"]},
     "POST /api/v1/schedules": _with(cron="@daily", time_zone="UTC", job=JOB),
     "PATCH /api/v1/schedules/{uid}": _without("name", "suspended", cron="@daily", time_zone="UTC", job=JOB),
-    "POST /api/v1/presets": _with(spec=JOB, tenant="lab"),
+    "POST /api/v1/saved_templates": _with(spec=JOB, tenant="lab"),
     "POST /api/v1/gallery": _without("template", spec=JOB, tenant="lab", fields_open=[]),
     # Values must fit the template, or the job.
     "POST /api/v1/gallery/{uid}/jobs": _without("version", name="mine", values={}),
@@ -140,7 +140,7 @@ schema is accepted.
 VALID: list[tuple[str, dict[str, Any]]] = [
     *((f"POST /api/v1/{kind}", document) for kind, document in DOCUMENTS.items()),
     ("POST /api/v1/what-if", JOB),
-    ("POST /api/v1/presets", {"name": "mine", "spec": JOB}),
+    ("POST /api/v1/saved_templates", {"name": "mine", "spec": JOB}),
     ("POST /api/v1/gallery", {"title": "One", "spec": JOB, "tenant": "lab"}),
     ("PATCH /api/v1/schedules/{uid}", {"cron": "@hourly"}),
     ("PATCH /api/v1/jobs/{uid}/scale", {"tasks": {"main": {"replicas": 2}}}),

@@ -90,8 +90,8 @@ RESOURCES = {
         lambda data: data[0]["most_jobs"],
     ),
     "priority class": _text("priority-classes/high"),
-    "preset": Resource(
-        lambda: f"/api/v1/presets/{Preset.objects.get().uid}",
+    "saved template": Resource(
+        lambda: f"/api/v1/saved_templates/{Preset.objects.get().uid}",
         "patch",
         lambda value: {"name": value},
         lambda data: data["name"],

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
+from tests.apps.access_arguments import experiment_arguments, openpai_arguments, rule_arguments
 from tests.apps.conftest import People, make_people
 from tests.support.stored_cycles import store_cycle
 
@@ -41,6 +42,7 @@ from hekla.apps.signin import services as factors
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.workbench.models import ToolSession
+from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.schedules import ScheduleSpec
@@ -79,6 +81,16 @@ SPEC = {"name": "sent", "tasks": [{"name": "main", "command": ["true"]}]}
 SIZE = {"tasks": {"main": {"replicas": 2}}}
 SIZE_FORM = {"size-revision": "1", "size-replicas-0": "2", "size-least-0": "1"}
 
+HOOK = "https://93.184.216.34/hook"
+RULE = {"name": "down", "measure": "node_not_ready", "threshold": 0}
+RULE_FORM = {
+    **{"name": "down", "measure": "node_not_ready", "threshold": "0", "comparison": "above", "severity": "info"},
+    **{"window_minutes": "10", "actions_per_hour": "3"},
+}
+QUEUE_RULE = AlertRuleSpec.parse(
+    {"name": "busy", "measure": "jobs_waiting", "threshold": 9, "actions": [{"kind": "webhook", "url": HOOK}]}
+)
+
 JOBCONFIG = {
     "jobName": "sent",
     "image": "i",
@@ -101,6 +113,15 @@ DATA: dict[str, dict[str, Any]] = {
     "idleness:tenant": {"idle_minutes": "60", "grace_minutes": "30"},
     "idleness:keep_job": {"hours": "2", "reason": "It waits."},
     "api:v1:job_keep": {"hours": 2, "reason": "It waits."},
+    "alerts:create": RULE_FORM,
+    "alerts:create_for": {**RULE_FORM, "name": "other", "measure": "jobs_waiting"},
+    "alerts:edit": {**RULE_FORM, "measure": "jobs_waiting", "webhook_url": HOOK},
+    "alerts:enable": {"enable": "no"},
+    "alerts:silence": {"hours": "2", "reason": "Maintenance."},
+    "api:v1:alert_rules": RULE,
+    "api:v1:alert_rule_preview": RULE,
+    "api:v1:alert_rule": {"threshold": 3},
+    "api:v1:alert_rule_silence": {"hours": 2, "reason": "Maintenance."},
     "api:v1:idle_rule": {"idle_minutes": 60},
     "api:v1:tenant_idle_rule": {"idle_minutes": 60},
     "api:v1:job_forks": {"task": "main"},
@@ -162,8 +183,8 @@ DATA: dict[str, dict[str, Any]] = {
     "api:v1:job_notifications": {"moments": [], "channels": ["page"]},
     "api:v1:notifications": {"up_to": 1},
     "api:v1:notification_settings": {"moments": [], "channels": ["page"]},
-    "api:v1:presets": {"name": "mine", "spec": SPEC},
-    "api:v1:preset": {"is_default": True},
+    "api:v1:saved_templates": {"name": "mine", "spec": SPEC},
+    "api:v1:saved_template": {"is_default": True},
     "api:v1:queue_preview": {"weight": 2},
     "api:v1:policy": {"text": "actions: allocate"},
     "api:v1:policy_trial": {"text": "actions: allocate"},
@@ -354,7 +375,11 @@ def make_world() -> World:
     flow_routes = {name for name in declared() if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
     for name in flow_routes - _WITHOUT_FLOW:
         arguments[name] = [template.uid if "template" in name else flow.uid]
-    arguments |= _openpai_arguments(people.alice.username, job.name)
+    arguments |= {
+        **openpai_arguments(people.alice.username, job.name),
+        **experiment_arguments(people.cluster, now),
+        **rule_arguments(people, QUEUE_RULE, now),
+    }
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}
     roles = {
@@ -371,8 +396,8 @@ def make_world() -> World:
     arguments |= {name: [] for name in _WITHOUT_BATCH}
     preset_spec = JobSpec.parse({**SPEC, "name": "kept"})
     preset = presets.save(name="usual", spec=preset_spec, user=people.alice, tenant=people.lab, now=now)
-    arguments |= {name: [preset.uid] for name in declared() if "preset" in name}
-    arguments |= {name: [] for name in ("jobs:presets", "jobs:former_presets", "api:v1:presets")}
+    arguments |= {name: [preset.uid] for name in declared() if "preset" in name or "saved_template" in name}
+    arguments |= {name: [] for name in ("jobs:presets", "jobs:former_presets", "api:v1:saved_templates")}
     card_fields = {"title": "Usual", "description": "", "spec": preset_spec, "fields": [], "tenant": people.lab}
     card = gallery.publish(**card_fields, user=people.alice, now=now)
     arguments |= {name: [card.uid] for name in declared() if "gallery" in name}
@@ -389,22 +414,6 @@ _WITHOUT_FLOW = {
     "api:v1:flows",
     "api:v1:templates",
 }
-
-
-def _openpai_arguments(owner: str, name: str) -> dict[str, list[Any]]:
-    """The arguments of OpenPAI's routes."""
-    job = f"{owner}~{name}"
-    about = ("job", "config", "ssh", "execution_type", "job_attempts", "attempts_health", "events", "tag")
-    return {
-        **{f"openpai:{version}:{route}": [job] for version in ("v1", "v2") for route in about},
-        **{f"openpai:v1:{route}_of": [owner, name] for route in about},
-        **{f"openpai:{version}:virtual_cluster": ["labs-own"] for version in ("v1", "v2")},
-        **{f"openpai:v2:{route}": [job, 0] for route in ("attempt", "job_attempt")},
-        **{f"openpai:v2:{route}": [owner] for route in ("user", "user_")},
-        **{f"openpai:v2:{route}": [job, 0, "main", 0, 0] for route in ("logs", "log")},
-        "openpai:v2:task": [job, 0, "main", 0],
-        "openpai:v1:jobs_of": [owner],
-    }
 
 
 _WITHOUT_BATCH = {"batches:list", "batches:sweep", "batches:file", "api:v1:batches"}

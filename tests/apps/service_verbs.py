@@ -6,11 +6,13 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from tests.apps.access_world import SPEC, SWEEP_JOB, World
+from tests.apps.access_world import QUEUE_RULE, SPEC, SWEEP_JOB, World
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.alerts import services as alerts
+from hekla.apps.alerts.models import AlertRule
 from hekla.apps.batches import services as batches
 from hekla.apps.batches.models import Batch
 from hekla.apps.clusters import services as clusters
@@ -37,6 +39,8 @@ from hekla.apps.jobs.models import FileUpload, Job, Pod, SavedView
 from hekla.apps.login_sessions import services as login_sessions
 from hekla.apps.notifications import services as notifications
 from hekla.apps.openpai import services as openpai
+from hekla.apps.policy_lab import services as policy_lab
+from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.presets import services as presets
 from hekla.apps.presets.models import Preset
 from hekla.apps.priorities import services as priorities
@@ -72,6 +76,7 @@ Call = Callable[[World, User], object]
 SENT = JobSpec.parse(SPEC)
 FLOW = FlowSpec.parse({"name": "other", "steps": [{"name": "kept"}]})
 NIGHTLY = ScheduleSpec.parse({"name": "nightly", "cron": "@weekly", "job": SPEC})
+OTHER_RULE = QUEUE_RULE.model_copy(update={"name": "other"})
 SWEEP = SweepSpec.parse({"name": "other", "parameters": {"n": ["1"]}, "job": SWEEP_JOB})
 KEY = clusters.Key("apiVersion: v1", "https://example.org")
 
@@ -214,6 +219,17 @@ def _spare() -> Cluster:
     return Cluster.objects.get(name="spare")
 
 
+def _experiment() -> dict[str, Any]:
+    period = {"starts_at": clock.now() - timedelta(days=1), "ends_at": clock.now()}
+    return {"title": "", "policy": "", "change": {}, **period}
+
+
+def _over(run: LabRun) -> LabRun:
+    run.state = LabRun.State.FAILED
+    run.save()
+    return run
+
+
 PEOPLE: dict[str, Call] = {
     "accounts.create_user": lambda w, by: accounts.create_user(username="new", password=None, **_acts(by)),
     "accounts.change_user": lambda w, by: accounts.change_user(
@@ -259,6 +275,9 @@ MACHINES: dict[str, Call] = {
         Environment.objects.get(), {"description": "new"}, **_acts(by)
     ),
     "demonstrations.workload.remove": lambda w, by: workload.remove(**_acts(by)),
+    "policy_lab.start": lambda w, by: policy_lab.start(_spare(), **_experiment(), **_by(by)),
+    "policy_lab.cancel": lambda w, by: policy_lab.cancel(LabRun.objects.get(), **_by(by)),
+    "policy_lab.delete": lambda w, by: policy_lab.delete(_over(LabRun.objects.get()), **_by(by)),
     "demonstrations.set_up": lambda w, by: demonstrations.set_up(GANGS, **_acts(by)),
     "queues.create": lambda w, by: queues.create(cluster=w.people.cluster, name="new", **_acts(by)),
     "queues.change": lambda w, by: queues.change(_queue(), {"weight": 2}, by=by, **_acts(by)),
@@ -294,6 +313,11 @@ TENANT: dict[str, Call] = {
     "presets.delete": lambda w, by: presets.delete(Preset.objects.get(), **_by(by)),
     "quotas.bound": lambda w, by: _quota(w, by, Quota.Of.EACH),
     "quotas.set_quota": lambda w, by: _set_quota(w, by, Quota.Of.EACH),
+    "alerts.create": lambda w, by: alerts.create(spec=OTHER_RULE, tenant=w.people.lab, **_by(by)),
+    "alerts.change": lambda w, by: alerts.change(AlertRule.objects.get(), {"threshold": 3}, **_by(by)),
+    "alerts.silence": lambda w, by: alerts.silence(AlertRule.objects.get(), until=None, reason="", **_by(by)),
+    "alerts.renew_secret": lambda w, by: alerts.renew_secret(AlertRule.objects.get(), **_by(by)),
+    "alerts.delete": lambda w, by: alerts.delete(AlertRule.objects.get(), **_by(by)),
     "idleness.set_rule": lambda w, by: idleness.set_rule(w.people.lab, {"idle_minutes": 60}, **_by(by)),
     "tenancy.set_retention": lambda w, by: tenancy.set_retention(w.people.lab, log_days=1, history_days=2, **_acts(by)),
     "tenancy.add_member": lambda w, by: tenancy.add_member(w.people.lab, w.people.ada, "viewer", **_acts(by)),

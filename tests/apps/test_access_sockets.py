@@ -41,7 +41,7 @@ def _queries(world: World) -> dict[str, str]:
     return {**pods, "ssh": f"/ws/ssh/{world.job.uid}.{world.pod}/", **live}
 
 
-_APPS = {"job": "jobs", "flow": "flows", "batch": "batches", "schedule": "schedules"}
+_APPS = {"alert": "alerts", "job": "jobs", "flow": "flows", "batch": "batches", "schedule": "schedules"}
 
 
 def _token(user: User) -> ApiToken | None:

@@ -18,6 +18,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.audit import selectors as audit
 from hekla.apps.audit import sentences
 from hekla.apps.audit.values import describe_value
+from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import Actor
 from hekla.apps.event_log.words import KINDS
@@ -104,6 +105,19 @@ def test_quotas_and_jobs_are_named(people):
     jobs.command(job, LifecycleAction.ABORT_JOB, user=people.alice, now=clock.now())
     assert "alice requested to abort job night-run." in described(people.ada, object="night")
     assert described(people.ada, object=f"job:{job.uid}") == described(people.ada, object="night-run")
+
+
+@pytest.mark.parametrize("window", [1, 4000], ids=["a text in few names", "a text in many"])
+def test_search_by_name_finds_the_newest_first(people, monkeypatch, window):
+    monkeypatch.setattr(event_log, "_WINDOW", window)
+    first = people.submit("abca-1")
+    people.submit("abca-2")
+    people.submit("bca-abc")  # with the same letters
+    jobs.command(first, LifecycleAction.ABORT_JOB, user=people.alice, now=clock.now())
+    found = audit.acts(people.ada, audit.parse_query({"object": "abca"}), most=4)
+    assert [act.object.name for act in found] == ["abca-1", "abca-1", "abca-1", "abca-2"]
+    assert found[-1].event.kind == "JobSubmitted"
+    assert actions(people.ada, object="abca", kind="JobSubmitted") == [("alice", "JobSubmitted")] * 2
 
 
 def test_deleted_objects_are_named_without_a_link(people, as_):

@@ -86,7 +86,7 @@ def test_assert_held_needs_a_transaction(cluster: Cluster) -> None:
 
 
 def test_frozen_holder_does_not_block_a_takeover(cluster, monkeypatch):
-    monkeypatch.setattr(leases, "FROZEN_AFTER", timedelta(seconds=0.5))
+    monkeypatch.setattr(leases, "_PATIENCE", "500")  # milliseconds
     now = clock.now()
     epoch = leases.take(cluster, "a", now=now)
     is_writing, may_go_on, lost = Event(), Event(), []

@@ -121,10 +121,10 @@ def test_former_address_of_the_list_keeps_its_filter(people: People, as_: As) ->
 def test_presets_over_rest(people: People, as_: As) -> None:
     alice = as_(people.alice)
     body = {"name": "usual", "tenant": "lab", "spec": SPEC.document()}
-    made = alice.post("/api/v1/presets", body, content_type="application/json")
+    made = alice.post("/api/v1/saved_templates", body, content_type="application/json")
     assert (made.status_code, made.json()["spec"]) == (201, SPEC.document())
-    address = f"/api/v1/presets/{made.json()['uid']}"
-    assert [each["name"] for each in alice.get("/api/v1/presets").json()["results"]] == ["usual"]
+    address = f"/api/v1/saved_templates/{made.json()['uid']}"
+    assert [each["name"] for each in alice.get("/api/v1/saved_templates").json()["results"]] == ["usual"]
     assert alice.get(f"{address}/copy").json()["spec"]["name"] == "base-1"
     changed = alice.patch(address, {"name": "other", "is_default": True}, content_type="application/json").json()
     assert (changed["name"], changed["is_default"], changed["tenant"]) == ("other", True, "lab")

@@ -52,6 +52,7 @@ BY_SECRET = {
 """Whoever has the secret, or the claims of a provider, has the right."""
 
 QUESTIONS = {
+    "alerts": {"require_right"},
     "accounts": {"actor_of", "person_of", "require", "require_actor"},
     "event_log": {"dry_run", "is_pending"},
     "external_pods": {"find_owner"},
@@ -83,6 +84,7 @@ QUESTIONS = {
 
 OF_THE_PLATFORM = {
     "accounts": {"end_session_token", "issue_session_token"},
+    "alerts": {"act_due", "evaluate", "tidy"},
     "batches.ending": {"end_batches"},
     "clusters": {"observe_health", "observe_nodes", "observe_objects", "observe_usage", "lose_node"},
     "clusters.leases": {"take", "record_shuffle", "release", "renew", "report_fault", "revoke"},
@@ -92,6 +94,7 @@ OF_THE_PLATFORM = {
     "external_pods": {"follow", "return_to_pending"},
     "flows": {"advance_all"},
     "cycle_records": {"delete_old", "store"},
+    "policy_lab": {"beat", "claim", "fail", "finish", "release"},
     "forecasts": {"keep"},
     "idleness": {"end_idle", "warn"},
     "idleness.job_services": {"abort_idle", "warn"},
@@ -125,7 +128,7 @@ OF_THE_PLATFORM = {
     },
     "job_metrics": {"claim", "follow", "release", "store"},
     "login_sessions": {"renew_signatures"},
-    "notifications": {"follow", "look", "send_due", "tell_of_batch", "tidy"},
+    "notifications": {"follow", "look", "send_due", "tell_of_batch", "tell_of_themselves", "tidy"},
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},
     "usage": {"record", "thin"},

@@ -78,7 +78,7 @@ class ClusterFixture:
 
     def order(self, index: int = 0, *, job: str = "job", script: str = "exit 0", **fields) -> PodOrder:
         """An order of a pod that runs a shell script; `runs_seconds` and `exit_code` are for the simulation."""
-        seconds, code = fields.pop("runs_seconds", 1.0), fields.pop("exit_code", 0)
+        seconds, code = fields.pop("runs_seconds", 0.2), fields.pop("exit_code", 0)
         self._slot += 1
         self._jobs.add(job)
         fields.setdefault("command", ("sh", "-c", script))

@@ -363,15 +363,15 @@ def test_logs_are_searched(console, manifest):
 def test_preset_is_submitted(console):
     spec = JobSpec.parse({"name": "usual", "tasks": [{"name": "main", "command": ["echo", "hello"]}]})
     services.save(name="my usual", spec=spec, user=console.world.alice, tenant=None, now=clock.now())
-    assert "my usual" in console("preset", "list").output
-    result = console("preset", "submit", "my usual", "--set", "tasks.main.command=echo other", "--watch")
+    assert "my usual" in console("saved-template", "list").output
+    result = console("saved-template", "submit", "my usual", "--set", "tasks.main.command=echo other", "--watch")
     assert (result.exit_code, "Submitted usual-1" in result.output, "main-0 | other" in result.output) == (
         0,
         True,
         True,
     )
-    missing = console("preset", "submit", "nothing")
-    assert (missing.exit_code, "hekla preset list" in missing.output) == (1, True)
+    missing = console("saved-template", "submit", "nothing")
+    assert (missing.exit_code, "hekla saved-template list" in missing.output) == (1, True)
 
 
 def test_explain_lists_pending_reasons(console, manifest):

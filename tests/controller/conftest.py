@@ -87,6 +87,8 @@ def describe() -> str:
 
 
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+PREPARE = {"min": 0.5, "max": 1.5}
+"""The seconds of a simulated pod, of which ten pass in one."""
 KINDS = ("local", "simulated", "kubernetes")
 _FUNCTIONS = pytest.StashKey[dict[str, int]]()
 """The tests of a file that run on every kind, numbered in their order."""
@@ -120,7 +122,12 @@ def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_
     controllers.reset()
     config: dict[str, Any] = {
         "local": {"allocatable": SIZE},
-        "simulated": {"nodes": [{"name": "n", "allocatable": SIZE}], "seed": 1, "speed": 10},
+        "simulated": {
+            "nodes": [{"name": "n", "allocatable": SIZE}],
+            "seed": 1,
+            "speed": 10,
+            "prepare_seconds": PREPARE,
+        },
         "kubernetes": {},
     }[request.param]
     made = World.found(request.param, config or request.getfixturevalue("one_machine"))

@@ -25,7 +25,7 @@ from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
 
-def spec(name: str, command: list[str], *, replicas: int = 1, cpu: str = "1", seconds: float = 1, **more) -> JobSpec:
+def spec(name: str, command: list[str], *, replicas: int = 1, cpu: str = "1", seconds: float = 0.3, **more) -> JobSpec:
     task = {
         "name": "worker",
         "replicas": replicas,

@@ -26,7 +26,9 @@ from hekla.backends.kubernetes.login import Login
 from hekla.controller.backends import backend_of
 from hekla.lib import clock
 
-SECONDS = 1.0
+SECONDS = 0.5
+MOST_SECONDS = 5.0
+"""On a busy machine."""
 TIMEOUT = urllib3.Timeout(connect=5.0, read=SECONDS)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -56,7 +58,7 @@ def test_answer_has_a_limited_time(case: str) -> None:
         began_at = time.monotonic()
         with pytest.raises(BackendError):
             client.get("/api/v1/pods")
-        assert SECONDS <= time.monotonic() - began_at < 5 * SECONDS
+        assert SECONDS <= time.monotonic() - began_at < MOST_SECONDS
         with pytest.raises(BackendError, match="asked again"):
             client.get("/api/v1/pods")
         client.close()
@@ -71,7 +73,7 @@ def test_event_of_a_watch_has_a_limited_time(case: str, monkeypatch: pytest.Monk
         began_at = time.monotonic()
         with pytest.raises(BackendError):
             list(client.watch("/api/v1/pods", "1", seconds=60))
-        assert SECONDS <= time.monotonic() - began_at < 5 * SECONDS
+        assert SECONDS <= time.monotonic() - began_at < MOST_SECONDS
         client.close()
 
 

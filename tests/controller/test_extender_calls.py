@@ -82,7 +82,7 @@ class Extender:
 @pytest.fixture
 def extender(settings: Any) -> Iterator[Extender]:
     made = Extender()
-    thread = threading.Thread(target=made.server.serve_forever)
+    thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     settings.EXTENDERS = [made.url]
     yield made

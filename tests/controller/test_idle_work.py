@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from celery import current_app
@@ -11,6 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from tests.controller.conftest import World
 
 from hekla.apps import due_work
+from hekla.apps.alerts.models import AlertAction, AlertChange, AlertRule
+from hekla.apps.alerts.selectors import RETENTION as ALERT_RETENTION
 from hekla.apps.batches.models import Batch, BatchJob
 from hekla.apps.demonstrations.models import DemoRun, SimulatedWorkload
 from hekla.apps.event_log.models import Numbering
@@ -139,6 +142,22 @@ def idle_gpus(world: World) -> None:
     ended_pod(world, phase="running", cards=[{"resource": "gpu"}])
 
 
+def alert_rule(world: World, **values: Any) -> AlertRule:
+    own = {"name": "down", "owner": world.alice, "spec": {}, "severity": "info"}
+    return AlertRule.objects.create(**own, created_at=NOW, changed_at=NOW, **values)
+
+
+def alert_action(world: World, **values: Any) -> None:
+    own = {"rule": alert_rule(world, is_enabled=False), "episode": uuid4(), "number": 0, "moment": "fire"}
+    place = {"kind": "cordon", "spec": {}, "subject": "node:1/n1", "name": "n1", "created_at": NOW}
+    AlertAction.objects.create(**own, **place, **values)
+
+
+def alert_change(world: World, at: Any) -> None:
+    place = {"rule": alert_rule(world, is_enabled=False), "subject": "node:1/n1", "name": "n1", "at": at}
+    AlertChange.objects.create(**place, old="normal", new="firing", reason="breach", threshold=0, clear=0)
+
+
 Case = Callable[[World], object]
 WAITING = {"hekla.forecasts.request", "hekla.notifications.look"}
 WORK: list[tuple[Case, set[str]]] = [
@@ -197,6 +216,13 @@ WORK: list[tuple[Case, set[str]]] = [
     (lambda world: folder(world, NOW), {"hekla.pod_files.look_after"}),
     (lambda world: folder(world, LATER), set()),
     (fork, {"hekla.job_forks.copy"}),
+    (alert_rule, {"hekla.alerts.evaluate"}),
+    (lambda world: alert_rule(world, is_enabled=False), set()),
+    (lambda world: alert_action(world, due_at=SOON), {"hekla.alerts.act"}),
+    (lambda world: alert_action(world, due_at=LATER), set()),
+    (lambda world: alert_action(world, due_at=NOW, done_at=NOW), set()),
+    (lambda world: alert_change(world, NOW - ALERT_RETENTION - timedelta(minutes=1)), {"hekla.alerts.tidy"}),
+    (lambda world: alert_change(world, NOW), set()),
     (lambda world: fork(world, ended_at=NOW), set()),
 ]
 

@@ -67,6 +67,10 @@ _NAMED = {"name": "a"}
 _POD = {"task": "ps", "index": 0, "attempt": 1}
 _SHIFT = {"before": 1, "after": 0.5}
 _CHANGED = {"name": "a", "changes": {"weight": {"old": 1, "new": 2}}}
+ALERT = {
+    **{"name": "node down", "about": "n1 (sim)", "measure": "node_not_ready", "value": 1.0, "comparison": "above"},
+    **{"threshold": 0.0, "clear": 0.0},
+}
 EXAMPLES = {
     "BatchEnded": {
         "name": "lr", "completed": 4, "failed": 1, "stopped": 1, "best": "lr-3", "metric": "loss", "value": 0.25,
@@ -161,6 +165,14 @@ EXAMPLES = {
     "SessionKeepRequested": {
         **_POD, "session": "6f1c", "tool": "port", "until": "2026-11-20T12:00:00+00:00", "reason": "waits for data",
     },
+    "AlertRuleCreated": {"name": "node down"},
+    "AlertRuleChanged": {"name": "node down", "changes": {"threshold": {"old": 0, "new": 1}}},
+    "AlertRuleDeleted": {"name": "node down"},
+    "AlertRuleSilenced": {"name": "node down", "until": "2026-01-01T00:00:00+00:00", "reason": "maintenance"},
+    "AlertRuleSecretRenewed": {"name": "node down"},
+    "AlertFired": {**ALERT, "severity": "critical"},
+    "AlertCleared": {**ALERT, "reason": "clear"},
+    "AlertActed": {"name": "node down", "about": "n1 (sim)", "action": "cordon", "moment": "clear", "error": "No."},
     "IdlePolicyChanged": {"changes": {"idle_minutes": {"old": 120, "new": 60}}},
     "JobIdleAborted": {"idle_since": "2026-11-20T08:00:00+00:00", "evidence": [{"signal": "gpu", "limit": 5.0}]},
     "JobIdleWarned": {"idle_since": "2026-11-20T08:00:00+00:00", "ends_at": "2026-11-20T10:30:00+00:00"},
@@ -170,6 +182,9 @@ EXAMPLES = {
         "shares": [{"plugin": "drf", "of": "job", "giver": _SHIFT, "taker": _SHIFT}],
     },
     "PolicyChanged": {"cluster": "here", "version": 2},
+    "PolicyLabStarted": {"run": "6f1c", "title": "more nodes"},
+    "PolicyLabCancelled": {"run": "6f1c"},
+    "PolicyLabDeleted": {"run": "6f1c"},
     "QueueChanged": _CHANGED,
     "QueueClosed": _NAMED,
     "QueueDrained": _NAMED,

@@ -36,7 +36,7 @@ OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ("flows", {"name": "chain", "steps": [{"name": "first", "job": JOB}]}),
     ("batches", {"name": "swept", "parameters": {"n": ["1", "2"]}, "job": {"tasks": [MAIN]}}),
     ("schedules", {"name": "nightly", "cron": "@daily", "job": JOB}),
-    ("presets", {"name": "usual", "spec": JOB}),
+    ("saved_templates", {"name": "usual", "spec": JOB}),
     ("gallery", {"title": "Usual", "spec": JOB}),
     ("priority-classes", {"name": "kept-back", "value": 10, "is_offered": False}),
     ("departments", {"slug": "science", "name": "Science"}),

@@ -80,7 +80,7 @@ def add_objects(person: Person) -> None:
         "flows": {"name": word, "steps": [{"name": word, "job": job}]},
         "batches": {"name": word, "parameters": {"n": [word]}, "job": {"tasks": [sweep_task]}},
         "schedules": {"name": word, "cron": "@daily", "job": job},
-        "presets": {"name": f"{word} usual", "spec": job},
+        "saved_templates": {"name": f"{word} usual", "spec": job},
         "gallery": {"title": f"{word} card", "tenant": word, "spec": job},
     }  # fmt: skip
     for kind, document in objects.items():

@@ -1,5 +1,6 @@
 """A pytest plugin: Helm, one Kubernetes control plane per run, and one namespace per test."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from hekla.lib.checkout import CHECKOUT
 _FIRST_TEST_SECONDS = 3 * BUILD_SECONDS + READY_WITHIN_SECONDS + 300.0
 _PLANE = pytest.StashKey[ControlPlane]()
 _FILES = pytest.StashKey[set[Path]]()
-"""The files with a test that needs Kubernetes."""
+"""The files with a test that needs Kubernetes. Of several workers, one has all these tests, and none between them."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -39,10 +40,11 @@ def _needs_kubernetes(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Suspend the control plane between files that need Kubernetes; `order` puts most of these one after the other."""
+    """Suspend the control plane between files, or tests, that need it. `order` puts most of them in one row."""
     if (plane := item.config.stash.get(_PLANE, None)) is None:
         return
-    if item.path in item.config.stash[_FILES]:
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ
+    if _needs_kubernetes(item) if is_worker else item.path in item.config.stash[_FILES]:
         if plane.is_suspended:
             plane.resume()
     elif not plane.is_suspended:

@@ -7,6 +7,7 @@ import pytest
 from tests.controller.conftest import World
 from tests.simulation.conftest import WorldFactory, settle, spec, submit
 
+from hekla.apps.batches.models import Batch, BatchJob
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.models import Forecast
 from hekla.apps.jobs.models import Job
@@ -107,6 +108,27 @@ def test_short_tests_do_not_predict_a_long_job(found: WorldFactory) -> None:
     assert sentence.startswith("Start time unknown")
 
 
+@pytest.mark.parametrize("is_of_the_batch", [True, False])
+def test_jobs_of_a_batch_predict_each_other_whatever_their_parameters(
+    found: WorldFactory, is_of_the_batch: bool
+) -> None:
+    world = found({})
+    rows = completed_jobs(world, 10, 20, 30, 40, 50)
+    for rate, row in enumerate(rows):
+        row.spec["tasks"][0]["command"] = ["train", f"--rate={rate}"]
+    Job.objects.bulk_update(rows, ["spec"])
+    submit(world, spec("busy", replicas=4, command=["train", "--rate=9"]))
+    settle(world)
+    batch = Batch.objects.create(
+        name="rates", tenant=world.tenant, owner=world.alice, kind=Batch.Kind.SWEEP, submitted_at=clock.now()
+    )
+    members = [*rows, *Job.objects.filter(name="busy")] if is_of_the_batch else rows
+    BatchJob.objects.bulk_create(BatchJob(batch=batch, number=n, job=row) for n, row in enumerate(members))
+    snapshot_cache.forget_all()
+    answer = preview(world, spec())
+    assert eta_in_minutes(answer) == ((12, 67) if is_of_the_batch else None)
+
+
 def test_equal_run_times_give_a_range_with_its_basis(found: WorldFactory) -> None:
     world = found({})
     completed_jobs(world, *[10] * 6)
@@ -116,7 +138,10 @@ def test_equal_run_times_give_a_range_with_its_basis(found: WorldFactory) -> Non
     assert answer.eta.earliest < answer.eta.latest
     span, basis, _jobs = descriptions.when(answer, clock.now(), None)
     assert re.fullmatch(r"Starts in about 8 min \d+ s to (1\d|20) min \d+ s\.", span)
-    assert basis == "The estimate uses the run times of at least 6 earlier jobs with the same commands."
+    assert (
+        basis
+        == "The estimate uses the run times of at least 6 earlier jobs with the same commands or of the same batch."
+    )
 
 
 def test_job_without_known_end_may_end_now(found: WorldFactory) -> None:

@@ -1,10 +1,11 @@
 """A pytest plugin: the order of test files, and which of several workers takes them.
 
 Files with tests in a browser go to one worker (`_Files`): another would start a console and a Chromium of its own for
-them. It takes the longest of all workers, so they come first there. Files with tests that need Kubernetes go to another
-worker: each would start a control plane, which uses a core's part also when idle. They come next, so that it can end
-soon. Files with slow tests come before the others: otherwise one worker runs the slowest while the others are done. The
-order within a file stays, except for its tests in a browser.
+them. It takes the longest of all workers, so they come first there. Tests that need Kubernetes go to another worker:
+each would start a control plane, which uses a core's part also when idle. They come next, so that it can end soon; the
+other tests of their files are spread with the rest. Files with slow tests come before the others: otherwise one worker
+runs the slowest while the others are done. The order within a file stays, except for its tests in a browser or on
+Kubernetes.
 
 In a single process the tests in a browser come last, for the reason that `browser` gives.
 """
@@ -23,8 +24,8 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 _BROWSER, _KUBERNETES = "browser", "kubernetes"
-_NOTED = "files_with_control_plane"
-"""The input of a worker with the path to which it writes the names of these files. The distributor only reads names."""
+_NOTED = "tests_with_control_plane"
+"""The input of a worker with the path to which it writes the IDs of these tests. The distributor only reads IDs."""
 _NOTE = pytest.StashKey[str]()
 
 
@@ -44,17 +45,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     are_many = "PYTEST_XDIST_WORKER" in os.environ
     in_browser: dict[Path, bool] = defaultdict(bool)
     is_first: dict[Path, bool] = defaultdict(bool)
-    has_plane: set[Path] = {item.path for item in items if are_many and _needs_control_plane(item)}
+    has_plane: set[str] = {item.nodeid for item in items if are_many and _needs_control_plane(item)}
     is_long: dict[Path, bool] = defaultdict(bool)
     for item in items:
-        is_first[item.path] |= are_many and item.get_closest_marker("kubernetes") is not None
         in_browser[item.path] |= needs_browser(item)
-        is_long[item.path] |= are_many and item.get_closest_marker("slow") is not None
+        if are_many and item.nodeid not in has_plane:
+            is_first[item.path] |= item.get_closest_marker("kubernetes") is not None
+            is_long[item.path] |= item.get_closest_marker("slow") is not None
 
     def place(item: pytest.Item) -> tuple[bool, ...]:
         path = item.path
         is_late = in_browser[path] is not are_many
-        return is_late, path not in has_plane, not is_first[path], not is_long[path], needs_browser(item)
+        return is_late, item.nodeid not in has_plane, not is_first[path], not is_long[path], needs_browser(item)
 
     items.sort(key=place)
     if are_many:
@@ -68,11 +70,11 @@ def _needs_control_plane(item: pytest.Item) -> bool:
     return item.get_closest_marker("kubernetes") is not None and not is_of_helm
 
 
-def _note(config: pytest.Config, paths: set[Path]) -> None:
+def _note(config: pytest.Config, ids: set[str]) -> None:
     """All workers write the same. A file that is renamed is whole."""
     target = Path(config.workerinput[_NOTED])  # type: ignore[attr-defined]  # xdist sets it in a worker
     own = target.with_name(f"{target.name}-{os.getpid()}")
-    own.write_text(json.dumps(sorted(str(path.relative_to(config.rootpath)) for path in paths)), encoding="utf-8")
+    own.write_text(json.dumps(sorted(ids)), encoding="utf-8")
     own.rename(target)
 
 
@@ -83,13 +85,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 
 class _Files(LoadFileScheduling):
-    """A worker takes a file, or all files with tests in a browser, or all with tests that need Kubernetes."""
+    """A worker takes a file, or all files with tests in a browser, or all tests that need Kubernetes."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
         if _names_browser(self.config.rootpath / file):
             return _BROWSER
-        return _KUBERNETES if file in _noted(self.config.stash[_NOTE]) else file
+        return _KUBERNETES if nodeid in _noted(self.config.stash[_NOTE]) else file
 
 
 @cache

@@ -6,24 +6,26 @@ from typing import Any
 from django.db import connection
 from django.db.models import Field, Model
 
-_BATCH = 2000
+BATCH = 2000
+"""The most rows of one statement."""
 
 
 def insert_all(rows: Sequence[Model]) -> None:
     """Insert rows whose primary keys are set. Django's `bulk_create` takes several times as long for a few rows."""
-    if not rows:
-        return
-    meta, quote = rows[0]._meta, connection.ops.quote_name
-    columns = meta.concrete_fields
-    names = ", ".join(quote(str(column.column)) for column in columns)
-    marks = f"({', '.join(['%s'] * len(columns))})"
     with connection.cursor() as cursor:
-        for start in range(0, len(rows), _BATCH):
-            batch = rows[start : start + _BATCH]
-            cursor.execute(
-                f"INSERT INTO {quote(meta.db_table)} ({names}) VALUES {', '.join([marks] * len(batch))}",  # noqa: S608
-                [_prepared(column, row) for row in batch for column in columns],
-            )
+        for start in range(0, len(rows), BATCH):
+            cursor.execute(*insertion(rows[start : start + BATCH]))
+
+
+def insertion(rows: Sequence[Model], keys: Sequence[str] = ()) -> tuple[str, list[Any]]:
+    """The statement that inserts these rows, and its parameters. `keys`: their primary keys as SQL, if not set."""
+    meta, quote = rows[0]._meta, connection.ops.quote_name
+    columns = [column for column in meta.concrete_fields if not (keys and column.primary_key)]
+    names = ", ".join(quote(str(column.column)) for column in ([meta.pk, *columns] if keys else columns))
+    marks = ", ".join(["%s"] * len(columns))
+    values = ", ".join(f"({key}, {marks})" for key in keys) if keys else ", ".join([f"({marks})"] * len(rows))
+    parameters = [_prepared(column, row) for row in rows for column in columns]
+    return f"INSERT INTO {quote(meta.db_table)} ({names}) VALUES {values}", parameters  # noqa: S608
 
 
 def save_all(rows: Sequence[Model], fields: Sequence[str]) -> None:

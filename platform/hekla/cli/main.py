@@ -63,6 +63,7 @@ class Root(LazyGroup):
 
 _BENCHES: dict[str, Entry] = {
     "engine": ("hekla.bench.commands.engine:engine", "Pods per second that the scheduling engine places."),
+    "lab": ("hekla.bench.commands.lab:lab", "A recorded week in the policy lab."),
     "submit": ("hekla.bench.commands.submit:submit", "Time from submission to the first running process."),
     "whatif": ("hekla.bench.commands.what_if:whatif", "Response time of a preview."),
     "react": ("hekla.bench.commands.react:react", "Time from a pod's exit to the action of its job's policy."),
@@ -155,11 +156,11 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         },
     ),
     "pod": ("Pods.", {"show": ("pods:show", "Show every attempt of a pod, and why it failed.")}),
-    "preset": (
+    "saved-template": (
         "Saved templates, which new jobs start from.",
         {
-            "list": ("submit:list_presets", "List saved templates."),
-            "submit": ("submit:submit_preset", "Submit a job from a saved template."),
+            "list": ("submit:list_saved_templates", "List saved templates."),
+            "submit": ("submit:submit_saved_template", "Submit a job from a saved template."),
         },
     ),
     "gallery": (
@@ -199,6 +200,20 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "suspend": ("schedules:suspend", "Suspend a schedule."),
             "resume": ("schedules:resume", "Resume a schedule."),
             "delete": ("schedules:delete", "Delete a schedule."),
+        },
+    ),
+    "alert": (
+        "Alerts and their rules.",
+        {
+            "list": ("alerts:list_alerts", "List what fires now."),
+            "rules": ("alerts:list_rules", "List alert rules."),
+            "measures": ("alerts:list_measures", "List what a rule can measure."),
+            "create": ("alerts:create", "Create a rule from a file."),
+            "edit": ("alerts:edit", "Change a rule."),
+            "test": ("alerts:test", "Test a rule on present and past values."),
+            "silence": ("alerts:silence", "Silence a rule for some hours."),
+            "history": ("alerts:history", "Show the states of a rule, and what it did."),
+            "delete": ("alerts:delete", "Delete a rule."),
         },
     ),
     "queue": (
@@ -244,6 +259,17 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "show": ("decisions:show", "Show what each action of a cycle did, or how it judged a job."),
             "download": ("decisions:download", "Save a recorded cycle as a file."),
             "replay": ("decisions:replay_cycle", "Run the engine on a recorded cycle, and compare."),
+        },
+    ),
+    "lab": (
+        "Experiments: a recorded workload under another policy.",
+        {
+            "run": ("lab:run", "Run an experiment on the workload of a cluster."),
+            "list": ("lab:list_experiments", "List experiments, newest first."),
+            "show": ("lab:show", "Show an experiment and its result."),
+            "cancel": ("lab:cancel", "Cancel an experiment."),
+            "delete": ("lab:delete", "Delete an experiment that is over."),
+            "trace": ("lab_traces:trace", "Run the jobs of another scheduler's file, on this machine."),
         },
     ),
     "priority-class": (
@@ -294,6 +320,10 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         },
     ),
     "notification": ("Notifications.", {"list": ("notifications:list_notifications", "List your notifications.")}),
+    "measures": (
+        "Measures of clusters, queues and tenants.",
+        {"gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free.")},
+    ),
     "audit": ("The audit log.", {"list": ("audit:list_events", "List events of the audit log.")}),
 }
 _ALONE: dict[str, Entry] = {

@@ -116,29 +116,33 @@ def clone(choice: ServerOptions, /, job: str, **options: Any) -> None:  # noqa: 
 
 
 @click.command()
-@click.argument("preset")
+@click.argument("template")
 @click.option("--tenant", help="Your tenant (short name).")
 @_changing
 @click.pass_obj
-def submit_preset(choice: ServerOptions, /, preset: str, tenant: str | None, **options: Any) -> None:  # noqa: ANN401
-    """Submit a job from the saved template PRESET (its name), with the changes of --set as for `hekla job clone`."""
+def submit_saved_template(
+    choice: ServerOptions,
+    /,
+    template: str,
+    tenant: str | None,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Submit a job from the saved template TEMPLATE (its name), with the changes of --set as for `hekla job clone`."""
     client = client_of(choice)
-    found = [each for each in client.pages("presets", 10_000) if each["name"] == preset]
+    found = [each for each in client.pages("saved_templates", 10_000) if each["name"] == template]
     if not found:
-        raise Failure(
-            f"Unknown template “{preset[:60]}”. `hekla preset list` lists the saved templates that you can use."
-        )
+        raise Failure(f"Unknown template “{template[:60]}”. `hekla saved-template list` lists those that you can use.")
     own = min(found, key=lambda each: (each["tenant"] != (tenant or ""), each["tenant"]))
     tenant = tenant or own["tenant"] or None
-    _submit_copy(client, client.get(f"presets/{own['uid']}/copy", tenant=tenant), tenant, **options)
+    _submit_copy(client, client.get(f"saved_templates/{own['uid']}/copy", tenant=tenant), tenant, **options)
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_presets(choice: ServerOptions, as_json: bool) -> None:
+def list_saved_templates(choice: ServerOptions, as_json: bool) -> None:
     """List your saved templates and those of your tenants."""
-    found = client_of(choice).pages("presets", 10_000)
+    found = client_of(choice).pages("saved_templates", 10_000)
     if as_json:
         output.as_json(found)
         return

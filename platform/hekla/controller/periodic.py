@@ -10,11 +10,13 @@ SAFETY_RUNS = (
     *("hekla.schedules.start_due", "hekla.flows.advance", "hekla.notifications.follow"),
     *("hekla.demonstrations.advance", "hekla.federated_queues.move", "hekla.job_metrics.follow"),
     *("hekla.notifications.send", "hekla.invitations.send", "hekla.forecasts.request"),
+    *("hekla.alerts.evaluate", "hekla.alerts.act"),
 )
 EACH_MINUTE = (
     *("hekla.impersonation.end_overdue", "hekla.notifications.look", "hekla.schedules.tidy"),
     *("hekla.idleness.watch", "hekla.workbench.follow_pods", "hekla.workbench.look_after_starts"),
-    *("hekla.pod_files.look_after", "hekla.job_forks.copy"),
+    *("hekla.pod_files.look_after", "hekla.job_forks.copy", "hekla.measures.roll_up", "hekla.policy_lab.request"),
+    "hekla.alerts.tidy",
 )
 BEAT_SCHEDULE = {
     "reconcile clusters": {

@@ -16,6 +16,9 @@ from hekla.apps.idleness import recording
 from hekla.apps.job_metrics import selectors as metrics
 from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
+from hekla.apps.measures import selectors as measures
+from hekla.apps.measures import services as measuring_gpus
+from hekla.apps.policy_lab import selectors as policy_lab
 from hekla.apps.sharing import selectors as sharing
 from hekla.apps.sharing.wake import copying
 from hekla.apps.usage import folders
@@ -23,6 +26,7 @@ from hekla.apps.wakeups import Wakeup
 from hekla.apps.workbench import selectors as sessions
 from hekla.backends import registry
 from hekla.controller import event_files, health, job_forks, job_metrics
+from hekla.controller import policy_lab as experiments
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
@@ -134,6 +138,24 @@ def look_after_files() -> None:
     measuring.measure_due(now=clock.now())
 
 
+@shared_task(name="hekla.measures.roll_up")
+def roll_up_measures() -> None:
+    """Follow the log, and add up the GPU time of the minutes that are over (Celery beat)."""
+    measuring_gpus.roll_up(now=clock.now())
+
+
+@shared_task(name="hekla.policy_lab.run")
+def run_experiments() -> None:
+    """Run the experiments of the policy lab that wait."""
+    experiments.run_waiting()
+
+
+@shared_task(name="hekla.policy_lab.request")
+def request_experiments() -> None:
+    """Wake `run_experiments`, which takes too long to run among other tasks."""
+    run_experiments.apply_async(retry=False, expires=20)
+
+
 @shared_task(name="hekla.run_each")
 def run_each(names: list[str]) -> None:
     """Run those of these tasks that have work, one after another (Celery beat). One that fails stops no other.
@@ -166,9 +188,11 @@ def _with_work(names: list[str]) -> list[str]:
 
 
 due_work.declare("hekla.forecasts.request", jobs.forecast_work)
+due_work.declare("hekla.policy_lab.request", policy_lab.run_work)
 due_work.declare("hekla.federated_queues.move", jobs.move_work)
 due_work.declare("hekla.job_metrics.follow", metrics.read_work, batches.end_work)
 due_work.declare("hekla.idleness.watch", sessions.session_work, idle_jobs.quiet_work, recording.purge_work)
 due_work.declare("hekla.workbench.look_after_starts", sessions.session_work)
 due_work.declare("hekla.pod_files.look_after", jobs.upload_work, folders.measure_work)
 due_work.declare("hekla.job_forks.copy", sharing.copy_work)
+due_work.declare("hekla.measures.roll_up", measures.roll_up_work)

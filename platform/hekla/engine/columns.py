@@ -4,7 +4,7 @@
 """
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from operator import lt
@@ -32,6 +32,7 @@ _MANY = 256
 CARD_RESOURCES = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
 """Resources of single cards, which nodes do not publish (`volcano-spec` §5.7)."""
 _PLANES = ("idle", "used", "expected", "allocatable", "releasing", "pipelined")
+_ROWS_AT_ONCE = 1024
 """The amounts of nodes that a table keeps in one array."""
 _ALLOCATION = np.array([[-1.0], [1.0], [1.0]])
 """How an allocated amount changes the first three of them."""
@@ -102,7 +103,7 @@ class Dimensions:
 
     def resources(self, row: Vector) -> Resources:
         """A row as amounts; negative ones become 0."""
-        return Resources({name: max(0.0, float(n)) for name, n in zip(self.names, row, strict=True)})
+        return Resources({name: n for name, n in zip(self.names, row.tolist(), strict=True) if n > 0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,11 +286,13 @@ class NodeTable:
         found: bytes = self._amounts[:, row].tobytes() + self.nonzero_surplus[row].tobytes()
         return found
 
-    def states_of_all(self) -> list[bytes]:
+    def states_of_all(self) -> Iterator[bytes]:
         """`state_of` of each row, much faster than one by one."""
-        every = np.concatenate((*self._amounts, self.nonzero_surplus), axis=1)
-        width, data = every.shape[1] * every.itemsize, every.tobytes()
-        return [data[at : at + width] for at in range(0, len(data), width)]
+        for start in range(0, len(self.nodes), _ROWS_AT_ONCE):  # all rows at once would double the memory of a session
+            part = slice(start, start + _ROWS_AT_ONCE)
+            every = np.concatenate((*self._amounts[:, part], self.nonzero_surplus[part]), axis=1)
+            width, data = every.shape[1] * every.itemsize, every.tobytes()
+            yield from (data[at : at + width] for at in range(0, len(data), width))
 
     def future_idle(self, rows: Rows | int = slice(None)) -> Vector:
         """Idle resources once all releasing pods are gone, minus pipelined ones."""

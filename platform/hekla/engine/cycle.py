@@ -64,7 +64,7 @@ def open_session(
         while True:
             session = Session(cache, policy, now=now)
             try:
-                _open_all(session)
+                _open_all(session, is_query=True)
             except ExtensionFailed as failure:
                 smaller = _without(session, failure)
                 cache.roll_back()
@@ -134,8 +134,8 @@ def _run(session: Session, on_open: Callable[[Session], None] | None) -> None:
             raise ExtensionFailed(name, "action", None, error) from error
 
 
-def _open_all(session: Session) -> None:
-    tenant_quotas.open_session(session)
+def _open_all(session: Session, *, is_query: bool = False) -> None:
+    tenant_quotas.open_session(session, is_query=is_query)
     job_order.open_session(session)
     for tier in session.policy.tiers:
         for option in tier:

@@ -80,9 +80,8 @@ class ExtensionPoint(Enum):
 
     __hash__ = object.__hash__  # the hash of enumerations is slow Python code, and points are looked up at every query
 
-    @property
-    def switch(self) -> str:
-        return self.value.partition(":")[0]
+    def __init__(self, value: str) -> None:
+        self.switch = value.partition(":")[0]
 
 
 class Vote(Enum):

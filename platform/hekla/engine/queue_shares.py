@@ -8,8 +8,10 @@ one that actions use.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
@@ -58,8 +60,7 @@ def queue_shares(session: Session, *, waiting_in: str | None = None) -> dict[str
     """The shares of every valid queue by name. `waiting_in`: list waiting jobs of this queue only; None: of all."""
     waiting = _waiting_jobs(session, waiting_in)
     found = {name: _queue_shares(session, queue, waiting.get(name, [])) for name, queue in session.queues.items()}
-    borrowers = _borrowers(found)
-    return {name: replace(one, lent=_lent(name, one, borrowers)) for name, one in found.items()}
+    return {name: replace(found[name], lent=lent) for name, lent in _lent(found)}
 
 
 def waiting_in(session: Session, queue: str) -> list[str]:
@@ -83,7 +84,7 @@ def _queue_shares(session: Session, queue: QueueSpec, waiting: list[JobInfo]) ->
         plugin=plugin,
         ancestors=attributes.ancestors,
         waiting_jobs=tuple(job.group.uid for job in waiting),
-        unlimited=frozenset(np.array(session.dimensions.names)[np.isinf(attributes.real_capability)].tolist()),
+        unlimited=frozenset(compress(session.dimensions.names, np.isinf(attributes.real_capability).tolist())),
     )
 
 
@@ -98,23 +99,36 @@ def _attributes(session: Session, queue: QueueSpec) -> tuple[str, QueueAttribute
     return "", QueueAttributes(queue, nothing, session.total_resources, nothing, held, requested, nothing, nothing)
 
 
-def _borrowers(every: Mapping[str, QueueShares]) -> dict[str, QueueShares]:
-    """Leaf queues that borrow."""
+def _lent(every: Mapping[str, QueueShares]) -> Iterator[tuple[str, Resources]]:
+    """For each queue: the unused part of its deserved resources, as far as queues outside it borrow."""
     inner = {above for one in every.values() for above in one.ancestors}
-    return {name: one for name, one in every.items() if one.borrowed and name not in inner}
+    borrowers = {name: one for name, one in every.items() if one.borrowed and name not in inner}
+    within: dict[str, set[str]] = {}
+    for name, one in borrowers.items():
+        for above in (name, *one.ancestors):
+            within.setdefault(above, set()).add(name)
+    whole = _borrowed(borrowers, ())
+    for name, mine in every.items():
+        left = {one: n for one, n in (mine.deserved - mine.allocated).items() if n > 0}
+        borrowed = _borrowed(borrowers, within[name]) if left and name in within else whole
+        yield name, Resources({one: min(n, borrowed.get(one, 0.0)) for one, n in left.items()})
 
 
-def _lent(name: str, mine: QueueShares, borrowers: Mapping[str, QueueShares]) -> Resources:
-    """The unused part of its deserved resources, as far as queues outside it borrow."""
-    others = (one.borrowed for other, one in borrowers.items() if other != name and name not in one.ancestors)
-    borrowed, left = sum(others, Resources()), mine.deserved - mine.allocated
-    return Resources({one: min(left.amount(one), borrowed.amount(one)) for one in left if left.amount(one) > 0})
+def _borrowed(borrowers: Mapping[str, QueueShares], without: Collection[str]) -> dict[str, float]:
+    """What all of them borrow together, without some."""
+    found: dict[str, float] = defaultdict(float)
+    for name, one in borrowers.items():
+        for resource, amount in one.borrowed.items() if name not in without else ():
+            found[resource] += amount
+    return found
 
 
 def _waiting_jobs(session: Session, only: str | None) -> dict[str, list[JobInfo]]:
     if only is not None and only not in session.queues:
         return {}
-    requested = (job for job in session.unsettled_jobs.values() if only in (None, job.group.queue))
+    jobs = session.unsettled_jobs
+    of_queue = zip(jobs.uids, jobs.stand_ins(), strict=True)  # equal jobs are in one queue
+    requested = (jobs[uid] for uid, one in of_queue if only in (None, one.group.queue))
     shares = session.job_orders.fair_shares.copy() if session.job_orders.fair_shares else None
     waiting = job_queues.queues_by_name(session, filter(_waits, requested), fair_shares=shares)
     return {name: list(_popped(jobs, shares)) for name, jobs in waiting.items()}

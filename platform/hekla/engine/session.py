@@ -113,13 +113,15 @@ class Session:
         `is_cacheable`: a rejection of one job holds for all equal jobs (`equivalence`) until resources are given up; at
         JOB_ORDER: it orders equal jobs by age alone.
         """
-        if not point.switch or option.has(point.switch):
+        switch = point.switch
+        if not switch or option.has(switch):
             self._functions[point][id(option)] = guarded(option, point, function)
             if not is_cacheable:
                 self._uncacheable.add(point)
             self.job_order_changes |= point is ExtensionPoint.JOB_ORDER and registry.is_external(option.name)
-            self._flattened.clear()
-            self._named_functions.clear()
+            if self._flattened or self._named_functions:
+                self._flattened.clear()
+                self._named_functions.clear()
 
     def register_builtin(self, point: ExtensionPoint, function: PluginFunction) -> None:
         """Register a cacheable function under every policy, before all plugins."""

@@ -9,7 +9,7 @@ evict no pods. Without quotas nothing is registered or counted.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,11 +40,13 @@ class QuotaUsage:
     claimed: Vector
 
 
-def open_session(session: Session) -> None:
-    """Register the quotas of the state, if any."""
+def open_session(session: Session, *, is_query: bool = False) -> None:
+    """Register the quotas of the state, if any. `is_query`: count only when a quota is asked for."""
     if not session.state.tenant_quotas:
         return
     tracker = QuotaTracker(session)
+    if not is_query:
+        tracker.count()
     session.quotas_of = tracker.usage_of
     session.on_change.append(tracker.update)
     session.register_builtin(ExtensionPoint.JOB_ENQUEUEABLE, tracker.enqueueable)
@@ -56,7 +58,7 @@ def open_session(session: Session) -> None:
 
 
 class QuotaTracker:
-    """The usage of all quotas in one session."""
+    """The usage of all quotas in one session, counted at its first use."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -65,11 +67,15 @@ class QuotaTracker:
             self._quotas[quota.namespace].append(quota)
         self._by_owner: dict[tuple[str, str], tuple[QuotaUsage, ...]] = {}
         self._by_key: dict[TenantQuota | tuple[str, str], QuotaUsage] = {}
-        for job, count in Counter(session.cache.all_jobs).items():
-            self._count(job, count)
+        self._is_counted = False
 
     def usage_of(self, job: JobInfo) -> tuple[QuotaUsage, ...]:
         """The quotas that a job counts for: of its namespace, and of its owner (or of `EACH_OWNER`)."""
+        if not self._is_counted:
+            self.count()
+        return self._usages(job)
+
+    def _usages(self, job: JobInfo) -> tuple[QuotaUsage, ...]:
         group = job.group
         if group.namespace not in self._quotas:
             return ()
@@ -92,21 +98,36 @@ class QuotaTracker:
             self._by_key[key] = QuotaUsage(quota, most, nothing, nothing.copy())
         return self._by_key[key]
 
+    def count(self) -> None:
+        """Count all jobs. Equal ones mostly share the rows of their amounts, so few differ."""
+        self._is_counted = True
+        counts, firsts, quotas = Counter[Hashable](), dict[Hashable, JobInfo](), self._quotas
+        for job in self._session.cache.all_jobs:
+            group = job.group
+            if group.namespace not in quotas:
+                continue
+            key: Hashable = job
+            if _ALSO_HOLDING.isdisjoint(job.count_by_status):
+                least = id(job.min_resources) if job.phase is GangPhase.INQUEUE else 0
+                key = group.namespace, group.owner, id(job.allocated), least
+            counts[key] += 1
+            firsts[key] = job
+        for key, count in counts.items():
+            self._count(firsts[key], count)
+
     def _count(self, job: JobInfo, count: int) -> None:
         """Count so many jobs like this one."""
-        if not (usages := self.usage_of(job)):
-            return
         held = job.allocated
         if any(job.count_by_status.get(status) for status in _ALSO_HOLDING):
             held = held + total_request(self._session, (m for m in job.pods if m.status in _ALSO_HOLDING))
         claimed = np.maximum(held, _min_resources(job)) if job.phase is GangPhase.INQUEUE else held
-        for usage in usages:
+        for usage in self._usages(job):
             usage.held += held * count
             usage.claimed += claimed * count
 
     def update(self, pod: PodInfo, _row: int, sign: int) -> None:
-        """Count a pod that was placed (sign 1) or removed (-1)."""
-        if pod.status not in _UNCHANGED:
+        """Count a pod that was placed (sign 1) or removed (-1); if nothing is counted yet, the first use will."""
+        if self._is_counted and pod.status not in _UNCHANGED:
             for usage in self.usage_of(pod.job):
                 usage.held += sign * pod.request
 

@@ -133,8 +133,8 @@ def _span(eta: Eta, now: datetime) -> list[str]:
         sentence = _("Starts in at most about %(latest)s, when time limits end the jobs before it.")
         return [sentence % {"latest": latest}]
     basis = ngettext(
-        "The estimate uses the run times of at least %(n)d earlier job with the same commands.",
-        "The estimate uses the run times of at least %(n)d earlier jobs with the same commands.",
+        "The estimate uses the run times of at least %(n)d earlier job with the same commands or of the same batch.",
+        "The estimate uses the run times of at least %(n)d earlier jobs with the same commands or of the same batch.",
         eta.cases,
     )
     span = _("Starts in about %(earliest)s to %(latest)s.") % {"earliest": earliest, "latest": latest}

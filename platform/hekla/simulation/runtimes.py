@@ -1,6 +1,7 @@
 """Run times of jobs, from completed jobs of the same person, kind and queue that ran the same commands.
 
 Quantiles, or None. Jobs with other commands say nothing: five tests of a few seconds do not predict a long training.
+Jobs of one batch are the exception: their commands differ by parameters only, so the first ones predict the others.
 """
 
 import json
@@ -10,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
+from hekla.apps.batches import selectors as batches
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
@@ -22,6 +24,8 @@ _NEWEST = 2000
 """How many completed jobs of a cluster are read."""
 _OF_A_KEY = 50
 _Key = tuple[int, str, int, str]
+_BatchKey = tuple[int, str]
+_K = TypeVar("_K")
 
 
 class RuntimeAssumption(Enum):
@@ -37,9 +41,14 @@ class RuntimeAssumption(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """Run times in seconds, sorted, by owner, kind, queue and commands."""
+    """Run times in seconds, sorted: by owner, kind, queue and commands, and by batch and images.
+
+    `batches`: the batch of each job (row ids), as far as it has one.
+    """
 
     seconds: Mapping[_Key, list[float]] = field(default_factory=dict)
+    of_batches: Mapping[_BatchKey, list[float]] = field(default_factory=dict)
+    batches: Mapping[int, int] = field(default_factory=dict)
 
     def end(self, job: Job, began: datetime, now: datetime, view: RuntimeAssumption) -> datetime | None:
         """The end of a job under this assumption, at most its deadline. None if unknown."""
@@ -64,7 +73,11 @@ class RunTimes:
         return began + timedelta(seconds=_quantile(longer, view.value))
 
     def _known(self, job: Job) -> list[float]:
-        return self.seconds.get(key_of(job), [])
+        known = self.seconds.get(key_of(job), [])
+        batch = self.batches.get(job.pk)
+        if batch is None or len(known) >= ENOUGH:
+            return known
+        return self.of_batches.get((batch, _images(job.spec.get("tasks", ()))), known)
 
 
 def key_of(job: Job) -> _Key:
@@ -77,14 +90,29 @@ def _commands(tasks: Iterable[Mapping[str, Any]]) -> str:
     return json.dumps([[task.get(name) for name in ("name", "command", "args", "image")] for task in tasks])
 
 
+def _images(tasks: Iterable[Mapping[str, Any]]) -> str:
+    """The names and images of the tasks: what jobs of a batch have in common whatever their parameters."""
+    return json.dumps([[task.get(name) for name in ("name", "image")] for task in tasks])
+
+
 def of(cluster_id: int) -> RunTimes:
     """The run times of the newest completed jobs of a cluster."""
     found: dict[_Key, list[float]] = defaultdict(list)
-    for owner, kind, queue, tasks, began, ended in selectors.run_times(cluster_id, limit=_NEWEST):
-        seconds = found[owner, kind, queue, _commands(tasks or ())]
-        if len(seconds) < _OF_A_KEY:
-            seconds.append((ended - began).total_seconds())
-    return RunTimes({key: sorted(seconds) for key, seconds in found.items()})
+    of_batches: dict[_BatchKey, list[float]] = defaultdict(list)
+    ended_jobs = selectors.run_times(cluster_id, limit=_NEWEST)
+    members = batches.memberships(cluster_id, [row[0] for row in ended_jobs])
+    for job, owner, kind, queue, tasks, began, ended in ended_jobs:
+        alike = [found[owner, kind, queue, _commands(tasks or ())]]
+        if job in members:
+            alike.append(of_batches[members[job], _images(tasks or ())])
+        for seconds in alike:
+            if len(seconds) < _OF_A_KEY:
+                seconds.append((ended - began).total_seconds())
+    return RunTimes(_in_order(found), _in_order(of_batches), members)
+
+
+def _in_order(found: Mapping[_K, list[float]]) -> dict[_K, list[float]]:
+    return {key: sorted(seconds) for key, seconds in found.items()}
 
 
 def _limit(job: Job, began: datetime) -> datetime | None:

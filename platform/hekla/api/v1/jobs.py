@@ -38,6 +38,7 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import services as submitting
 from hekla.apps.query_parameters import require_effective
+from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats, secrets
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
@@ -130,6 +131,10 @@ class JobListView(ApiView, ListAPIView[Job]):
 
         201 for a new job; 200 for `dry_run` and for a repeated idempotency key.
         """
+        with tenancy.rights_read_once({}):
+            return self._submit(request)
+
+    def _submit(self, request: Request) -> Response:
         user = person(request)
         tenant = tenant_of(request)
         key = idempotency_key(request)

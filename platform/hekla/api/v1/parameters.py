@@ -44,7 +44,7 @@ class SubmissionQuery(TenantQuery, DryRunQuery):
 def tenant_of(request: Request) -> Tenant:
     """The tenant in the request, otherwise the first tenant of the person. Raises NotFound, Invalid."""
     user, slug = person(request), request.query_params.get("tenant", "")
-    tenant = tenancy.get(slug, user) if slug else tenancy.chosen(list(tenancy.own(user)), "")
+    tenant = tenancy.get(slug, user) if slug else tenancy.chosen(tenancy.rights(user).tenants, "")
     if tenant is None:
         raise Invalid([Problem("tenant", _("You are not a member of a tenant. Ask a platform admin."))])
     return tenant

@@ -33,6 +33,10 @@ class AmountsField(serializers.DictField):
             raise serializers.ValidationError(f"{error}.") from error
         return dict(amounts)
 
+    def to_representation(self, value: dict[str, Any]) -> dict[str, str]:
+        """The stored amounts, without a field of its own for each."""
+        return {name: str(amount) for name, amount in value.items()}
+
 
 class GroupNamesField(serializers.ListField):
     """A list of node groups; the service checks their names."""
@@ -41,6 +45,10 @@ class GroupNamesField(serializers.ListField):
 
     def __init__(self, **more: Any) -> None:  # noqa: ANN401
         super().__init__(max_length=queue_settings.MAX_GROUPS, required=False, **more)
+
+    def to_representation(self, data: list[str]) -> list[str]:
+        """The stored names, without a field of its own for each."""
+        return list(data)
 
 
 class QueueSerializer(serializers.ModelSerializer[Queue]):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import prefetch_related_objects
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
@@ -53,9 +54,11 @@ class QueueListView(ApiView):
     @extend_schema(responses=QueueSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The queues that your tenants can submit to."""
-        pages = ArrayPages()
-        found = pages.paginate_queryset(selectors.visible_to(person(request)).prefetch_related("tenants"), request)
-        return pages.get_paginated_response(_serialized(found, person(request)).data)
+        user, pages = person(request), ArrayPages()
+        found = pages.paginate_queryset(selectors.listed_visible_to(user), request)
+        if accounts.may(user, Permission.MANAGE_QUEUES):
+            prefetch_related_objects(found, "tenants")
+        return pages.get_paginated_response(_serialized(found, user).data)
 
     @extend_schema(
         request={"application/json": QueueSerializer, "application/yaml": OpenApiTypes.STR},

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from hekla.api.throttles import PerPersonThrottle
 from hekla.backends import registry
+from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
 from hekla.domain.scaling import JobScale
@@ -25,9 +26,12 @@ FLOW_SPEC = {"$ref": "#/components/schemas/FlowSpec"}
 SWEEP_SPEC = {"$ref": "#/components/schemas/SweepSpec"}
 SCHEDULE_SPEC = {"$ref": "#/components/schemas/ScheduleSpec"}
 SCHEDULE_CHANGE = {"$ref": "#/components/schemas/ScheduleChange"}
+ALERT_RULE_SPEC = {"$ref": "#/components/schemas/AlertRuleSpec"}
+ALERT_RULE_CHANGE = {"$ref": "#/components/schemas/AlertRuleChange"}
 _NESTED_JOB = {"$ref": "#/components/schemas/NestedJobSpec"}
 _PHASES = (JobPhase, FlowPhase, GangPhase, PodPhase)
 _DOCUMENTS: dict[str, type[BaseModel]] = {
+    "AlertRuleSpec": AlertRuleSpec,
     "FlowSpec": FlowSpec,
     "ScheduleSpec": ScheduleSpec,
     "SweepSpec": SweepSpec,
@@ -49,6 +53,7 @@ def _components() -> dict[str, Any]:
     }
     found["StepSpec"]["properties"]["job"] = {"anyOf": [_NESTED_JOB, {"type": "null"}], "default": None}
     found["SweepSpec"]["properties"]["job"] = found["ScheduleSpec"]["properties"]["job"] = _NESTED_JOB
+    found["AlertRuleChange"] = {name: value for name, value in found["AlertRuleSpec"].items() if name != "required"}
     found["ScheduleChange"] = {name: value for name, value in found["ScheduleSpec"].items() if name != "required"}
     return found
 

@@ -24,6 +24,7 @@ class Permission(StrEnum):
     MANAGE_MEMBERS = "manage_members"
     SET_RETENTION = "set_retention"
     SET_IDLE_RULE = "set_idle_rule"
+    SET_ALERT_RULES = "set_alert_rules"
     SHARE_VIEWS = "share_views"
     SET_MEMBER_QUOTAS = "set_member_quotas"
     SET_TENANT_QUOTAS = "set_tenant_quotas"
@@ -74,6 +75,7 @@ PERMISSION_LABELS = {
     Permission.MANAGE_MEMBERS: _("Add and remove members of the tenant and assign their roles"),
     Permission.SET_RETENTION: _("Set the retention of deleted jobs in the tenant"),
     Permission.SET_IDLE_RULE: _("Set when idle sessions and jobs end"),
+    Permission.SET_ALERT_RULES: _("Create and edit alert rules"),
     Permission.SET_MEMBER_QUOTAS: _("Set quotas for members of the tenant"),
     Permission.SET_TENANT_QUOTAS: _("Set quotas for tenants"),
     Permission.PUBLISH_FOR_ALL: _("Publish templates for all tenants"),
@@ -114,6 +116,7 @@ BY_PLATFORM_ROLE: dict[str, frozenset[Permission]] = {
             _P.MANAGE_CLUSTERS,
             _P.SET_TENANT_QUOTAS,
             _P.SET_IDLE_RULE,
+            _P.SET_ALERT_RULES,
         }
     ),
     PlatformRole.MANAGER: frozenset({_P.SEE_EVERYTHING}),
@@ -132,6 +135,7 @@ BY_TENANT_ROLE: dict[str, frozenset[Permission]] = {
             _P.MANAGE_MEMBERS,
             _P.SET_RETENTION,
             _P.SET_IDLE_RULE,
+            _P.SET_ALERT_RULES,
             _P.SHARE_VIEWS,
             _P.SET_MEMBER_QUOTAS,
         }

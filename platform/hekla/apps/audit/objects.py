@@ -19,6 +19,7 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.tenancy.models import Tenant
 
 NOUNS: Mapping[str, Any] = {
+    "alert-rule": gettext_lazy("alert rule {name}"),
     "batch": gettext_lazy("batch {name}"),
     "cluster": gettext_lazy("cluster {name}"),
     "demonstration": gettext_lazy("demonstration {name}"),
@@ -51,7 +52,7 @@ _NOT_ITS_NAME = {
 }  # fmt: skip
 """Kinds whose field `name` names something else."""
 _DELETIONS = {
-    "ClusterRemoved", "FederatedQueueDeleted", "FlowDeleted", "JobTemplateDeleted", "PresetDeleted",
+    "AlertRuleDeleted", "ClusterRemoved", "FederatedQueueDeleted", "FlowDeleted", "JobTemplateDeleted", "PresetDeleted",
     "PriorityClassDeleted", "ScheduleDeleted", "TemplateWithdrawn",
 }  # fmt: skip
 _BIRTHS = {"BatchSubmitted", "FlowStarted", "JobTemplateCreated", "ScheduleCreated", "TemplatePublished"}

@@ -136,6 +136,24 @@ def _node(event: LoggedEvent) -> str:
     return _("{actor} made node {node} of {object} available for pods.")
 
 
+def _acted(event: LoggedEvent) -> str:
+    found = {
+        ("notify", "fire"): _("{actor}: {object} notified people about {about}."),
+        ("notify", "clear"): _("{actor}: {object} notified people that {about} has cleared."),
+        ("webhook", "fire"): _("{actor}: {object} called a webhook about {about}."),
+        ("webhook", "clear"): _("{actor}: {object} called a webhook when {about} had cleared."),
+        ("cordon", "fire"): _("{actor}: {object} cordoned {about}."),
+        ("cordon", "clear"): _("{actor}: {object} uncordoned {about}."),
+        ("hold_queue", "fire"): _("{actor}: {object} held a queue because of {about}."),
+        ("hold_queue", "clear"): _("{actor}: {object} opened a queue again after {about}."),
+        ("stop_job", "fire"): _("{actor}: {object} aborted {about}."),
+    }
+    key = (event.payload.get("action", ""), event.payload.get("moment", ""))
+    if event.payload.get("error") or key not in found:
+        return _("{actor}: {object} could not act on {about}. {error}")
+    return found[key]
+
+
 def _release(event: LoggedEvent) -> str:
     found = {
         ReleaseReason.TIME: _("{actor} deletes the files of the failed pod {pod} of {object}: their time is over."),
@@ -380,7 +398,22 @@ SENTENCES: Mapping[str, Any] = {
     ),
     "NodeChanged": _node,
     "ClusterObjectsChanged": gettext_lazy("{actor} noticed changed objects of {object}: {kinds}."),
+    "AlertRuleCreated": _CREATED,
+    "AlertRuleChanged": _changed,
+    "AlertRuleDeleted": _DELETED,
+    "AlertRuleSilenced": _if(
+        "until",
+        gettext_lazy("{actor} silenced {object} until {until}. Reason: {reason}"),
+        gettext_lazy("{actor} ended the silence of {object}."),
+    ),
+    "AlertRuleSecretRenewed": gettext_lazy("{actor} renewed the webhook secret of {object}."),
+    "AlertFired": gettext_lazy("{actor}: {object} fired for {about}. Value {value}, threshold {threshold}."),
+    "AlertCleared": gettext_lazy("{actor}: {object} cleared for {about}. Value {value}, threshold {clear}."),
+    "AlertActed": _acted,
     "PolicyChanged": gettext_lazy("{actor} put version {version} of the scheduling policy of {object} in force."),
+    "PolicyLabStarted": gettext_lazy("{actor} started an experiment with the workload of {object}."),
+    "PolicyLabCancelled": gettext_lazy("{actor} cancelled an experiment with the workload of {object}."),
+    "PolicyLabDeleted": gettext_lazy("{actor} deleted an experiment with the workload of {object}."),
     "EnvironmentCreated": _CREATED,
     "EnvironmentChanged": _changed,
     "LeaseAcquired": gettext_lazy("{actor} gave the lease of {object} to {holder} (epoch {epoch})."),

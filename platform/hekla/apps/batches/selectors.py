@@ -118,6 +118,12 @@ def batches_of(jobs: Collection[UUID]) -> dict[UUID, tuple[UUID, str]]:
     return {job: (uid, name) for job, uid, name in found.values_list("job__uid", "batch__uid", "batch__name")}
 
 
+def memberships(cluster_id: int, ended: Collection[int]) -> dict[int, int]:
+    """The batch of each unfinished job of a cluster and of these ended ones, as far as they have one (row ids)."""
+    living = Q(job__cluster=cluster_id, job__finished_at=None, job__deleted_at=None)
+    return dict(BatchJob.objects.filter(living | Q(job__in=ended)).values_list("job_id", "batch_id"))
+
+
 def unfinished(batch: Batch) -> list[BatchJob]:
     """The jobs of the batch, all attempts, that have not ended and are not ending."""
     found = BatchJob.objects.filter(batch=batch).exclude(job__phase__in=_OVER)

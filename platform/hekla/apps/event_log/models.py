@@ -43,6 +43,9 @@ class LoggedEvent(models.Model):
                 fields=["kind", "id"], condition=models.Q(actor_id__isnull=False), name="event_of_people_by_kind"
             ),
             models.Index(
+                fields=["subject", "id"], condition=models.Q(actor_id__isnull=False), name="event_of_people_by_subject"
+            ),
+            models.Index(
                 fields=["impersonator_name", "id"], condition=~models.Q(impersonator_name=""), name="event_on_behalf"
             ),
             # Few among the events of a job and its pods, and queried each time that the job's page is opened.

@@ -1,22 +1,38 @@
 """Queries for the event log, by number and by subject."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection
-from django.db.models import BooleanField, Count, F, Func, Max, Q, QuerySet, Subquery, TextField, Value
+from django.db.models import (
+    BooleanField,
+    Count,
+    F,
+    Func,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+)
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, Upper
 
 from hekla.apps.compiled import CompiledQuery, Parameter
 from hekla.apps.event_log.models import LoggedEvent, Numbering
+from hekla.apps.exists_for_each import ExistsForEach
 
 _LAST = "SELECT max(id) FROM event_log_loggedevent"
 _SUBJECTS = "SELECT subject FROM event_log_loggedevent WHERE id > %(number)s AND id <= %(last)s"
 """Written out: a reconcile asks both several times, and building the query costs Django more than running it."""
+
+
+_MOST_OF_NODES = 50_000
 
 
 def last_number() -> int:
@@ -90,6 +106,23 @@ def last_of_kind(subjects: Collection[str], kind: str) -> dict[str, datetime]:
     return dict(found.annotate(last=Max("at")))
 
 
+def node_history(subject: str, *, since: datetime) -> Iterator[tuple[datetime, str, bool, bool]]:
+    """Time, node, whether it was ready and whether it was there, of a cluster's events of nodes since then, in order.
+
+    `subject`: of the cluster. At most `_MOST_OF_NODES`, the newest.
+    """
+    found = LoggedEvent.objects.filter(subject=subject, kind="NodeChanged", at__gte=since).order_by("-id")
+    rows = list(found.values_list("at", "payload")[:_MOST_OF_NODES])
+    for at, payload in reversed(rows):
+        yield at, payload["node"], payload["ready"], payload.get("present", True)
+
+
+def failed_pods(*, since: datetime) -> list[tuple[str, str]]:
+    """The job (as a subject) and the node of each failure of a pod since then, the newest, at most `_MOST_OF_NODES`."""
+    found = LoggedEvent.objects.filter(at__gte=since, kind="PodPhaseChanged", payload__new="failed")
+    return list(found.order_by("-at").values_list("subject", "payload__node")[:_MOST_OF_NODES])
+
+
 def about(subject: str | Parameter) -> QuerySet[LoggedEvent]:
     """All events of one subject, oldest first."""
     return LoggedEvent.objects.filter(subject=subject).order_by("id")
@@ -127,11 +160,32 @@ def of_people(
         return list(matching[:limit])
     if ":" in named:
         return list(matching.filter(subject=named)[:limit])
+    among_newest = _among_newest(found, matching, named, limit)
+    if among_newest is not None:
+        return among_newest
     # Two queries: each uses an index of its own, and one with both conditions none.
     newest = list(_naming(found, named).values_list("pk", "subject")[:_MOST_NAMED])
     own = _naming(matching, named) if any(wanted.values()) else found.filter(pk__in=[pk for pk, _ in newest[:limit]])
     others = matching.filter(_known({subject for _, subject in newest}))
     return _newest([*own[:limit], *others[:limit]])[:limit]
+
+
+def _among_newest(
+    found: QuerySet[LoggedEvent], matching: QuerySet[LoggedEvent], named: str, limit: int
+) -> list[LoggedEvent] | None:
+    """The same result, if it is among the newest events that match; None if not, since the text is in few names.
+
+    A text in many names is in many of the newest, and the index of letters has no order: it would read all of them.
+    """
+    has_name = {"names__contains": Upper(Value(named))}
+    oldest = next(iter(matching.values_list("pk", flat=True)[_WINDOW - 1 : _WINDOW]), 0)
+    own = list(matching.filter(pk__gte=oldest).alias(names=_NAMES).filter(**has_name)[:limit])
+    if len(own) < limit and oldest:
+        return None
+    last = own[-1].pk if len(own) == limit else 0  # older ones cannot be among the first
+    naming = found.filter(subject=OuterRef("subject")).alias(names=_NAMES).filter(**has_name).order_by()
+    others = matching.filter(ExistsForEach(naming), pk__gt=last).exclude(_OF_BROAD)
+    return _newest([*own, *others[:limit]])[:limit]
 
 
 def _newest(events: Iterable[LoggedEvent]) -> list[LoggedEvent]:
@@ -140,7 +194,7 @@ def _newest(events: Iterable[LoggedEvent]) -> list[LoggedEvent]:
 
 def _known(subjects: Collection[str]) -> Q:
     """Whether the object of an event is one of these, which have the name that is searched in events of their own."""
-    known = [one for one in subjects if not one.startswith(("user:", "tenant:"))]
+    known = [one for one in subjects if not one.startswith(_BROAD)]
     return Q(_IsOneOf(F("subject"), Value(known, ArrayField(TextField()))))
 
 
@@ -153,16 +207,20 @@ class _IsOneOf(Func):
 
 def _naming(events: QuerySet[LoggedEvent], part: str) -> QuerySet[LoggedEvent]:
     """The events with this part in a name. An index has all trigrams; shorter texts are searched in the names."""
-    names: Func[Any] = Func(F("payload"), function="hekla_event_names", output_field=TextField())
-    found = events.alias(names=names).filter(names__contains=Upper(Value(part)))
+    found = events.alias(names=_NAMES).filter(names__contains=Upper(Value(part)))
     if len(part) < _GRAM:
         return found
-    return found.alias(grams=_grams(names)).filter(grams__contains=_grams(Upper(Value(part))))
+    return found.alias(grams=_grams(_NAMES)).filter(grams__contains=_grams(Upper(Value(part))))
 
 
 def _grams(text: "Func[Any]") -> "Func[Any]":
     return Func(text, function="hekla_grams", output_field=ArrayField(TextField()))
 
 
+_NAMES: "Func[Any]" = Func(F("payload"), function="hekla_event_names", output_field=TextField())
 _GRAM = 3
 _MOST_NAMED = 1000
+_WINDOW = 4000
+_BROAD = ("user:", "tenant:")
+"""Subjects with events about many things, each with a name of its own."""
+_OF_BROAD = Q(*((("subject__startswith", one)) for one in _BROAD), _connector=Q.OR)

@@ -18,15 +18,16 @@ from django.db.models import F
 
 from hekla.apps.event_log.models import LoggedEvent, Numbering
 from hekla.apps.event_log.signals import recorded
-from hekla.apps.rows import insert_all
+from hekla.apps.rows import BATCH, insert_all, insertion
 from hekla.domain import events
 
 _CHECK_CONSTRAINTS = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED"
 """`connection.check_constraints` in one round trip: foreign keys wait now, not while the numbers are locked."""
 _TAKE_NUMBERS = """
-    INSERT INTO event_log_numbering (id, last, purged) VALUES (1, %(count)s, 0)
-    ON CONFLICT (id) DO UPDATE SET last = event_log_numbering.last + %(count)s RETURNING last
+    INSERT INTO event_log_numbering AS numbers (id, last, purged) VALUES (1, %s, 0)
+    ON CONFLICT (id) DO UPDATE SET last = numbers.last + excluded.last
 """
+_LAST = "(SELECT last FROM event_log_numbering WHERE id = 1)"
 _pending: ContextVar[list[LoggedEvent] | None] = ContextVar("pending_events", default=None)
 _is_announced: ContextVar[bool] = ContextVar("is_announced", default=True)
 _session: ContextVar[Callable[[], str] | None] = ContextVar("session", default=None)
@@ -184,15 +185,19 @@ def purge(subjects: Collection[str]) -> int:
 def _number(pending: list[LoggedEvent]) -> None:
     if not pending:
         return
+    first, rest = pending[:BATCH], pending[BATCH:]
+    keys = [f"{_LAST} - {len(pending) - place - 1}" for place in range(len(first))]
+    insert, values = insertion(first, keys)
     with connection.cursor() as cursor:
-        cursor.execute(f"{_CHECK_CONSTRAINTS}; {_TAKE_NUMBERS}", {"count": len(pending)})
-        while cursor.nextset():  # one round trip; only the last statement has a row
+        cursor.execute(f"{_CHECK_CONSTRAINTS}; {_TAKE_NUMBERS}; {insert} RETURNING id", [len(pending), *values])
+        while cursor.nextset():  # one round trip; only the last statement has rows
             pass
-        (last,) = cursor.fetchone()
-    for number, event in enumerate(pending, start=last - len(pending) + 1):
-        event.pk = number
-    insert_all(pending)
+        [number, *_others] = cursor.fetchone()
+    for place, event in enumerate(pending):
+        event.pk = number + place
+    insert_all(rest)
     if not _is_announced.get():
         return
     actor, topics = pending[-1].actor_name, {topic for event in pending for topic in event.topics}
-    transaction.on_commit(lambda: recorded.send(sender=LoggedEvent, actor=actor, topics=topics), robust=True)
+    facts = {"actor": actor, "topics": topics, "kinds": {event.kind for event in pending}}
+    transaction.on_commit(lambda: recorded.send(sender=LoggedEvent, **facts), robust=True)

@@ -12,8 +12,15 @@ PAUSE_SECONDS = 0.2
 advancing = Wakeup("hekla.flows.advance", pause=PAUSE_SECONDS)
 
 
+_OF_NEW_JOBS = {"JobSubmitted", "JobPlaced"}
+
+
 @receiver(recorded)
-def after_commit(*, topics: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
-    """Wake the task: a flow may have started, or may wait for the job of the event."""
+def after_commit(*, topics: set[str], kinds: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
+    """Wake the task: a flow may have started, or may wait for the job of the event. None waits for a new job: if a
+    flow submits one, an event of the flow comes with it.
+    """
+    if kinds <= _OF_NEW_JOBS:
+        return
     if any(topic.startswith(("job:", "flow:")) for topic in topics) and selectors.any_in_progress():
         advancing.soon()

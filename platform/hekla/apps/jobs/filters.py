@@ -1,7 +1,7 @@
 """Filters of the job list: the same parameters in the URL of the list, in REST and on the command line."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any
@@ -18,7 +18,9 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.exists_for_each import ExistsForEach
 from hekla.apps.filter_sets import DeclaredFilters, QuickFilterSet
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.paging import Order
@@ -79,14 +81,13 @@ class _WholeNumber(django_filters.Filter):  # type: ignore[misc]
 class JobFilter(QuickFilterSet):
     """Jobs that match all given parameters; each is optional.
 
-    `user`: the person who asks. `named`: the ids of the rows that parameters name (`_rows_named`). `finds_many`: many
-    jobs are known to match the text, so scanning the jobs in list order finds the first ones sooner than collecting all
-    matches from the index.
+    `user`: the person who asks. `named`: the ids of the rows that parameters name (`_rows_named`). `finds_many`,
+    `counts`: as of `narrow`.
     """
 
     user: User
     named: Mapping[str, Sequence[int]]
-    finds_many = False
+    finds_many = counts = False
 
     q = django_filters.CharFilter(method="matching", max_length=100)
     name = django_filters.CharFilter()
@@ -109,6 +110,16 @@ class JobFilter(QuickFilterSet):
     class Meta:
         model = Job
         fields: list[str] = []
+
+    def narrow(self, *, finds_many: bool = False, counts: bool = False) -> QuerySet[Job]:
+        """The jobs that match. `counts`: all of them are wanted, in any order; else the first ones of a list.
+
+        `finds_many`: many jobs are known to match the text, so scanning the jobs in list order finds the first ones
+        sooner than collecting all matches from the index.
+        """
+        self.finds_many, self.counts = finds_many, counts
+        found: QuerySet[Job] = self.filter_queryset(self.queryset.all())
+        return found
 
     def matching(self, jobs: QuerySet[Job], _name: str, text: str) -> QuerySet[Job]:
         """Jobs whose name or owner contains the text."""
@@ -137,25 +148,30 @@ class JobFilter(QuickFilterSet):
             return Q(pk__in=self.named[name])
         pods = Pod.objects.filter(job=OuterRef("pk"), **facts)
         others = {word for word, value in self.form.cleaned_data.items() if value} - {name, "tenant"}
-        return Q(Exists(pods) if others else _ExistsForEach(pods))
+        counts_all = self.counts and name == "failed_pods" and accounts.may(self.user, Permission.SEE_EVERYTHING)
+        return Q(Exists(pods) if others or counts_all else ExistsForEach(pods))
 
     def of_person(self, jobs: QuerySet[Job], _name: str, _mine: str) -> QuerySet[Job]:
         """The person's own jobs."""
         return jobs.filter(owner=self.user)
 
 
-def narrowed(jobs: QuerySet[Job], query: Mapping[str, Any], user: User, *, finds_many: bool = False) -> QuerySet[Job]:
+def narrowed(jobs: QuerySet[Job], query: Mapping[str, Any], user: User) -> QuerySet[Job]:
     """The jobs that match the query. Raises Invalid: an invalid parameter never returns all jobs."""
+    return narrowing(jobs, query, user)()
+
+
+def narrowing(jobs: QuerySet[Job], query: Mapping[str, Any], user: User) -> Callable[..., QuerySet[Job]]:
+    """As `narrowed`, for several queries about these jobs: `JobFilter.narrow`."""
     names = JobFilter.base_filters.keys() & query.keys()
     if not names:
-        return jobs
+        return lambda **_purpose: jobs
     found = _asking(frozenset(names))(query, queryset=jobs)
-    found.user, found.finds_many = user, finds_many
+    found.user = user
     if not found.is_valid():
         raise Invalid([Problem(name, str(text)) for name, texts in found.errors.items() for text in texts])
-    found.named = _rows_named(found.form.cleaned_data, {"q"} if finds_many else set())
-    narrow: QuerySet[Job] = found.qs
-    return narrow
+    found.named = _rows_named(found.form.cleaned_data)
+    return found.narrow
 
 
 _NAMED: dict[str, Callable[[str], QuerySet[Any]]] = {
@@ -173,23 +189,17 @@ _OF_PODS: dict[str, Callable[[str], QuerySet[Pod]]] = {
 }
 
 
-class _ExistsForEach(Exists):
-    """Asks for each row: the database neither collects all rows of the subquery nor joins them."""
-
-    template = "EXISTS(%(subquery)s OFFSET 0)"
-
-
 def _owners(text: str) -> QuerySet[User]:
     return accounts.everybody().filter(username__icontains=text).order_by()
 
 
-def _rows_named(words: Mapping[str, Any], without: Collection[str]) -> dict[str, list[int]]:
+def _rows_named(words: Mapping[str, Any]) -> dict[str, list[int]]:
     """The ids of the rows that each parameter names, from one query: of pods, those of their first jobs.
 
     With ids, the database can estimate how many jobs match. With names it expects few jobs of anyone, and reads and
     sorts all jobs of a large tenant for the first fifty.
     """
-    sets = {word: find(words[word]) for word, find in _NAMED.items() if words.get(word) and word not in without}
+    sets = {word: find(words[word]) for word, find in _NAMED.items() if words.get(word)}
     rows = [found.annotate(word=Value(word)).values_list("word", "pk") for word, found in sets.items()]
     for word, of_pods in _OF_PODS.items():
         if words.get(word):

@@ -180,8 +180,8 @@ class Pod(models.Model):
             models.Index(fields=["reason", "job"], condition=~models.Q(reason=""), name="pod_by_reason"),
             models.Index(
                 fields=["node"],
-                condition=~models.Q(cards=[]) & models.Q(phase__in=sorted(p.value for p in PLACED_POD_PHASES)),
-                name="pod_with_cards",
+                condition=models.Q(phase__in=sorted(phase.value for phase in PLACED_POD_PHASES)),
+                name="pod_on_node",
             ),
         ]
 

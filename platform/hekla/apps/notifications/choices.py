@@ -18,6 +18,7 @@ class Moment(StrEnum):
     CREDENTIAL = "credential"
     IDLE = "idle"
     INVITED = "invited"
+    ALERT = "alert"
 
 
 class Channel(StrEnum):

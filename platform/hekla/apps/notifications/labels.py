@@ -83,6 +83,18 @@ def _invited(notice: Notification) -> str:
     return _("%(actor)s invites you to a session of job %(job)s.") % facts
 
 
+def _alert(notice: Notification) -> str:
+    facts, more = notice.facts, int(notice.facts["count"]) - 1
+    about = facts["about"] if not more else _("%(first)s and %(n)d more") % {"first": facts["about"], "n": more}
+    words = {"rule": facts["rule"], "about": about}
+    if facts["moment"] == "clear":
+        return _("Alert %(rule)s is over: %(about)s.") % words
+    if facts["value"] is None:
+        return _("Alert %(rule)s: %(about)s.") % words
+    words |= {"value": f"{facts['value']:.4g}", "threshold": f"{facts['threshold']:.4g}"}
+    return _("Alert %(rule)s: %(about)s. Value %(value)s, threshold %(threshold)s.") % words
+
+
 _SENTENCES = {
     Moment.STARTED: _started,
     Moment.ENDED: _ended,
@@ -94,6 +106,7 @@ _SENTENCES = {
     Moment.CREDENTIAL: _credential,
     Moment.IDLE: _idle,
     Moment.INVITED: _invited,
+    Moment.ALERT: _alert,
 }
 
 

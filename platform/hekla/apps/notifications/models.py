@@ -92,7 +92,9 @@ class Notification(models.Model):
 
     @property
     def page(self) -> str:
-        """The path of what it is about: a batch, a session, a job, the person's invitations, or the notifications."""
+        """The path of what it is about: a rule, a batch, a session, a job, invitations, or the notifications."""
+        if self.moment == Moment.ALERT:
+            return reverse("alerts:detail", args=[UUID(self.facts["rule_uid"])])
         if self.moment == Moment.INVITED:
             return reverse("sharing:mine")
         if session := self.facts.get("session"):

@@ -71,13 +71,22 @@ def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
     """Post a notification, signed. Raises NotificationNotSent, Refused (address not allowed), DecryptionError."""
     if not reach.webhook_url:
         raise NotificationNotSent(_("The webhook was removed."))
-    target, body = addresses.resolve(reach.webhook_url), _body(reach, delivery)
+    secret = encryption.COLUMN.decrypt(reach.webhook_secret)
+    post_signed(reach.webhook_url, _body(reach, delivery), secret, delivery=str(delivery.pk), now=now)
+
+
+def post_signed(url: str, body: bytes, secret: str, *, delivery: str, now: datetime) -> None:
+    """Post JSON to a checked address, signed, with an id that is equal in all attempts. The response is not read.
+
+    Raises NotificationNotSent, Refused (address not allowed).
+    """
+    target = addresses.resolve(url)
     headers = {
         "Host": target.host,
         "Content-Type": "application/json",
         "User-Agent": "Hekla",
-        "Hekla-Delivery": str(delivery.pk),
-        "Hekla-Signature": signature(encryption.COLUMN.decrypt(reach.webhook_secret), body, now),
+        "Hekla-Delivery": delivery,
+        "Hekla-Signature": signature(secret, body, now),
     }
     try:
         with (

@@ -66,10 +66,13 @@ def listed_open_to(tenant: Tenant) -> list[Queue]:
 
 def get(name: str, user: User, rights: Rights | None = None) -> Queue:
     """The queue of that name. Raises NotFound."""
-    queue = visible_to(user, rights).filter(name=name).first()
-    if queue is None:
-        raise NotFound(_("Unknown queue."))
-    return queue
+    if accounts.may(user, Permission.SEE_EVERYTHING):
+        found = _OF_NAME.rows(name=name)
+    else:
+        found = _VISIBLE_OF_NAME.rows(name=name, tenants=[one.pk for one in (rights or tenancy.rights(user)).tenants])
+    for queue in found:
+        return queue
+    raise NotFound(_("Unknown queue."))
 
 
 def federated_visible_to(user: User, rights: Rights | None = None) -> QuerySet[FederatedQueue]:
@@ -110,10 +113,11 @@ def members_open_to(federated: FederatedQueue, tenant: Tenant) -> list[Queue]:
 
 def tenants_for(queue: Queue, user: User, rights: Rights) -> list[Tenant]:
     """The tenants that may submit to the queue and that this person can see; empty if all tenants may."""
-    tenants = queue.tenants.order_by("name")
-    if not accounts.may(user, Permission.SEE_EVERYTHING):
-        tenants = tenants.filter(pk__in=[tenant.pk for tenant in rights.tenants])
-    return list(tenants)
+    tenants = _TENANTS_OF.rows(queue=queue.pk)
+    if accounts.may(user, Permission.SEE_EVERYTHING):
+        return tenants
+    own = {tenant.pk for tenant in rights.tenants}
+    return [tenant for tenant in tenants if tenant.pk in own]
 
 
 def all_queues() -> QuerySet[Queue]:
@@ -188,5 +192,9 @@ def _named(condition: Q) -> QuerySet[Queue]:
 _ONE_OF_TENANTS = Q(tenants__isnull=True) | Q(OneOf("tenants", "tenants", Tenant._meta.pk))
 _EVERY = CompiledQuery(_in_order)
 _VISIBLE_TO = CompiledQuery(lambda: _in_order().filter(_ONE_OF_TENANTS).distinct())
+_NAME = Parameter("name", Queue._meta.get_field("name"))
+_OF_NAME = CompiledQuery(lambda: _in_order().filter(name=_NAME))
+_VISIBLE_OF_NAME = CompiledQuery(lambda: _in_order().filter(_ONE_OF_TENANTS, name=_NAME).distinct())
+_TENANTS_OF = CompiledQuery(lambda: Tenant.objects.filter(queues=Parameter("queue", Queue._meta.pk)).order_by("name"))
 _NAMED = CompiledQuery(lambda: _named(Q()), shares=True)
 _NAMED_FOR = CompiledQuery(lambda: _named(_ONE_OF_TENANTS), shares=True)

@@ -64,9 +64,10 @@ def runs(schedule: Schedule) -> QuerySet[ScheduleRun]:
 
 
 def last_runs(schedules: Sequence[Schedule]) -> dict[int, ScheduleRun]:
-    """The newest run of each schedule (by row id)."""
+    """The newest run of each schedule (by row id); of its job only the phase."""
     newest = ScheduleRun.objects.filter(schedule__in=schedules).order_by("schedule_id", "-due_at", "-id")
-    return {run.schedule_id: run for run in newest.distinct("schedule_id").select_related("job")}
+    columns = (*(field.name for field in ScheduleRun._meta.concrete_fields), "job__phase")
+    return {run.schedule_id: run for run in newest.distinct("schedule_id").select_related("job").only(*columns)}
 
 
 def running(schedule: Schedule) -> list[ScheduleRun]:

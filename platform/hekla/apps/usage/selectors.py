@@ -1,7 +1,7 @@
 """Resource use of pods over time, and files of jobs. `apps.jobs` decides which pods and jobs a person may see."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -103,6 +103,55 @@ def recent_gpus(pods: Collection[int], *, since: datetime) -> dict[int, int | No
     rows = Sample.objects.filter(pod__in=pods, at__gte=since, span_seconds=FINEST).order_by()
     found = rows.values("pod_id").annotate(most=Max("gpu_thousandths"))
     return {row["pod_id"]: _percent(row["most"]) for row in found}
+
+
+def gpu_minute_masks(
+    least: Mapping[int, int], *, begin: datetime, end: datetime, hour: datetime
+) -> dict[int, tuple[int, int]]:
+    """Of these pods (primary keys) the minutes whose GPU use is known, and the idle ones among them, as bits.
+
+    `least`: by pod, the thousandths of a GPU from which on it is not idle. Bit n stands for the minute n of the `hour`
+    in which both times lie. A coarse sample counts for all minutes of its span.
+    """
+    values = {"pods": list(least), "least": list(least.values()), "begin": begin, "end": end, "hour": hour}
+    with connection.cursor() as cursor:
+        cursor.execute(_MASKS, values)
+        return {pod: (measured, idle or 0) for pod, measured, idle in cursor.fetchall()}
+
+
+_MASKS = """
+WITH wanted AS (
+    SELECT * FROM unnest(%(pods)s::bigint[], %(least)s::bigint[]) AS asked (pod_id, least)
+), spans AS (
+    SELECT pod_id, least, greatest(span_seconds, 60) AS seconds, avg(gpu_thousandths) AS busy,
+        date_bin(make_interval(secs => greatest(span_seconds, 60)), at, 'epoch'::timestamptz) AS since
+    FROM usage_sample JOIN wanted USING (pod_id)
+    WHERE span_seconds IN (10, 60, 600) AND at >= %(begin)s AND at < %(end)s AND gpu_thousandths IS NOT NULL
+    GROUP BY pod_id, least, seconds, since
+), masks AS (
+    SELECT pod_id, busy < least AS idle,
+        ((1::bigint << (seconds / 60)) - 1) << (extract(epoch FROM since - %(hour)s::timestamptz) / 60)::int AS mask
+    FROM spans
+)
+SELECT pod_id, bit_or(mask), bit_or(mask) FILTER (WHERE idle) FROM masks GROUP BY pod_id
+"""
+
+
+def gpu_last_busy(least: Mapping[int, int]) -> dict[int, datetime | None]:
+    """When these pods (primary keys) last used their GPUs, as far as it is stored; None: never.
+
+    `least`: by pod, the thousandths of a GPU from which on that counts. Pods whose use was not measured are left out.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST_BUSY, {"pods": list(least), "least": list(least.values())})
+        return dict(cursor.fetchall())
+
+
+_LAST_BUSY = """
+SELECT pod_id, max(at) FILTER (WHERE gpu_thousandths >= least)
+FROM usage_sample JOIN unnest(%(pods)s::bigint[], %(least)s::bigint[]) AS asked (pod_id, least) USING (pod_id)
+WHERE gpu_thousandths IS NOT NULL GROUP BY pod_id
+"""
 
 
 def _percent(thousandths: int | None) -> int | None:

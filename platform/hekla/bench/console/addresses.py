@@ -177,7 +177,7 @@ def _rest(jobs: Sequence[Job], user: User) -> Iterator[Page]:
     for what in ("job", "job_events", "job_waits", "job_receipts"):
         yield f"REST {what.replace('_', ' ')}", [reverse(f"api:v1:{what}", args=[one.uid]) for one in jobs]
     for what in (
-        *("queues", "nodes", "clusters", "batches", "flows", "schedules", "templates", "gallery", "presets"),
+        *("queues", "nodes", "clusters", "batches", "flows", "schedules", "templates", "gallery", "saved_templates"),
         *("notifications", "tenants", "departments", "priority_classes", "federated_queues", "environments", "me"),
     ):
         yield f"REST {what.replace('_', ' ')}", [reverse(f"api:v1:{what}")]

@@ -7,6 +7,7 @@ the log. No payload holds a secret.
 One file for each subject. A new kind is a class in one of them, and needs nothing else.
 """
 
+from hekla.domain.events.alerts import *  # noqa: F403
 from hekla.domain.events.base import *  # noqa: F403
 from hekla.domain.events.batches import *  # noqa: F403
 from hekla.domain.events.clusters import *  # noqa: F403

@@ -81,6 +81,25 @@ class PolicyChanged(Event):
     message: Message = ""
 
 
+class _PolicyLab(Event):
+    """About an experiment of the policy lab. `run`: its uid."""
+
+    run: Name
+    title: Name = ""
+
+
+class PolicyLabStarted(_PolicyLab):
+    pass
+
+
+class PolicyLabCancelled(_PolicyLab):
+    pass
+
+
+class PolicyLabDeleted(_PolicyLab):
+    pass
+
+
 class EnvironmentCreated(Event):
     name: Name
 

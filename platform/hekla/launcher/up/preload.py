@@ -1,6 +1,6 @@
 """Loads the common code of Hekla's processes, before they are forked (see `prefork`).
 
-The console is loaded first, because people wait for it. The code of the workers is loaded while the console starts.
+The console is loaded first, because people wait for it. The code of the workers is loaded once it answers.
 """
 
 from importlib import import_module

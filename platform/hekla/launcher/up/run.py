@@ -45,11 +45,17 @@ class Startup:
         return self.env["HEKLA_PUBLIC_URL"]
 
     def bring_up(self, *, demo: bool) -> str:
-        """Run all steps. Returns the path of the sign-in link. Raises LaunchRefused, Stopped."""
+        """Start up to a console that answers. Returns the path of the sign-in link. Raises LaunchRefused, Stopped."""
         self._supervisor.end_leftovers()
         self._start_servers()
         self._bring_tables_up()
-        return self._start_hekla(demo)
+        return self._start_console(demo)
+
+    def start_workers(self) -> None:
+        """Start the workers. They can start last, because their tasks wait in the queue."""
+        self._launcher.load_workers()
+        for role in roles.workers(self.env, self._launcher, schedule=run_dir(self._home.path) / "beat"):
+            self._supervisor.add(role)
 
     def watch_disk(self) -> None:
         """Warn before the disk is full, because PostgreSQL would stop."""
@@ -143,19 +149,13 @@ class Startup:
                 raise
             raise OtherVersion(_describe_other_version(self._home.path, failure.lines)) from None
 
-    def _start_hekla(self, demo: bool) -> str:
-        """Start the console and create the first rows, then start the workers. Returns the sign-in link.
-
-        The workers can start last, because their tasks wait in the queue.
-        """
+    def _start_console(self, demo: bool) -> str:
+        """Start the console and create the first rows. Returns the sign-in link."""
         web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
         lines = self._make_demonstration() if demo else []
-        with step("starting the console and the workers"):
+        with step("starting the console"):
             lines = lines or self._django("setup_first_data", "--skip-checks")
-            self._launcher.load_workers()
             self._wait_for(web)
-            for role in roles.workers(self.env, self._launcher, schedule=run_dir(self._home.path) / "beat"):
-                self._supervisor.add(role)
         return _link_in(lines)
 
     def _make_demonstration(self) -> list[str]:

@@ -15,6 +15,7 @@ from hekla.apps.audit.selectors import AuditEntry
 from hekla.pages.frame import html
 
 _BY_KEY = {
+    "alert-rule": "alerts:detail",
     "job": "jobs:detail",
     "batch": "batches:detail",
     "flow": "flows:detail",

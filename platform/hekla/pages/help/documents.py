@@ -6,8 +6,8 @@ from pathlib import Path
 from django.conf import settings
 
 _ORDER = (
-    "first-five-minutes", "jobs", "submitting", "flows", "batches", "schedules", "openpai", "queues", "environments",
-    "administration", "access", "examples", "demonstrations",
+    "first-five-minutes", "jobs", "submitting", "flows", "batches", "schedules", "openpai", "queues", "alerts",
+    "environments", "administration", "access", "examples", "demonstrations",
 )  # fmt: skip
 
 

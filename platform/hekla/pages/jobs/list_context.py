@@ -54,17 +54,18 @@ def context(
     rights = rights or tenancy.rights(user)
     visible, problems = _visible(query, user, rights), list[Problem]()
     try:
-        found = filters.narrowed(visible, query, user)
+        narrow = filters.narrowing(visible, query, user)
     except Invalid as error:
-        found, problems = Job.objects.none(), [Problem(_label(one.path), one.message) for one in error.problems]
-    counts = selectors.phase_counts(visible, found=found)
+        problems = [Problem(_label(one.path), one.message) for one in error.problems]
+        narrow = _no_jobs
+    counts = selectors.phase_counts(visible, found=narrow(counts=True))
     count = _count(counts.pop("found", 0))
     by = query.get("group", "") if query.get("group") in groups.LABELS else ""
     if by:
-        body = {"groups": groups.of(found, by, query), "group": by, "group_labels": groups.LABELS}
+        groups_of = groups.of(narrow(counts=True), by, query)
+        body = {"groups": groups_of, "group": by, "group_labels": groups.LABELS}
     else:
-        if count["is_more"] and query.get("q"):
-            found = filters.narrowed(visible, query, user, finds_many=True)
+        found = narrow(finds_many=count["is_more"])
         body = _rows(query, found, selectors.action_predicate(user, rights), arrangement or selectors.arrangement(user))
     return body | {
         "problems": problems,
@@ -75,6 +76,10 @@ def context(
         "count": count,
         "phases": job_context.phases(counts, query.getlist("phase")),
     }
+
+
+def _no_jobs(**_purpose: bool) -> QuerySet[Job]:
+    return Job.objects.none()
 
 
 def choices(query: QueryDict, user: User, rights: Rights, scope: Tenant | None) -> dict[str, Any]:

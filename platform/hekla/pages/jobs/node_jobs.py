@@ -28,7 +28,7 @@ def _words(_language: str | None) -> tuple[str, str]:
 
 def _link(one: JobOnNode, pods: str) -> str:
     """`pods`: how their number is said, translated once for all links."""
-    place, name = html.address("jobs:detail", one.job.uid), text(one.job.name)
+    place, name = html.address("jobs:detail", one.uid), text(one.name)
     if one.count == 1:
         return f'<a href="{place}#pod-{one.pod_id}">{name} {text(one.pod_name)}</a>'
     return f'<a href="{place}">{name}</a>{text(pods % {"n": one.count})}'

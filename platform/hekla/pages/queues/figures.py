@@ -265,9 +265,9 @@ def node_view(whole: Occupancy, node: Node, allocatable: Resources) -> NodeView:
 
 def name_jobs(views: Sequence[NodeView], user: User, rights: Rights) -> None:
     """Add to each node the jobs with pods on it that the person may see."""
-    sees, found = jobs.seeing(user, rights), jobs.jobs_on([view.node for view in views])
+    found = jobs.jobs_on([view.node for view in views], user, rights)
     for view in views:
-        view.jobs = [one for one in found.get((view.node.cluster_id, view.node.name), ()) if sees(one.job)]
+        view.jobs = found.get((view.node.cluster_id, view.node.name), ())
 
 
 def name_cards(views: Sequence[NodeView], user: User, rights: Rights) -> None:

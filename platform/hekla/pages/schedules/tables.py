@@ -46,7 +46,7 @@ class SchedulesTable(ListTable):
         ),
     )
     time = ListColumn(
-        gettext_lazy("Time"), cell=lambda row: noted(format_html("<code>{}</code>", row.spec.cron), row.spec.time_zone)
+        gettext_lazy("Time"), cell=lambda row: noted(format_html("<code>{}</code>", row.cron), row.time_zone)
     )
     next = ListColumn(gettext_lazy("Next run"), sort=("is_suspended", "next_at"), cell=_next)
     last = ListColumn(gettext_lazy("Last run"), template="schedules/_last_run.html")

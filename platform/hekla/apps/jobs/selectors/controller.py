@@ -217,10 +217,17 @@ def _of_one_tenant(jobs: QuerySet[Job], limit: int) -> list[Job]:
     return [job for job in found if job.tenant_id == found[0].tenant_id]
 
 
-def run_times(cluster_id: int, *, limit: int) -> list[tuple[int, str, int, list[dict[str, Any]], datetime, datetime]]:
-    """(owner id, kind, queue id, tasks, start, end) of completed jobs of a cluster, newest first."""
+def run_times(
+    cluster_id: int, *, limit: int
+) -> list[tuple[int, int, str, int, list[dict[str, Any]], datetime, datetime]]:
+    """(row id, owner id, kind, queue id, tasks, start, end) of completed jobs of a cluster, newest first."""
     found = Job.objects.filter(cluster_id=cluster_id, phase=JobPhase.COMPLETED).order_by("-id")
-    rows = found.values_list("owner_id", "kind", "queue_id", "spec__tasks", "started_at", "finished_at")[:limit]
-    return [
-        (owner, kind, queue, tasks, began, ended) for owner, kind, queue, tasks, began, ended in rows if began and ended
-    ]
+    rows = found.values_list("id", "owner_id", "kind", "queue_id", "spec__tasks", "started_at", "finished_at")[:limit]
+    return [(*facts, began, ended) for *facts, began, ended in rows if began and ended]
+
+
+def of_period(cluster: Cluster, start: datetime, end: datetime) -> QuerySet[Job]:
+    """The jobs of a cluster that existed in a period and had not ended before it, in order; also deleted ones."""
+    found = Job.objects.filter(cluster=cluster, submitted_at__lt=end)
+    found = found.filter(Q(finished_at=None) | Q(finished_at__gt=start))
+    return found.select_related("queue__parent", "tenant", "owner").order_by("pk")

@@ -1,19 +1,25 @@
 """Resources that jobs hold, by cluster, tenant and node."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
+from django.db import connection
 from django.db.models import Q, QuerySet
 
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import read_specs, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.selectors.replicas import placed
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.phases import JobPhase
+from hekla.apps.tenancy.selectors import Rights
+from hekla.domain.phases import PLACED_POD_PHASES, JobPhase
 from hekla.domain.resources import Resources
 from hekla.domain.runtime_classes import NO_RUNTIME_CLASS, RuntimeClassFacts
 from hekla.domain.task_spec import TaskSpec
@@ -96,24 +102,47 @@ def card_holders(nodes: Collection[Node]) -> dict[tuple[int, str], list[Pod]]:
 class JobOnNode:
     """Pods of one job on a node: their number, and the row id and name of the first."""
 
-    job: Job
+    uid: UUID
+    name: str
     pod_id: int
     pod_name: str
     count: int
 
 
-def jobs_on(nodes: Collection[Node]) -> dict[tuple[int, str], list[JobOnNode]]:
-    """The jobs with pods on these nodes, by (cluster id, node name), in the order of their first pods."""
-    names, clusters = {node.name for node in nodes}, {node.cluster_id for node in nodes}
-    pods = placed(Pod.objects.filter(node__in=names, job__cluster_id__in=clusters))
-    first: dict[tuple[int, str], tuple[int, str, int]] = {}
-    counts: Counter[tuple[int, str]] = Counter()
-    for pk, job_id, node, task, index in pods.order_by("pk").values_list("pk", "job_id", "node", "task", "index"):
-        first.setdefault((job_id, node), (pk, task, index))
-        counts[job_id, node] += 1
-    jobs = Job.objects.only("uid", "name", "tenant", "cluster", "deleted_at").in_bulk({job_id for job_id, _n in first})
+_FIRST_PODS = """
+    SELECT first.id, job.cluster_id, wanted.node, first.task, first.index, first.count, job.uid, job.name
+    FROM unnest(%(nodes)s::text[]) AS wanted(node)
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT ON (job_id) id, job_id, task, index, count(*) OVER (PARTITION BY job_id) AS count
+        FROM jobs_pod
+        WHERE jobs_pod.node = wanted.node AND phase = ANY(%(placed)s::text[])
+        ORDER BY job_id, id
+    ) AS first
+    JOIN jobs_job AS job ON job.id = first.job_id
+    WHERE job.deleted_at IS NULL AND job.cluster_id = ANY(%(clusters)s::bigint[])
+        AND (%(everywhere)s OR job.tenant_id = ANY(%(tenants)s::bigint[]))
+    ORDER BY first.id
+"""
+"""The first pod of each job on each node, with the number of its pods there: a node may have hundreds of a job.
+
+Written out: for fifty nodes at once, the database expects it to be cheaper to read all unfinished pods.
+"""
+
+
+def jobs_on(nodes: Collection[Node], user: User, rights: Rights) -> dict[tuple[int, str], list[JobOnNode]]:
+    """The jobs with pods on these nodes that the person may see, by (cluster id, node name), in the order of their
+    first pods.
+    """
+    wanted = {
+        "nodes": [*{node.name for node in nodes}],
+        "clusters": [*{node.cluster_id for node in nodes}],
+        "placed": [phase.value for phase in PLACED_POD_PHASES],
+        "everywhere": accounts.may(user, Permission.SEE_EVERYTHING),
+        "tenants": rights.where(Permission.SEE_TENANT),
+    }
     found: defaultdict[tuple[int, str], list[JobOnNode]] = defaultdict(list)
-    for (job_id, node), (pk, task, index) in first.items():
-        one = JobOnNode(jobs[job_id], pk, f"{task}-{index}", counts[job_id, node])
-        found[one.job.cluster_id, node].append(one)
+    with connection.cursor() as cursor:
+        cursor.execute(_FIRST_PODS, wanted)
+        for pk, cluster_id, node, task, index, count, uid, name in cursor.fetchall():
+            found[cluster_id, node].append(JobOnNode(uid, name, pk, f"{task}-{index}", count))
     return found

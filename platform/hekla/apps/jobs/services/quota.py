@@ -42,7 +42,7 @@ def require(
     """Raises QuotaExceeded unless these jobs of this person may be submitted to these queues.
 
     Call it in the unit of work that submits them. `is_dry`: nothing is submitted, so nothing is locked. `by`: who acts;
-    for another person's jobs the message names the owner. `bounds`: the quotas, if already read without a lock.
+    for another person's jobs the message names the owner. `bounds`: the quotas, if already read.
     """
     facts = {"tenant": tenant, "name": str(user) if by not in (None, user) else ""}
     for quota in quotas.binding(tenant, user, is_dry=is_dry) if bounds is None else bounds:

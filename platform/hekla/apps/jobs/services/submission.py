@@ -23,6 +23,7 @@ from hekla.apps.priorities import selectors as priorities
 from hekla.apps.priorities.selectors import Offering, RequestedPriority
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
+from hekla.apps.quotas import selectors as quotas
 from hekla.apps.secrets import services as keeping
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
@@ -74,13 +75,20 @@ def submit(
         require_submission_right(tenant, user)
         return _the_same(known, spec, tenant)
     offer = priorities.offer_to(tenant)
-    route = check(spec=spec, tenant=tenant, user=user, secrets=secrets, offer=offer)
+    route = route_for(spec=spec, tenant=tenant, user=user)
+    problems = [*_job_problems(spec, offer, secrets), *_queue_problems(spec, route.queue)]
+    problems += spec_checks.problems(spec, tenant)
     requested = offer.requested(spec)
-    if _is_name_used(spec, tenant):
-        raise _name_conflict(spec, tenant)
     try:
         with unit_of_work():
-            quota.require([spec], [route.queue], tenant=tenant, user=user, now=now)
+            bounds = quotas.binding(tenant, user)
+            _refuse([*problems, *quota.never_fitting(spec, tenant=tenant, user=user, bounds=bounds)])
+            try:
+                quota.require([spec], [route.queue], tenant=tenant, user=user, now=now, bounds=bounds)
+            except Refused as error:
+                if _is_name_used(spec, tenant):  # the first reason; mostly the row itself finds that
+                    raise _name_conflict(spec, tenant) from error
+                raise
             job = new_row(spec, requested, tenant=tenant, queue=route.queue, user=user, at=now)
             job.uid = uid
             job.save(force_insert=True)
@@ -115,15 +123,21 @@ def check(
     `offer`: the priority classes of the tenant; pass them if already read. Raises Invalid, and what `route_for` raises.
     """
     route = route_for(spec=spec, tenant=tenant, user=user)
-    problems = [
-        *_job_problems(spec, offer or priorities.offer_to(tenant), secrets),
-        *_queue_problems(spec, route.queue),
-        *spec_checks.problems(spec, tenant),
-        *quota.never_fitting(spec, tenant=tenant, user=user),
-    ]
+    _refuse(
+        [
+            *_job_problems(spec, offer or priorities.offer_to(tenant), secrets),
+            *_queue_problems(spec, route.queue),
+            *spec_checks.problems(spec, tenant),
+            *quota.never_fitting(spec, tenant=tenant, user=user),
+        ]
+    )
+    return route
+
+
+def _refuse(problems: list[Problem]) -> None:
+    """Raises Invalid if there are any."""
     if problems:
         raise Invalid(problems)
-    return route
 
 
 def find_problems(

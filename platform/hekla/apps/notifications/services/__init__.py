@@ -5,7 +5,7 @@ from hekla.apps.notifications.services.following import follow
 from hekla.apps.notifications.services.looking import look, tidy
 from hekla.apps.notifications.services.sending import send_due
 from hekla.apps.notifications.services.submitting import submit
-from hekla.apps.notifications.services.telling import tell_of_batch
+from hekla.apps.notifications.services.telling import tell_of_batch, tell_of_themselves
 
 __all__ = [
     "choose",
@@ -18,5 +18,6 @@ __all__ = [
     "send_due",
     "submit",
     "tell_of_batch",
+    "tell_of_themselves",
     "tidy",
 ]

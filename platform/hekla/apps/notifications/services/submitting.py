@@ -31,9 +31,11 @@ def submit(
 
     Without a `choice`, or with one equal to the person's defaults, no choice is stored for this job.
     """
+    if choice is None:
+        return jobs.submit(spec=spec, tenant=tenant, user=user, now=now, key=key, secrets=secrets)
     with unit_of_work():
         job = jobs.submit(spec=spec, tenant=tenant, user=user, now=now, key=key, secrets=secrets)
-        if choice is not None and not _is_usual(choice, user):
+        if not _is_usual(choice, user):
             _choose(user, job, choice)
     return job
 

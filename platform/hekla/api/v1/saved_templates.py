@@ -1,4 +1,4 @@
-"""Endpoints of presets: saved starting points of jobs."""
+"""Endpoints of saved templates, from which new jobs start."""
 
 from typing import Any
 from uuid import UUID
@@ -22,8 +22,8 @@ from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
 
-class PresetSerializer(serializers.ModelSerializer[Preset]):
-    """A preset in a list. `tenant`: empty for a personal preset."""
+class SavedTemplateSerializer(serializers.ModelSerializer[Preset]):
+    """A saved template in a list. `tenant`: empty for a personal one."""
 
     tenant = serializers.CharField(source="tenant.slug", default="")
     owner = serializers.CharField(source="owner.username")
@@ -33,46 +33,46 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
         fields = ["uid", "name", "tenant", "owner", "is_default", "created_at", "changed_at"]
 
 
-class PresetDetailSerializer(PresetSerializer):
-    """A preset with its job."""
+class SavedTemplateDetailSerializer(SavedTemplateSerializer):
+    """A saved template with its job."""
 
     spec = serializers.JSONField()
 
-    class Meta(PresetSerializer.Meta):
-        fields = [*PresetSerializer.Meta.fields, "spec"]
+    class Meta(SavedTemplateSerializer.Meta):
+        fields = [*SavedTemplateSerializer.Meta.fields, "spec"]
 
 
-class NewPresetSerializer(serializers.Serializer[Any]):
+class NewSavedTemplateSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=MAX_NAME)
     tenant = serializers.CharField(default="", allow_blank=True, help_text="short name; default: only for you")
     spec = serializers.JSONField(help_text="a JobSpec document")
 
 
-class PresetChangeSerializer(serializers.Serializer[Any]):
+class SavedTemplateChangeSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=MAX_NAME, required=False)
     is_default = serializers.BooleanField(required=False)
 
 
 class CopyQuery(serializers.Serializer[Any]):
     tenant = serializers.CharField(
-        required=False, max_length=200, help_text="one of your tenants; default: that of the preset"
+        required=False, max_length=200, help_text="one of your tenants; default: that of the template"
     )
 
 
-class PresetsByName(CursorPages):
+class SavedTemplatesByName(CursorPages):
     ordering = ("name", "id")
 
 
 @extend_schema_view(
-    list=extend_schema(description="Your own presets and those of your tenants, by name."),
-    retrieve=extend_schema(description="One preset with its job."),
-    destroy=extend_schema(description="Delete a preset. Its jobs stay."),
+    list=extend_schema(description="Your own saved templates and those of your tenants, by name."),
+    retrieve=extend_schema(description="One saved template with its job."),
+    destroy=extend_schema(description="Delete a saved template. Its jobs stay."),
 )
-class PresetViewSet(DeletableViewSet[Preset]):
+class SavedTemplateViewSet(DeletableViewSet[Preset]):
     queries = {"list": PageQuery, "copy": CopyQuery}
-    list_serializer_class = PresetSerializer
-    serializer_class = PresetDetailSerializer
-    pagination_class = PresetsByName
+    list_serializer_class = SavedTemplateSerializer
+    serializer_class = SavedTemplateDetailSerializer
+    pagination_class = SavedTemplatesByName
 
     def get_queryset(self) -> QuerySet[Preset]:
         return selectors.visible_to(person(self.request)).defer("spec")
@@ -80,20 +80,20 @@ class PresetViewSet(DeletableViewSet[Preset]):
     def get_object(self) -> Preset:
         return selectors.get(self.kwargs["uid"], person(self.request))
 
-    @extend_schema(request=NewPresetSerializer, responses={201: PresetDetailSerializer})
+    @extend_schema(request=NewSavedTemplateSerializer, responses={201: SavedTemplateDetailSerializer})
     def create(self, request: Request) -> Response:
-        """Save a job as a preset. It replaces the preset of the same name."""
-        values, user = validated(NewPresetSerializer(data=request.data)), person(request)
+        """Save a job as a template. It replaces the saved template of the same name."""
+        values, user = validated(NewSavedTemplateSerializer(data=request.data)), person(request)
         tenant = tenancy.get(values["tenant"], user) if values["tenant"] else None
         spec = JobSpec.parse(values["spec"])
         preset = services.save(name=values["name"], spec=spec, user=user, tenant=tenant, now=clock.now())
         return self.respond(preset, 201)
 
-    @extend_schema(request=PresetChangeSerializer, responses=PresetDetailSerializer)
+    @extend_schema(request=SavedTemplateChangeSerializer, responses=SavedTemplateDetailSerializer)
     def partial_update(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
-        """Rename a preset, or make it the default for new jobs."""
+        """Rename a saved template, or make it the default for new jobs."""
         user, now = person(request), clock.now()
-        preset, values = self.get_object(), validated(PresetChangeSerializer(data=request.data))
+        preset, values = self.get_object(), validated(SavedTemplateChangeSerializer(data=request.data))
         if "name" in values:
             preset = services.rename(preset, values["name"], user=user, now=now)
         if "is_default" in values:
@@ -105,7 +105,7 @@ class PresetViewSet(DeletableViewSet[Preset]):
 
     @extend_schema(responses=CopySerializer)
     def copy(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
-        """The request to submit the preset: its JobSpec with a free name."""
+        """The request to submit the saved template: its JobSpec with a free name."""
         preset = self.get_object()
         is_own = "tenant" not in self.query
         tenant = preset.tenant if preset.tenant and is_own else tenant_of(request)

@@ -1,0 +1,7 @@
+"""Changes to alert rules, their evaluation, and what they do."""
+
+from hekla.apps.alerts.services.actions import act_due
+from hekla.apps.alerts.services.evaluating import evaluate
+from hekla.apps.alerts.services.rules import change, create, delete, renew_secret, require_right, silence, tidy
+
+__all__ = ["act_due", "change", "create", "delete", "evaluate", "renew_secret", "require_right", "silence", "tidy"]

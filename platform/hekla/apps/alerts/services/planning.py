@@ -1,0 +1,100 @@
+"""Creates the actions of alerts as rows, in the transaction that changes their states.
+
+People and webhooks get one message for all alerts of one evaluation, so a rack that fails is one mail. What changes
+nodes, queues and jobs has a row for each subject, and a limit per hour.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.alerts import wake
+from hekla.apps.alerts.models import Alert, AlertAction, AlertRule
+from hekla.domain.alert_rules import CHANGING, AlertActionSpec, AlertRuleSpec
+
+FIRE, CLEAR = "fire", "clear"
+_MOST_NAMED = 20
+_HOUR = timedelta(hours=1)
+
+
+def plan_firing(rule: AlertRule, spec: AlertRuleSpec, fired: Sequence[Alert], now: datetime) -> None:
+    """Create the actions of alerts that fire."""
+    if not fired:
+        return
+    recent = AlertAction.objects.filter(rule=rule, kind__in=CHANGING, moment=FIRE, created_at__gt=now - _HOUR)
+    left = spec.actions_per_hour - recent.filter(abandoned_at=None).count()
+    rows: list[AlertAction] = []
+    for number, action in enumerate(spec.actions):
+        if action.kind not in CHANGING:
+            rows.append(_row(rule, spec, number, action, FIRE, fired, now))
+            continue
+        for alert in fired:
+            row = _row(rule, spec, number, action, FIRE, [alert], now)
+            if left <= 0:
+                row.abandoned_at, row.error = now, _("The limit of actions per hour is reached.")
+            left -= 1
+            rows.append(row)
+    _store(rows, now)
+
+
+def plan_clearing(rule: AlertRule, spec: AlertRuleSpec, cleared: Sequence[Alert], now: datetime) -> None:
+    """Create the actions of alerts that have cleared: messages, and what is to be undone."""
+    if not cleared:
+        return
+    rows: list[AlertAction] = []
+    for number, action in enumerate(spec.actions):
+        if action.kind not in CHANGING:
+            rows.append(_row(rule, spec, number, action, CLEAR, cleared, now))
+        elif getattr(action, "undo", False):
+            rows += [_row(rule, spec, number, action, CLEAR, [alert], now) for alert in cleared]
+    _store(rows, now)
+
+
+def _row(
+    rule: AlertRule,
+    spec: AlertRuleSpec,
+    number: int,
+    action: AlertActionSpec,
+    moment: str,
+    alerts: Sequence[Alert],
+    now: datetime,
+) -> AlertAction:
+    first = alerts[0]
+    return AlertAction(
+        rule=rule,
+        episode=first.episode,
+        number=number,
+        moment=moment,
+        kind=action.kind,
+        spec=action.model_dump(mode="json"),
+        subject=first.subject,
+        name=first.name,
+        facts=_facts(spec, alerts),
+        created_at=now,
+        due_at=now,
+    )
+
+
+def _facts(spec: AlertRuleSpec, alerts: Sequence[Alert]) -> dict[str, Any]:
+    condition = spec.condition
+    return {
+        "measure": spec.measure,
+        "comparison": condition.comparison,
+        "threshold": condition.threshold,
+        "clear": condition.clear,
+        "severity": spec.severity,
+        "count": len(alerts),
+        "subjects": [
+            {"subject": one.subject, "name": one.name, "value": one.value, "since": one.since.isoformat()}
+            for one in alerts[:_MOST_NAMED]
+        ],
+    }
+
+
+def _store(rows: Sequence[AlertAction], now: datetime) -> None:
+    """An action that exists already is not created again."""
+    AlertAction.objects.bulk_create(rows, ignore_conflicts=True)
+    if rows:
+        wake.act_at(now, now=now)

@@ -1,0 +1,32 @@
+"""The Celery tasks of alerts. Messages only wake them: the rules and the rows decide what happens."""
+
+from celery import shared_task
+
+from hekla.apps import due_work
+from hekla.apps.alerts import selectors, services
+from hekla.apps.alerts.wake import acting, evaluating
+from hekla.lib import clock
+
+
+@shared_task(name="hekla.alerts.evaluate")
+def evaluate() -> None:
+    """Evaluate the rules, and schedule the next run if values change by themselves."""
+    evaluating.at(services.evaluate(now=clock.now()), now=clock.now())
+
+
+@shared_task(name="hekla.alerts.act")
+def act() -> None:
+    """Do what is due, and schedule the next run."""
+    services.act_due(now=clock.now())
+    acting.at(selectors.next_action(), now=clock.now())
+
+
+@shared_task(name="hekla.alerts.tidy")
+def tidy() -> None:
+    """Delete old history."""
+    services.tidy(now=clock.now())
+
+
+due_work.declare("hekla.alerts.evaluate", selectors.evaluate_work)
+due_work.declare("hekla.alerts.act", selectors.act_work)
+due_work.declare("hekla.alerts.tidy", selectors.tidy_work)

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class MeasuresConfig(AppConfig):
+    name = "hekla.apps.measures"
+    label = "measures"

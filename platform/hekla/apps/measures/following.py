@@ -1,0 +1,81 @@
+"""Follows the event log, and keeps the facts about GPUs up to date. Says which hours no longer agree with them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from uuid import UUID
+
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.jobs.models import Job
+from hekla.apps.measures import capacities, holdings, stale
+from hekla.apps.measures.capacities import CLUSTER_REMOVED, NODE_CHANGED
+from hekla.apps.measures.models import GpuHolding, MeasuredCluster, MeasuresCursor
+
+OF_JOBS = ("PodCreated", "PodBound", "PodPhaseChanged", "PodEvicted", "JobPhaseChanged", "JobChanged")
+KINDS = (*OF_JOBS, NODE_CHANGED, CLUSTER_REMOVED)
+_AT_ONCE = 2000
+_FIELDS = (
+    *("cluster_id", "job_id", "queue_id", "tenant_id", "owner_id", "kind"),
+    *("node", "gpus", "bound_at", "ready_at", "finished_at", "outcome"),
+)
+
+
+def read_part(cursor: MeasuresCursor, *, now: datetime) -> bool:
+    """Read the next part of the log. Returns whether that was all. The row of the cursor must be locked."""
+    last = event_log.last_number()
+    found = event_log.of_kinds_after(cursor.last, KINDS, limit=_AT_ONCE)
+    is_all = len(found) < _AT_ONCE
+    for event in found:
+        if event.kind in (NODE_CHANGED, CLUSTER_REMOVED):
+            _follow_node(event, now)
+    jobs = {UUID(event.subject.removeprefix("job:")) for event in found if event.kind in OF_JOBS}
+    refresh(Job.objects.filter(uid__in=jobs).values_list("pk", flat=True), now=now) if jobs else None
+    cursor.last = max(last, cursor.last) if is_all else found[-1].pk
+    cursor.save(update_fields=["last"])
+    return is_all
+
+
+def _follow_node(event: LoggedEvent, now: datetime) -> None:
+    since = capacities.follow(event)
+    if since is not None:
+        cluster = capacities.cluster_of(event)
+        MeasuredCluster.objects.get_or_create(cluster_id=cluster)
+        stale.mark(cluster, since, None, now=now)
+
+
+def refresh(job_ids: Iterable[int], *, now: datetime) -> None:
+    """Derive the holdings of these jobs again, and mark the hours that differ."""
+    ids = list(job_ids)
+    stored = {(row.pod_id, row.resource): row for row in GpuHolding.objects.filter(job_id__in=ids)}
+    fresh = {(row.pod_id, row.resource): row for row in holdings.of_jobs(ids)}
+    changed = [row for key, row in fresh.items() if _differs(stored.get(key), row)]
+    gone = [row for key, row in stored.items() if key not in fresh]
+    for row in gone:
+        row.delete()
+    GpuHolding.objects.bulk_create(
+        changed,
+        batch_size=1000,
+        update_conflicts=True,
+        unique_fields=["pod_id", "resource"],
+        update_fields=_FIELDS,
+    )
+    _mark([(stored.get((row.pod_id, row.resource)), row) for row in changed], gone, now)
+
+
+def _differs(old: GpuHolding | None, new: GpuHolding) -> bool:
+    return old is None or any(getattr(old, name) != getattr(new, name) for name in _FIELDS)
+
+
+def _mark(changed: Iterable[tuple[GpuHolding | None, GpuHolding]], gone: Collection[GpuHolding], now: datetime) -> None:
+    """Mark the hours that differ. Times of many pods are alike, so they are marked together."""
+    spans: dict[int, set[tuple[datetime, datetime | None]]] = defaultdict(set)
+    for old, new in changed:
+        if between := holdings.change_between(old, new):
+            for cluster in {new.cluster_id, *([old.cluster_id] if old else [])}:
+                spans[cluster].add(between)
+    for row in gone:
+        spans[row.cluster_id].add((row.bound_at, row.finished_at))
+    for cluster, some in spans.items():
+        for begin, end in some:
+            stale.mark(cluster, begin, end, now=now)

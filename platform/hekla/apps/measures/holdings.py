@@ -1,0 +1,151 @@
+"""Who held GPUs: facts about pods, derived from the rows of their jobs. Deriving them again has no other result."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.measures.levels import from_ms, to_ms
+from hekla.apps.measures.models import GpuHolding
+from hekla.domain.card_resources import card_counts
+from hekla.domain.gpu_time import GpuClass, PodHolding, changed_since
+from hekla.domain.phases import JobPhase, PodPhase
+
+FAR = 2**60
+"""The end of a holding that goes on, in milliseconds since 1970."""
+_FIELDS = ("job_id", "task", "index", "attempt", "version", "phase", "node", "stopping", "evicted")
+_TIMES = ("bound_at", "started_at", "finished_at")
+_ENDED_BADLY = frozenset({PodPhase.FAILED.value, PodPhase.LOST.value})
+_Gpus = Mapping[str, Mapping[str, int]]
+"""By task and resource, in thousandths."""
+
+
+def of_jobs(job_ids: Collection[int]) -> list[GpuHolding]:
+    """The holdings of these jobs as rows that are not saved. Jobs without GPUs have none."""
+    gpus = {job: found for job in Job.objects.filter(pk__in=job_ids) if any((found := _gpus(job)).values())}
+    if not gpus:
+        return []
+    pods: dict[int, list[Pod]] = defaultdict(list)
+    for pod in Pod.objects.filter(job__in=gpus).only("id", *_FIELDS, *_TIMES).order_by("id"):
+        pods[pod.job_id].append(pod)
+    stopped = _stopped([job for job in gpus if any(_may_have_failed(pod) for pod in pods[job.pk])])
+    return [row for job, some in gpus.items() for row in _of_job(job, some, pods[job.pk], stopped)]
+
+
+def _gpus(job: Job) -> dict[str, dict[str, int]]:
+    return {
+        task.name: {name: round(1000 * count) for name, count in card_counts(task.request).items() if count > 0}
+        for task in spec_of(job).tasks
+    }
+
+
+def _may_have_failed(pod: Pod) -> bool:
+    return pod.phase in _ENDED_BADLY and pod.stopping and not pod.evicted
+
+
+_Stopped = Collection[tuple[str, str, int, int]]
+"""Pods that were asked to stop while they ran: subject, task, index, attempt."""
+
+
+def _stopped(jobs: Sequence[Job]) -> _Stopped:
+    if not jobs:
+        return set()
+    found = LoggedEvent.objects.filter(subject__in=[f"job:{job.uid}" for job in jobs], kind="PodStopRequested")
+    rows = found.values_list("subject", "payload")
+    return {(subject, one["task"], one["index"], one["attempt"]) for subject, one in rows}
+
+
+def _of_job(job: Job, gpus: _Gpus, pods: Sequence[Pod], stopped: _Stopped) -> Iterator[GpuHolding]:
+    runs_since = _runs_since(job, pods)
+    evicted = {pod.version for pod in pods if pod.evicted}
+    newest: dict[tuple[str, int], int] = defaultdict(int)
+    for pod in pods:
+        newest[pod.task, pod.index] = max(newest[pod.task, pod.index], pod.attempt)
+    for pod in pods:
+        if pod.bound_at is None:
+            continue
+        is_repeated = pod.version < job.version or pod.attempt < newest[pod.task, pod.index]
+        is_stopped = (f"job:{job.uid}", pod.task, pod.index, pod.attempt) in stopped
+        outcome = _outcome(job, pod, evicted=evicted, is_repeated=is_repeated, is_stopped=is_stopped)
+        for resource, amount in gpus.get(pod.task, {}).items():
+            yield _row(job, pod, resource, amount, runs_since.get(pod.version), outcome)
+
+
+def _runs_since(job: Job, pods: Sequence[Pod]) -> dict[int, datetime]:
+    """When each version of the gang had as many started pods as it needs; a version that had not is left out.
+
+    Tasks that wait for others start later, so a gang with such tasks waits for none.
+    """
+    spec, starts = spec_of(job), defaultdict[int, list[datetime]](list)
+    for pod in pods:
+        if pod.started_at is not None:
+            starts[pod.version].append(pod.started_at)
+    least = 1 if spec.has_dependencies else max(spec.gang_minimum, 1)
+    return {version: sorted(times)[least - 1] for version, times in starts.items() if len(times) >= least}
+
+
+def _outcome(job: Job, pod: Pod, *, evicted: Collection[int], is_repeated: bool, is_stopped: bool) -> GpuClass | None:
+    if pod.evicted or (pod.version < job.version and pod.version in evicted):
+        return GpuClass.PREEMPTED
+    if is_repeated:
+        return GpuClass.RETRIED
+    has_failed = pod.phase in _ENDED_BADLY and not is_stopped
+    return GpuClass.FAILED if has_failed or job.phase == JobPhase.FAILED else None
+
+
+def _row(
+    job: Job, pod: Pod, resource: str, gpus: int, runs_since: datetime | None, outcome: GpuClass | None
+) -> GpuHolding:
+    bound = pod.bound_at
+    end = None if pod.finished_at is None else max(pod.finished_at, bound)  # clocks differ
+    ready = None
+    if runs_since is not None and pod.started_at is not None:
+        ready = max(runs_since, pod.started_at, bound)
+    return GpuHolding(
+        pod_id=pod.pk,
+        resource=resource,
+        cluster_id=job.cluster_id,
+        job_id=job.pk,
+        queue_id=job.queue_id,
+        tenant_id=job.tenant_id,
+        owner_id=job.owner_id,
+        kind=job.kind,
+        node=pod.node,
+        gpus=gpus,
+        bound_at=bound,
+        ready_at=None if ready is not None and end is not None and ready >= end else ready,
+        finished_at=end,
+        outcome=outcome or "",
+    )
+
+
+def as_holding(row: GpuHolding, key: int = 0, *, measured: int = 0, idle: int = 0) -> PodHolding:
+    """The row as an input of `gpu_time.divide`."""
+    return PodHolding(
+        key=key,
+        gpus=row.gpus,
+        bound=to_ms(row.bound_at),
+        ready=None if row.ready_at is None else to_ms(row.ready_at),
+        end=FAR if row.finished_at is None else to_ms(row.finished_at),
+        outcome=GpuClass(row.outcome) if row.outcome else None,
+        measured=measured,
+        idle=idle,
+    )
+
+
+def change_between(old: GpuHolding | None, new: GpuHolding) -> tuple[datetime, datetime | None] | None:
+    """The time whose sums differ between both; None: they do not. Its end None: it goes on."""
+    if old is not None and _keys(old) != _keys(new):
+        since: int | None = min(to_ms(old.bound_at), to_ms(new.bound_at))
+    else:
+        since = changed_since(old and as_holding(old), as_holding(new))
+    if since is None:
+        return None
+    ends = [one.finished_at for one in (old, new) if one is not None]
+    return from_ms(since), None if None in ends else max(end for end in ends if end is not None)
+
+
+def _keys(row: GpuHolding) -> Iterable[object]:
+    return (row.cluster_id, row.node, row.queue_id, row.tenant_id, row.owner_id, row.kind)

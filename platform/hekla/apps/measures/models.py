@@ -1,0 +1,162 @@
+"""Facts about GPUs (who held them, which existed), and the sums of GPU time that are derived from them.
+
+No row refers to jobs, nodes or people by a foreign key: measures outlive what they measure. GPU time is in microseconds
+of a whole GPU, and amounts of GPUs in thousandths (see `domain.gpu_time`).
+"""
+
+from django.db import models
+
+MINUTE, HOUR, DAY = 1, 60, 1440
+"""Levels of sums, in minutes."""
+
+
+class GpuHolding(models.Model):
+    """A pod attempt that holds or held GPUs of one resource on a node, from `bound_at` until `finished_at`.
+
+    `ready_at`: since when it and its gang run; null: not yet. `outcome`: why its work was lost (a `GpuClass`).
+    A migration adds an index on the time between `bound_at` and `finished_at`.
+    """
+
+    pk = models.CompositePrimaryKey("pod_id", "resource")
+    pod_id = models.BigIntegerField()
+    resource = models.CharField(max_length=317)
+    cluster_id = models.BigIntegerField()
+    job_id = models.BigIntegerField(db_index=True)
+    queue_id = models.BigIntegerField()
+    tenant_id = models.BigIntegerField()
+    owner_id = models.BigIntegerField()
+    kind = models.CharField(max_length=32)
+    node = models.CharField(max_length=253)
+    gpus = models.BigIntegerField()
+    bound_at = models.DateTimeField()
+    ready_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=12, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["cluster_id", "bound_at"], condition=models.Q(finished_at=None), name="gpu_holding_open"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"pod {self.pod_id}: {self.gpus / 1000:g} {self.resource}"
+
+
+class GpuCapacity(models.Model):
+    """The GPUs of one resource of a node, from `begin_at` until `end_at`; null: until now. `state`: a `NodeState`."""
+
+    cluster_id = models.BigIntegerField()
+    node = models.CharField(max_length=253)
+    resource = models.CharField(max_length=253)
+    model = models.CharField(max_length=253)
+    gpus = models.BigIntegerField()
+    state = models.CharField(max_length=8)
+    begin_at = models.DateTimeField()
+    end_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster_id", "node", "resource"],
+                condition=models.Q(end_at=None),
+                name="one_present_capacity",
+            )
+        ]
+        indexes = [models.Index(fields=["cluster_id", "end_at"], name="gpu_capacity_by_end")]
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.gpus / 1000:g} {self.model}, {self.state}"
+
+
+class _GpuTime(models.Model):
+    """GPU time that pods held in the `level` minutes from `at` on."""
+
+    level = models.SmallIntegerField()
+    at = models.DateTimeField()
+    cluster_id = models.BigIntegerField()
+    model = models.CharField(max_length=253)
+    useful = models.BigIntegerField(default=0)
+    idle = models.BigIntegerField(default=0)
+    unmeasured = models.BigIntegerField(default=0)
+    gang = models.BigIntegerField(default=0)
+    preempted = models.BigIntegerField(default=0)
+    retried = models.BigIntegerField(default=0)
+    failed = models.BigIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+
+class NodeGpuTime(_GpuTime):
+    """The GPU time of one model on a node. All classes together are its capacity.
+
+    `beyond`: time that pods held although the node had no such GPUs, as far as is known. It is in no class.
+    """
+
+    pk = models.CompositePrimaryKey("level", "cluster_id", "at", "node", "model")
+    node = models.CharField(max_length=253)
+    free = models.BigIntegerField(default=0)
+    drained = models.BigIntegerField(default=0)
+    down = models.BigIntegerField(default=0)
+    beyond = models.BigIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["level", "at"], name="node_gpu_time_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.node} at {self.at:%F %T}"
+
+
+class HolderGpuTime(_GpuTime):
+    """The GPU time of one model that the jobs of a kind, of a person, in a tenant and a queue, held."""
+
+    pk = models.CompositePrimaryKey("level", "cluster_id", "at", "queue_id", "tenant_id", "owner_id", "kind", "model")
+    queue_id = models.BigIntegerField()
+    tenant_id = models.BigIntegerField()
+    owner_id = models.BigIntegerField()
+    kind = models.CharField(max_length=32)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["level", "at"], name="holder_gpu_time_by_age"),
+            models.Index(fields=["tenant_id", "level", "at"], name="holder_gpu_time_of_tenant"),
+        ]
+
+    def __str__(self) -> str:
+        return f"tenant {self.tenant_id}, person {self.owner_id} at {self.at:%F %T}"
+
+
+class StaleHour(models.Model):
+    """An hour of a cluster whose sums no longer agree with the facts."""
+
+    pk = models.CompositePrimaryKey("cluster_id", "at")
+    cluster_id = models.BigIntegerField()
+    at = models.DateTimeField()
+    since = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["since"], name="stale_hour_by_age")]
+
+    def __str__(self) -> str:
+        return f"cluster {self.cluster_id} at {self.at:%F %T}"
+
+
+class MeasuredCluster(models.Model):
+    """A cluster with GPUs. Its sums reach until `until`; null: none yet."""
+
+    cluster_id = models.BigIntegerField(primary_key=True)
+    until = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"cluster {self.cluster_id} until {self.until}"
+
+
+class MeasuresCursor(models.Model):
+    """The one row that says up to which event the log was read: `last`. Who writes measures locks it."""
+
+    last = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"until event {self.last}"

@@ -1,0 +1,158 @@
+"""Keeps the measures up to date. Nothing else depends on them: what is lost is derived again.
+
+New minutes are added as they pass. Facts that arrive late, and work that turns out to be lost, change hours in the
+past: these are marked, and computed again a little later, each one once for all changes of some minutes.
+"""
+
+import time
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.jobs.models import Job
+from hekla.apps.measures import capacities, following, sums
+from hekla.apps.measures.levels import HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MINUTES, MINUTE, floor, hours
+from hekla.apps.measures.models import (
+    GpuCapacity,
+    GpuHolding,
+    HolderGpuTime,
+    MeasuredCluster,
+    MeasuresCursor,
+    NodeGpuTime,
+    StaleHour,
+)
+
+LAG = timedelta(seconds=20)
+"""After this time a minute is over: samples and observations of its end are stored."""
+SETTLE = timedelta(minutes=10)
+"""How long a stale hour waits for further changes."""
+_LONGEST_GAP = timedelta(hours=2)
+_MOST_SECONDS = 2.0
+_JOBS_AT_ONCE = 500
+
+
+def roll_up(*, now: datetime, settle: timedelta = SETTLE, most_seconds: float = _MOST_SECONDS) -> None:
+    """Read the log, add the minutes that are over, and compute stale hours again. Stops after some seconds.
+
+    The next call goes on. Concurrent calls wait for nothing: one of them does the work.
+    """
+    until = time.monotonic() + most_seconds
+    while (is_all := _read_part(now)) is False:
+        if time.monotonic() > until:
+            return
+    if is_all is None:
+        return
+    for cluster_id in MeasuredCluster.objects.order_by("pk").values_list("pk", flat=True):
+        advance(cluster_id, now=now)
+    while time.monotonic() <= until and _settle_one(now, settle):
+        pass
+    purge(now=now)
+
+
+def _lock() -> MeasuresCursor | None:
+    """The row that only one process writes at a time; None if another one has it."""
+    MeasuresCursor.objects.get_or_create(pk=1)
+    return MeasuresCursor.objects.select_for_update(skip_locked=True).filter(pk=1).first()
+
+
+@transaction.atomic
+def _read_part(now: datetime) -> bool | None:
+    """Whether the log was read to its end; None: another process reads it."""
+    cursor = _lock()
+    return None if cursor is None else following.read_part(cursor, now=now)
+
+
+@transaction.atomic
+def advance(cluster_id: int, *, now: datetime) -> None:
+    """Add the minutes of a cluster that are over. After a long gap its hours are only marked, to be computed later."""
+    if _lock() is None:
+        return
+    cluster, target = MeasuredCluster.objects.get(pk=cluster_id), floor(now - LAG, MINUTE)
+    begin = cluster.until or _first(cluster_id, now)
+    if begin >= target:
+        return
+    MeasuredCluster.objects.filter(pk=cluster_id).update(until=target)
+    gap = hours(begin, target) if target - begin > _LONGEST_GAP else _finished(begin, target)
+    StaleHour.objects.bulk_create(
+        [StaleHour(cluster_id=cluster_id, at=at, since=now) for at in gap], batch_size=2000, ignore_conflicts=True
+    )
+    if target - begin <= _LONGEST_GAP:
+        for hour in hours(begin, target):
+            sums.write(cluster_id, max(begin, hour), min(target, hour + HOUR), now=now)
+
+
+def _first(cluster_id: int, now: datetime) -> datetime:
+    """The first minute with GPUs."""
+    found = GpuCapacity.objects.filter(cluster_id=cluster_id).order_by("begin_at").values_list("begin_at", flat=True)
+    return max(floor(found.first() or now, MINUTE), floor(now, HOUR) - KEEP_HOURS)
+
+
+def _finished(begin: datetime, end: datetime) -> list[datetime]:
+    """The hours that end in this time. They are computed once more, when late samples are stored."""
+    return [at for at in hours(begin, end) if at + HOUR <= end]
+
+
+@transaction.atomic
+def _settle_one(now: datetime, settle: timedelta) -> bool:
+    """Compute the newest stale hour again. Returns whether there was one."""
+    if _lock() is None:
+        return False
+    found = StaleHour.objects.filter(since__lte=now - settle).order_by("-at", "cluster_id").first()
+    if found is None:
+        return False
+    cluster = MeasuredCluster.objects.filter(pk=found.cluster_id).first()
+    if cluster is not None and cluster.until is not None and found.at < cluster.until:
+        sums.write(found.cluster_id, found.at, min(found.at + HOUR, cluster.until), now=now)
+    found.delete()
+    return True
+
+
+@transaction.atomic
+def purge(*, now: datetime) -> None:
+    """Delete sums and facts that are too old."""
+    for level, keep in ((1, KEEP_MINUTES), (60, KEEP_HOURS), (1440, KEEP_DAYS)):
+        for sums_of in (NodeGpuTime, HolderGpuTime):
+            sums_of.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
+    if NodeGpuTime.objects.exists():
+        GpuCapacity.objects.filter(end_at__lt=now - KEEP_HOURS).delete()
+        GpuHolding.objects.filter(finished_at__lt=now - KEEP_HOURS).delete()
+
+
+def rebuild(*, now: datetime) -> int:
+    """Derive all facts again from the log and the rows of jobs, and all sums from them. Returns the number of hours.
+
+    Facts about jobs whose history was purged are kept. It may be interrupted: `roll_up` goes on.
+    """
+    while _read_part(now) is not True:
+        time.sleep(0.1)
+    with transaction.atomic():
+        MeasuresCursor.objects.select_for_update().get(pk=1)
+        _derive_capacity(now)
+    last = 0
+    while ids := list(Job.objects.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:_JOBS_AT_ONCE]):
+        with transaction.atomic():
+            MeasuresCursor.objects.select_for_update().get(pk=1)
+            following.refresh(ids, now=now)
+        last = ids[-1]
+    for cluster in MeasuredCluster.objects.exclude(until=None):
+        _mark_all(cluster, now)
+    count = 0
+    while _settle_one(now, timedelta()):
+        count += 1
+    return count
+
+
+def _derive_capacity(now: datetime) -> None:
+    """All spans anew. A cluster whose history is not in the log has none."""
+    GpuCapacity.objects.all().delete()
+    kinds = (capacities.NODE_CHANGED, capacities.CLUSTER_REMOVED)
+    for event in LoggedEvent.objects.filter(kind__in=kinds).order_by("pk").iterator():
+        capacities.follow(event)
+    GpuCapacity.objects.filter(end_at__lt=now - KEEP_HOURS).delete()
+
+
+def _mark_all(cluster: MeasuredCluster, now: datetime) -> None:
+    begin = _first(cluster.pk, now)
+    found = [StaleHour(cluster_id=cluster.pk, at=at, since=now) for at in hours(begin, cluster.until or begin)]
+    StaleHour.objects.bulk_create(found, batch_size=2000, ignore_conflicts=True)

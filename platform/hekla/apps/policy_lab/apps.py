@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class PolicyLabConfig(AppConfig):
+    name = "hekla.apps.policy_lab"
+    label = "policy_lab"

@@ -1,0 +1,73 @@
+"""Runs experiments of the policy lab, one after another, each in a process of its own.
+
+The process computes for minutes. In a thread of the worker it would slow down everything else there, and could not be
+stopped. It reports its progress in the row of the experiment; this part only watches it, and ends it if it is not
+wanted any more or hangs. If the worker stops, the experiment waits for the next one.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from threading import Event
+
+from celery.signals import worker_shutting_down
+
+from hekla.apps.policy_lab import selectors, services
+from hekla.apps.policy_lab.models import LabRun
+from hekla.lib import clock
+
+log = logging.getLogger(__name__)
+MAX_SECONDS = 1800.0
+_WATCH_SECONDS = 1.0
+_is_stopping = Event()
+
+
+@worker_shutting_down.connect
+def _stop(**_facts: object) -> None:
+    """End the process of an experiment: a worker waits for its tasks before it stops."""
+    _is_stopping.set()
+
+
+def run_waiting() -> None:
+    """Run the experiments that wait. Returns at once if another worker runs one."""
+    while not _is_stopping.is_set() and (row := services.claim(now=clock.now())) is not None:
+        _run(row)
+
+
+def _run(row: LabRun) -> None:
+    process = subprocess.Popen(_command(row), stdin=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + MAX_SECONDS
+    try:
+        while process.poll() is None and _goes_on(row, deadline):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_WATCH_SECONDS)
+        status = process.poll()
+    finally:
+        if process.poll() != 0:
+            _end(process)
+    if status is None and _is_stopping.is_set():
+        services.release(row.uid, row.attempts)
+    elif status is None:
+        services.fail(row.uid, row.attempts, f"It took more than {MAX_SECONDS / 60:.0f} minutes.", now=clock.now())
+    elif status:
+        log.warning("the process of experiment %s ended with status %s", row.uid, status)
+        services.fail(row.uid, row.attempts, f"Its process ended with status {status}.", now=clock.now())
+
+
+def _command(row: LabRun) -> list[str]:
+    return [sys.executable, "-m", "django", "run_experiment", str(row.uid), str(row.attempts)]
+
+
+def _goes_on(row: LabRun, deadline: float) -> bool:
+    return not _is_stopping.is_set() and time.monotonic() < deadline and selectors.is_running(row.uid, row.attempts)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the process and those that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,14 @@
+from django.utils.translation import gettext_lazy as _
+
+from hekla.pages.frame.rail import NavigationItem, Section
+
+ITEMS = [
+    NavigationItem(
+        Section.WORK,
+        90,
+        "operations:gpu_time",
+        "chip",
+        _("Capacity and use"),
+        also=("operations:holdings", "operations:waste"),
+    ),
+]

@@ -1,0 +1,12 @@
+from django.urls import path
+
+from hekla.pages.operations import views
+
+prefix = "operations/"
+app_name = "operations"
+urlpatterns = [
+    path("gpu-time/", views.gpu_time, name="gpu_time"),
+    path("gpu-time/file/", views.gpu_time_file, name="gpu_time_file"),
+    path("gpu-time/pods/", views.holdings, name="holdings"),
+    path("waste/", views.waste, name="waste"),
+]

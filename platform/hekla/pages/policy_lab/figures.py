@@ -1,0 +1,247 @@
+"""The result of an experiment for its page: figures side by side, sentences about what was assumed, and plots."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from hekla.apps.job_history import labels
+from hekla.pages.frame import plots
+from hekla.simulation.lab.experiment import LabColumn
+from hekla.simulation.lab.workload import WorkloadNote
+
+Json = Mapping[str, Any]
+COLUMNS = {
+    LabColumn.RECORDED: gettext_lazy("What happened"),
+    LabColumn.UNCHANGED: gettext_lazy("Simulated, unchanged"),
+    LabColumn.CHANGED: gettext_lazy("Simulated, with the change"),
+}
+_DASHES = {LabColumn.RECORDED: "dot", LabColumn.UNCHANGED: "dash", LabColumn.CHANGED: "solid"}
+_BARS = 12
+"""Queues of the bar chart: those with the most jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """A figure: its name, and its value in each column."""
+
+    label: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedGroup:
+    """A queue or a tenant: its jobs, and for each column its waits, used hours and evicted pods."""
+
+    name: str
+    jobs: int
+    values: tuple[tuple[str, str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabPlot:
+    """A plot of an experiment."""
+
+    title: str
+    json: SafeString
+
+
+def heads(result: Json) -> list[str]:
+    """The headings of the columns."""
+    return [str(COLUMNS[LabColumn(name)]) for name in result["columns"]]
+
+
+def rows(result: Json) -> list[ComparisonRow]:
+    """The figures of the whole cluster."""
+    columns = [*result["columns"].values()]
+    hours = _("GPU-hours") if result["unit"] == "gpu" else _("CPU-hours")
+    use = _("Use of GPUs") if result["unit"] == "gpu" else _("Use of CPUs")
+
+    def row(label: str, value: Any) -> ComparisonRow:  # noqa: ANN401
+        return ComparisonRow(label, tuple(value(one) for one in columns))
+
+    return [
+        row(_("Jobs"), lambda one: f"{one['total']['jobs']:,}"),
+        row(_("Finished jobs"), lambda one: f"{one['total']['finished']:,}"),
+        row(_("Wait, median"), lambda one: _wait(one["total"], "wait_p50")),
+        row(_("Wait, 90 % of the jobs"), lambda one: _wait(one["total"], "wait_p90")),
+        row(use, lambda one: f"{one['use']:.1%}"),
+        row(hours, lambda one: f"{one['total']['used_hours']:,.1f}"),
+        row(_("Evicted pods"), lambda one: f"{one['total']['evictions']:,}"),
+        row(_("Slowdown, mean"), lambda one: _number(one["total"]["slowdown"])),
+        row(_("Fairness between tenants"), lambda one: _number(one["fairness"])),
+        row(_("From the first submission to the last end"), lambda one: labels.duration(one["makespan"] * 3600)),
+    ]
+
+
+def groups(result: Json, part: str) -> list[ComparedGroup]:
+    """The queues or the tenants (`part`), those with the most jobs first."""
+    columns = [*result["columns"].values()]
+    sizes = {name: one["jobs"] for column in columns for name, one in column[part].items()}
+    names = sorted(sizes, key=lambda name: (-sizes[name], name))
+    return [
+        ComparedGroup(name, sizes[name], tuple(_group(column[part].get(name)) for column in columns)) for name in names
+    ]
+
+
+def _group(found: Json | None) -> tuple[str, str, str, str]:
+    if found is None:
+        return "–", "–", "–", "–"
+    return (
+        _wait(found, "wait_p50"),
+        _wait(found, "wait_p90"),
+        f"{found['used_hours']:,.1f}",
+        f"{found['evictions']:,}",
+    )
+
+
+def _wait(found: Json, name: str) -> str:
+    """A wait in words; `≥` where a job still waits."""
+    seconds = found[name]
+    if seconds is None:
+        return "–"
+    return f"{'≥ ' if found['is_capped'] and name == 'wait_p90' else ''}{labels.duration(seconds)}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+# What it is worth.
+
+
+def trust(result: Json) -> list[str]:
+    """How the unchanged run differs from what happened: the error to expect of the other one."""
+    found = result["trust"]
+    if not found:
+        return [_("Nothing was recorded of these jobs, so the error of the simulation is not known.")]
+    sentences = []
+    if every := found["binds"]:
+        equal = found["equal_binds"]
+        sentence = _("The unchanged simulation put %(equal)d of %(every)d pods on the recorded node (%(part).1f %%).")
+        sentences.append(sentence % {"equal": equal, "every": every, "part": equal / every * 100})
+    if found["error_p50"] is not None:
+        values = {"median": labels.duration(found["error_p50"]), "most": labels.duration(found["error_p90"])}
+        sentence = _("Its waits differ from the recorded ones by up to %(median)s for half of the jobs.")
+        sentences += [sentence % values, _("For 90 %% of the jobs they differ by up to %(most)s.") % values]
+    return sentences
+
+
+def notes(result: Json) -> list[str]:
+    """What was assumed, in sentences."""
+    found = {WorkloadNote(name): count for name, count in result["notes"].items()}
+    step = _("Simulated time advances in steps of %s. Evicted pods lose what they did.")
+    return [*_plain_notes(found), *_counted_notes(found), step % labels.duration(result["step"] / 1000)]
+
+
+def _plain_notes(found: Mapping[WorkloadNote, int]) -> Iterator[str]:
+    sentences = {
+        WorkloadNote.SIMULATED: _("The cluster is simulated: its jobs did no work."),
+        WorkloadNote.NODES_NOW: _("Nodes are those of today: too many changes were recorded."),
+        WorkloadNote.NODES_FROM_EVENTS: _("Nodes come and go as recorded. Their labels are those of today."),
+        WorkloadNote.NO_EXTENDERS: _("Extenders of the policy are not called."),
+    }
+    yield from (sentence for note, sentence in sentences.items() if note in found)
+
+
+def _counted_notes(found: Mapping[WorkloadNote, int]) -> Iterator[str]:
+    def say(note: WorkloadNote, one: str, many: str) -> Iterator[str]:
+        if n := found.get(note, 0):
+            yield ngettext(one, many, n) % {"n": n}
+
+    yield from say(
+        WorkloadNote.NEVER_RAN,
+        "%(n)d job never ran. Its run time is the median of its tenant in the queue.",
+        "%(n)d jobs never ran. Their run times are the median of their tenant in the queue.",
+    )
+    yield from say(
+        WorkloadNote.NO_CLAIMS,
+        "%(n)d job runs without its claims to devices and volumes.",
+        "%(n)d jobs run without their claims to devices and volumes.",
+    )
+
+
+# Plots.
+
+
+def pictures(result: Json) -> list[LabPlot]:
+    """Use and waiting jobs over time, and the waits of the queues."""
+    use = _("Use of GPUs (%)") if result["unit"] == "gpu" else _("Use of CPUs (%)")
+    found = [_lines(result, "use", use, 100), _lines(result, "waiting", _("Waiting jobs"), 1)]
+    return [*found, _bars(result)]
+
+
+def _lines(result: Json, name: str, title: str, scale: float) -> LabPlot:
+    start, end = result["period"]
+    traces = []
+    for column, one in result["columns"].items():
+        values = [round(value * scale, 2) for value in one["points"][name]]
+        step = (end - start) / max(1, len(values))
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": str(COLUMNS[LabColumn(column)]),
+                "x": [_instant(start + step * (at + 0.5)) for at in range(len(values))],
+                "y": values,
+                "line": {"dash": _DASHES[LabColumn(column)]},
+            }
+        )
+    return LabPlot(title, plots.json_of(traces, xaxis={"type": "date"}, yaxis={"rangemode": "tozero"}, legend=_LEGEND))
+
+
+def _bars(result: Json) -> LabPlot:
+    names = [one.name for one in groups(result, "queues")][:_BARS]
+    traces = [
+        {
+            "type": "bar",
+            "name": str(COLUMNS[LabColumn(column)]),
+            "x": names,
+            "y": [_hours(one["queues"].get(name)) for name in names],
+        }
+        for column, one in result["columns"].items()
+    ]
+    title = _("Wait of 90 % of the jobs by queue (hours)")
+    return LabPlot(title, plots.json_of(traces, barmode="group", legend=_LEGEND, xaxis={"type": "category"}))
+
+
+_LEGEND = {"orientation": "h", "y": -0.2}
+
+
+def _hours(found: Json | None) -> float | None:
+    return None if found is None or found["wait_p90"] is None else round(found["wait_p90"] / 3600, 3)
+
+
+def _instant(milliseconds: float) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# What was changed.
+
+
+def changes(change: Json) -> Sequence[str]:
+    """The changes of queues and nodes, in sentences; that of the policy is shown as a difference."""
+    found: list[str] = []
+    for name, one in change.get("queues", {}).items():
+        if "weight" in one:
+            found.append(_("Weight of queue %(name)s: %(weight)d") % {"name": name, "weight": one["weight"]})
+        for key, label in _AMOUNTS.items():
+            if key in one:
+                amounts = ", ".join(f"{kind} {text}" for kind, text in (one[key] or {}).items())
+                found.append(f"{label % name}: {amounts or _('none')}")
+    for one in change.get("nodes", ()):
+        found.append(_("%(n)d more nodes like %(name)s") % {"n": one["count"], "name": one["like"]})
+    if removed := change.get("remove_nodes"):
+        found.append(_("Without the nodes %s") % ", ".join(removed[:20]))
+    return found
+
+
+_AMOUNTS = {
+    "capability": gettext_lazy("Limit of queue %s"),
+    "deserved": gettext_lazy("Deserved by queue %s"),
+    "guarantee": gettext_lazy("Guaranteed to queue %s"),
+}

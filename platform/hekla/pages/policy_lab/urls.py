@@ -1,0 +1,14 @@
+from django.urls import path
+
+from hekla.pages.policy_lab import views
+
+prefix = "policy-lab/"
+app_name = "policy_lab"
+urlpatterns = [
+    path("", views.show_all, name="list"),
+    path("new/", views.create, name="create"),
+    path("<uuid:uid>/", views.show, name="detail"),
+    path("<uuid:uid>/state/", views.state, name="state"),
+    path("<uuid:uid>/cancel/", views.cancel, name="cancel"),
+    path("<uuid:uid>/delete/", views.delete, name="delete"),
+]

@@ -1,0 +1,60 @@
+"""The runs of an experiment, each in a process of its own where there are CPUs."""
+
+import gc
+import os
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from multiprocessing.sharedctypes import Synchronized
+from time import monotonic
+from typing import Any
+
+from hekla.simulation.lab import experiment
+from hekla.simulation.lab.experiment import Experiment, FinishedRun, LabColumn
+from hekla.simulation.lab.simulated_run import Progress
+
+_REPORT_SECONDS = 0.5
+_COLLECT_STEPS = 500
+_shared: dict[str, Any] = {}
+"""What the processes of the runs inherit: the experiment, and the progress of each run."""
+
+
+def finish_all(one: Experiment, progress: Progress) -> dict[LabColumn, FinishedRun]:
+    """Make all runs of an experiment, several at a time where there are CPUs. Raises as `experiment.finish`."""
+    names = experiment.columns(one)
+    if len(names) == 1 or (os.cpu_count() or 1) == 1:
+        return {
+            name: experiment.finish(one, name, lambda part, at=at: progress((at + part) / len(names)))  # type: ignore[misc]
+            for at, name in enumerate(names)
+        }
+    context = get_context("fork")  # the workload is large: the runs inherit it
+    _shared["experiment"], _shared["parts"] = one, [context.Value("d", 0.0) for _name in names]
+    gc.freeze()
+    with ProcessPoolExecutor(len(names), mp_context=context) as pool:
+        runs = {name: pool.submit(_finish, name, at) for at, name in enumerate(names)}
+        _follow(list(runs.values()), progress)
+        return {name: run.result() for name, run in runs.items()}
+
+
+def _follow(runs: list[Future[FinishedRun]], progress: Progress) -> None:
+    """Report the mean progress of the runs until one fails or all are finished."""
+    parts: list[Synchronized[float]] = _shared["parts"]
+    left = set(runs)
+    while left and not any(run.done() and run.exception() for run in runs):
+        left = wait(left, timeout=_REPORT_SECONDS, return_when="FIRST_COMPLETED").not_done
+        progress(sum(part.value for part in parts) / len(parts))
+
+
+def _finish(name: LabColumn, at: int) -> FinishedRun:
+    gc.disable()  # else there is a collection after each cycle of the engine
+    part: Synchronized[float] = _shared["parts"][at]
+    last, steps = monotonic(), 0
+
+    def report(done: float) -> None:
+        nonlocal last, steps
+        steps += 1
+        if steps % _COLLECT_STEPS == 0:
+            gc.collect()
+        if monotonic() - last > _REPORT_SECONDS:
+            part.value, last = done, monotonic()
+
+    return experiment.finish(_shared["experiment"], name, report)

@@ -1,0 +1,282 @@
+"""The workload of a cluster as the console recorded it: jobs and pods from rows, nodes from rows and events."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from hekla.apps.clusters import node_history
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import selectors
+from hekla.apps.jobs.facts import job_facts, spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain import lifecycle
+from hekla.domain.errors import Refused
+from hekla.domain.events import NodeChanged
+from hekla.domain.lifecycle import Stimulus
+from hekla.domain.phases import GangPhase, JobPhase
+from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction, LifecycleEvent
+from hekla.domain.resources import InvalidQuantity, Resources
+from hekla.engine.devices import Devices
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec
+from hekla.engine.storage import Storage
+from hekla.scheduling import cache, snapshot
+from hekla.scheduling.runtime_classes import RuntimeClassesByName
+from hekla.simulation.lab.workload import (
+    MAX_JOBS,
+    MAX_PODS,
+    CapacityChange,
+    EvictionEffect,
+    History,
+    RecordedBind,
+    RunTime,
+    Workload,
+    WorkloadJob,
+    WorkloadNote,
+    in_order,
+)
+
+_MAX_EVENTS = 20_000
+"""With more changes of nodes, those of the present are used."""
+_AT_ONCE = 2000
+_GO_ON = frozenset({LifecycleAction.SYNC_JOB, *PARTIAL_ACTIONS})
+_RESTARTS = frozenset({LifecycleAction.RESTART_JOB})
+Slot = tuple[str, int]
+
+
+def recorded_workload(cluster: Cluster, starts_at: datetime, ends_at: datetime, *, now: datetime) -> Workload:
+    """What was submitted to a cluster in a period, and what ran there when it began. Raises Refused if it is too large.
+
+    Queues and limits are those of the present.
+    """
+    starts, ends = _time(starts_at), min(_time(ends_at), _time(now))
+    current = cache.read_snapshot(cluster, now=now)
+    notes: dict[WorkloadNote, int] = {WorkloadNote.SIMULATED: 1} if cluster.is_simulated else {}
+    nodes, changes = _nodes(cluster, current.state, (starts_at, ends_at), notes)
+    jobs = list(_jobs(cluster, current.runtimes, (starts_at, ends_at), starts, notes))
+    state = replace(
+        current.state,
+        nodes=nodes,
+        jobs=(),
+        last_shuffle_at=None,
+        storage=Storage(),
+        devices=Devices(),
+        quotas=(),
+        budgets=(),
+    )
+    instants = {bind.at for job in jobs for bind in job.history.binds if bind.at >= starts}
+    return Workload(starts, ends, state, in_order(jobs), changes, notes, tuple(sorted(instants)))
+
+
+def _time(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+# Jobs.
+
+
+def _jobs(
+    cluster: Cluster,
+    runtimes: RuntimeClassesByName,
+    period: tuple[datetime, datetime],
+    starts: int,
+    notes: dict[WorkloadNote, int],
+) -> Iterator[WorkloadJob]:
+    rows = selectors.of_period(cluster, *period)
+    if rows.count() > MAX_JOBS:
+        raise Refused(_("More than %d jobs were submitted in this period. Choose a shorter one.") % MAX_JOBS)
+    pods = 0
+    for some in _batches(rows.iterator(_AT_ONCE)):
+        by_job: dict[int, list[Pod]] = defaultdict(list)
+        for pod in selectors.pods_of([row.pk for row in some]):
+            by_job[pod.job_id].append(pod)
+        for row in some:
+            job = _job(row, by_job.get(row.pk, []), runtimes, starts, notes)
+            pods += len(job.group.pods)
+            if pods > MAX_PODS:
+                raise Refused(_("More than %d pods ran in this period. Choose a shorter one.") % MAX_PODS)
+            if job.group.pods:
+                yield job
+
+
+def _batches(rows: Iterable[Job]) -> Iterator[list[Job]]:
+    some: list[Job] = []
+    for row in rows:
+        some.append(row)
+        if len(some) == _AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _job(
+    row: Job, pods: Sequence[Pod], runtimes: RuntimeClassesByName, starts: int, notes: dict[WorkloadNote, int]
+) -> WorkloadJob:
+    attempts = _attempts(row, pods)
+    group = _group(row, [some[0] for some in attempts.values()], runtimes, notes)
+    positions = {slot: at for at, slot in enumerate(attempts)}
+    binds = [bind for slot, some in attempts.items() for bind in _binds(positions[slot], some)]
+    history = _history(row, group, binds, pods)
+    has_ended = row.is_final and history.started is None and row.finished_at is not None
+    return WorkloadJob(
+        group,
+        _time(row.submitted_at),
+        tuple(_runs(some, starts) for some in attempts.values()),
+        tenant=row.tenant.name,
+        person=row.owner.username,
+        leaves=_time(row.finished_at) if has_ended and row.finished_at else None,
+        on_eviction=_on_eviction(row),
+        history=history,
+        placed=dict(_placed(positions, attempts, starts)),
+    )
+
+
+def _attempts(row: Job, pods: Sequence[Pod]) -> dict[Slot, list[Pod]]:
+    """The attempts of each replica in order; of a job without pods, those that it would have got."""
+    found: dict[Slot, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        found[pod.task, pod.index].append(pod)
+    if found:
+        return {slot: sorted(some, key=lambda pod: pod.attempt) for slot, some in sorted(found.items())}
+    fresh = copy(row)
+    fresh.phase, fresh.gang_phase, fresh.restart_at = JobPhase.PENDING, GangPhase.INQUEUE, None
+    outcome = lifecycle.advance(job_facts(fresh), (), LifecycleAction.SYNC_JOB, now=row.submitted_at)
+    for at, ref in enumerate(outcome.create):
+        one = Pod(job=row, task=ref.task, index=ref.index, attempt=ref.attempt, version=row.version)
+        one.pk, one.created_at = -(row.pk * MAX_PODS + at), row.submitted_at
+        found[ref.task, ref.index].append(one)
+    return dict(found)
+
+
+def _group(
+    row: Job, pods: Iterable[Pod], runtimes: RuntimeClassesByName, notes: dict[WorkloadNote, int]
+) -> PodGroupSpec:
+    """The job for the engine as it was submitted, without claims to devices and volumes."""
+    fresh, spec = copy(row), spec_of(row)
+    fresh.gang_phase, fresh.spec_in_hand = GangPhase.PENDING, spec
+    group = snapshot.job(fresh, [_fresh(pod, row) for pod in pods], {}, runtimes)
+    if not any(_claims(pod) for pod in group.pods):
+        return group
+    notes[WorkloadNote.NO_CLAIMS] = notes.get(WorkloadNote.NO_CLAIMS, 0) + 1
+    return replace(group, pods=tuple(map(_without_claims, group.pods)))
+
+
+def _fresh(pod: Pod, row: Job) -> Pod:
+    """The pod as it was created: pending, of the present version of its job."""
+    made = Pod(job=row, task=pod.task, index=pod.index, attempt=pod.attempt, slot=pod.slot, version=row.version)
+    made.pk, made.created_at = pod.pk, row.submitted_at
+    return made
+
+
+def _claims(pod: PodSpec) -> bool:
+    return bool(pod.constraints.volume_claims or pod.constraints.device_claims)
+
+
+def _without_claims(pod: PodSpec) -> PodSpec:
+    constraints = replace(pod.constraints, volume_claims=(), device_claims=())
+    return replace(pod, constraints=constraints, claimed_devices=Resources())
+
+
+def _on_eviction(row: Job) -> EvictionEffect:
+    facts = job_facts(row)
+    for task in spec_of(row).tasks:
+        action = lifecycle.resolve(facts, Stimulus(event=LifecycleEvent.POD_EVICTED, task=task.name))
+        if action not in _GO_ON:
+            return EvictionEffect.JOB if action in _RESTARTS else EvictionEffect.END
+    return EvictionEffect.PODS
+
+
+def _runs(attempts: Sequence[Pod], starts: int) -> tuple[RunTime, ...]:
+    """The run times from the begin of the period on."""
+    found: list[RunTime] = []
+    for pod in attempts:
+        if pod.bound_at is None or pod.evicted:
+            continue
+        if pod.finished_at is None:
+            found.append(None)
+        elif (end := _time(pod.finished_at)) > starts:
+            found.append(max(0, end - max(starts, _time(pod.bound_at))))
+    return tuple(found)
+
+
+def _binds(position: int, attempts: Sequence[Pod]) -> Iterator[RecordedBind]:
+    number = 0
+    for pod in attempts:
+        if pod.bound_at is None:
+            continue
+        at = _time(pod.bound_at)
+        until = None if pod.finished_at is None else max(at, _time(pod.finished_at))
+        yield RecordedBind(position, number, pod.node, at, until)
+        number += not pod.evicted
+
+
+def _history(row: Job, group: PodGroupSpec, binds: Sequence[RecordedBind], pods: Sequence[Pod]) -> History:
+    firsts: dict[int, int] = {}
+    for one in binds:
+        firsts[one.pod] = min(one.at, firsts.get(one.pod, one.at))
+    least = max(1, min(group.min_available, len(group.pods)))
+    starts = sorted(firsts.values())
+    started = starts[least - 1] if len(starts) >= least else None
+    ended = row.finished_at if row.is_final and started is not None else None
+    finished = None if ended is None or started is None else max(started, _time(ended))
+    return History(started, finished, tuple(binds), sum(pod.evicted for pod in pods))
+
+
+def _placed(
+    positions: Mapping[Slot, int], attempts: Mapping[Slot, Sequence[Pod]], starts: int
+) -> Iterator[tuple[int, str]]:
+    """The pods that were on nodes when the period began."""
+    for slot, some in attempts.items():
+        for pod in some:
+            began = pod.bound_at is not None and _time(pod.bound_at) < starts
+            if began and (pod.finished_at is None or _time(pod.finished_at) > starts):
+                yield positions[slot], pod.node
+
+
+# Nodes.
+
+
+def _nodes(
+    cluster: Cluster, state: ClusterState, period: tuple[datetime, datetime], notes: dict[WorkloadNote, int]
+) -> tuple[tuple[NodeSpec, ...], tuple[CapacityChange, ...]]:
+    """The nodes at the begin of the period, and their changes in it, as far as events tell."""
+    known = {node.name: replace(node, usage=None) for node in state.nodes}
+    within = node_history.changes_between(cluster.pk, *period, most=_MAX_EVENTS)
+    if within is None:
+        notes[WorkloadNote.NODES_NOW] = 1
+        return tuple(known.values()), ()
+    first = {event.node: event for event in node_history.last_changes(cluster.pk, period[0])}
+    nodes = [found for name in {**known, **first} if (found := _at_begin(name, known, first, within)) is not None]
+    changes = [CapacityChange(_time(at), event.node, _node(event, known)) for at, event in within]
+    notes[WorkloadNote.NODES_FROM_EVENTS] = len(changes)
+    return tuple(nodes), tuple(changes)
+
+
+def _at_begin(
+    name: str,
+    known: Mapping[str, NodeSpec],
+    first: Mapping[str, NodeChanged],
+    within: Sequence[tuple[datetime, NodeChanged]],
+) -> NodeSpec | None:
+    """A node when the period began; None if it did not exist."""
+    if name in first:
+        return _node(first[name], known)
+    is_new = any(event.node == name for _at, event in within)
+    return None if is_new else known.get(name)
+
+
+def _node(event: NodeChanged, known: Mapping[str, NodeSpec]) -> NodeSpec | None:
+    """The node after an event; labels are those of today, of a node that is gone there are none."""
+    if not event.present:
+        return None
+    now = known.get(event.node) or NodeSpec(event.node, Resources())
+    try:
+        size = Resources.parse(event.allocatable) if event.allocatable else now.allocatable
+    except InvalidQuantity:
+        size = now.allocatable
+    size = now.allocatable if size == now.allocatable else size
+    return replace(now, allocatable=size, is_ready=event.ready, unschedulable=not (event.ready and event.schedulable))

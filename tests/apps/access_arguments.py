@@ -1,0 +1,47 @@
+"""The arguments of routes about alerts, experiments and OpenPAI's jobs, with the rows that they name."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from tests.apps.conftest import People
+
+from hekla.apps.alerts import services as alerts
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.policy_lab.models import LabRun
+from hekla.domain.alert_rules import AlertRuleSpec
+from hekla.pages.access_matrix import declared
+
+_OF_EXPERIMENTS = [f"policy_lab:{name}" for name in ("detail", "state", "cancel", "delete")]
+_OF_EXPERIMENTS += ["api:v1:experiment", "api:v1:experiment_cancel"]
+_WITHOUT_RULE = {"alerts:list", "alerts:create", "api:v1:alerts", "api:v1:alert_measures", "api:v1:alert_rules"}
+_WITHOUT_RULE |= {"api:v1:alert_rule_preview"}
+
+
+def rule_arguments(people: People, spec: AlertRuleSpec, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of alerts, for a new rule of the tenant."""
+    rule, _secret = alerts.create(spec=spec, tenant=people.lab, user=people.alice, now=now)
+    found = {name: [rule.uid] for name in declared() if name.startswith(("alerts:", "api:v1:alert"))}
+    return found | {name: [] for name in _WITHOUT_RULE} | {"alerts:create_for": ["lab"]}
+
+
+def experiment_arguments(cluster: Cluster, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of an experiment."""
+    period = {"starts_at": now - timedelta(days=1), "ends_at": now}
+    row = LabRun.objects.create(cluster=cluster, policy="", change={}, created_at=now, **period)
+    return {name: [row.uid] for name in _OF_EXPERIMENTS}
+
+
+def openpai_arguments(owner: str, name: str) -> dict[str, list[Any]]:
+    """The arguments of OpenPAI's routes."""
+    job = f"{owner}~{name}"
+    about = ("job", "config", "ssh", "execution_type", "job_attempts", "attempts_health", "events", "tag")
+    return {
+        **{f"openpai:{version}:{route}": [job] for version in ("v1", "v2") for route in about},
+        **{f"openpai:v1:{route}_of": [owner, name] for route in about},
+        **{f"openpai:{version}:virtual_cluster": ["labs-own"] for version in ("v1", "v2")},
+        **{f"openpai:v2:{route}": [job, 0] for route in ("attempt", "job_attempt")},
+        **{f"openpai:v2:{route}": [owner] for route in ("user", "user_")},
+        **{f"openpai:v2:{route}": [job, 0, "main", 0, 0] for route in ("logs", "log")},
+        "openpai:v2:task": [job, 0, "main", 0],
+        "openpai:v1:jobs_of": [owner],
+    }

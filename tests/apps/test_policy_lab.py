@@ -1,0 +1,203 @@
+"""The policy lab from the form to the result: rows of jobs run again, on pages, by REST and on the command line."""
+
+import sys
+import time
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from rest_framework.test import APIClient
+from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
+
+from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.policy_lab import services
+from hekla.apps.policy_lab.models import LabRun
+from hekla.cli import lab as command
+from hekla.controller import policy_lab as experiments
+from hekla.domain.errors import Refused
+from hekla.engine.policy import DEFAULT_POLICY_TEXT
+from hekla.lib import clock
+from hekla.simulation import policy_lab
+from hekla.simulation.lab import experiment
+from hekla.simulation.lab.experiment import Experiment, FinishedRun, LabColumn
+from hekla.simulation.lab.simulated_run import Progress
+from hekla.simulation.recorded_workload import recorded_workload
+
+__all__ = ["db", "people", "shared_people"]
+JOBS = 6
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def began(people: People) -> datetime:
+    """Six jobs that each filled the only node for an hour, one after another, two days ago."""
+    at = clock.now().replace(microsecond=0) - timedelta(days=2)
+    LoggedEvent.objects.filter(kind="NodeChanged").update(at=at - timedelta(days=1))
+    task = {"name": "main", "command": ["true"], "resources": {"cpu": "4"}}
+    for number in range(JOBS):
+        job = people.submit(f"job-{number}", tasks=[task])
+        start = at + number * HOUR
+        times = {"started_at": start, "finished_at": start + HOUR}
+        Job.objects.filter(pk=job.pk).update(submitted_at=at + timedelta(seconds=number), phase="completed", **times)
+        Pod.objects.create(
+            job=job, task="main", index=0, attempt=1, version=1, slot=number, address="127.0.0.1", node="n1",
+            phase="succeeded", created_at=at, bound_at=start, **times,
+        )  # fmt: skip
+    return at
+
+
+@pytest.fixture
+def ada(people: People) -> Client:
+    client = Client()
+    client.force_login(people.ada, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def one_by_one(wanted: Experiment, progress: Progress) -> Mapping[LabColumn, FinishedRun]:
+    """The runs without processes, which would not see the rows of this transaction."""
+    return {name: experiment.finish(wanted, name, progress) for name in experiment.columns(wanted)}
+
+
+def run_next() -> LabRun:
+    row = services.claim(now=clock.now())
+    assert row is not None
+    policy_lab.execute(row.uid, row.attempts, one_by_one)
+    row.refresh_from_db()
+    return row
+
+
+def form(began: datetime, **more: object) -> dict[str, object]:
+    end = (began + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%S")
+    return {"title": "twice", "days": 2, "ends_at": end, "policy": DEFAULT_POLICY_TEXT, "weight-default": 1, **more}
+
+
+def text(client: Client, view: str, *keys: object) -> str:
+    answer = client.get(reverse(view, args=keys))
+    assert answer.status_code == 200
+    return " ".join(answer.content.decode().split())
+
+
+def test_workload_of_rows(people: People, began: datetime) -> None:
+    found = recorded_workload(people.cluster, began - HOUR, began + 24 * HOUR, now=clock.now())
+    assert [job.runs for job in found.jobs] == [((3_600_000,),)] * JOBS
+    assert [job.history.started for job in found.jobs] == [
+        round((began + at * HOUR).timestamp() * 1000) for at in range(JOBS)
+    ]
+    assert [node.name for node in found.state.nodes] == ["n1"]
+    later = recorded_workload(people.cluster, began + 1.5 * HOUR, began + 24 * HOUR, now=clock.now())
+    assert [dict(job.placed) for job in later.jobs] == [{0: "n1"}, *[{}] * 4]
+    assert later.jobs[0].runs == ((1_800_000,),)
+    assert later.jobs[0].history.finished is not None
+
+
+def test_more_nodes_halve_the_wait(people: People, began: datetime, ada: Client) -> None:
+    assert "No experiments yet" in text(ada, "policy_lab:list")
+    assert "How many more" in text(ada, "policy_lab:create")
+    answer = ada.post(reverse("policy_lab:create"), form(began, like="n1", count=1))
+    row = LabRun.objects.get()
+    assert answer["Location"] == reverse("policy_lab:detail", args=[row.uid])
+    assert row.change["nodes"] == [{"like": "n1", "count": 1}]
+    assert "Cancel experiment" in text(ada, "policy_lab:state", row.uid)
+    row = run_next()
+    assert (row.state, row.problem) == ("finished", "")
+    assert row.result is not None
+    columns = row.result["columns"]
+    waits = {name: one["total"]["wait_mean"] / 3600 for name, one in columns.items()}
+    assert waits["recorded"] == pytest.approx(2.5, abs=0.01)
+    assert waits["unchanged"] == pytest.approx(waits["recorded"], abs=0.01)
+    assert waits["changed"] == pytest.approx(1.0, abs=0.01)
+    assert row.result["trust"]["equal_binds"] == row.result["trust"]["binds"] == JOBS
+    page = text(ada, "policy_lab:detail", row.uid)
+    for words in ("put 6 of 6 pods on the recorded node (100.0 %)", "1 more nodes like n1", "The cluster is simulated"):
+        assert words in page
+    assert "lab-plot-3" in page
+    assert "twice" in text(ada, "policy_lab:list")
+    assert ada.post(reverse("policy_lab:delete", args=[row.uid])).status_code == 302
+    assert not LabRun.objects.exists()
+
+
+def test_form_names_what_is_wrong_and_changes_queues(people: People, began: datetime, ada: Client) -> None:
+    answer = ada.post(reverse("policy_lab:create"), form(began, count=3, policy="actions: 7"))
+    assert "Choose which nodes." in answer.content.decode()
+    answer = ada.post(reverse("policy_lab:create"), form(began, policy="actions: 7"))
+    assert answer.status_code == 200
+    changes = {"weight-default": 3, "limit-default": "cpu=2", "policy": "actions: allocate\n", "removed": "n1"}
+    assert ada.post(reverse("policy_lab:create"), form(began, **changes)).status_code == 302
+    row = LabRun.objects.get()
+    assert row.change["queues"] == {"default": {"weight": 3, "capability": {"cpu": "2"}}}
+    assert row.change["remove_nodes"] == ["n1"]
+    page = text(ada, "policy_lab:detail", row.uid)
+    assert "Weight of queue default: 3" in page
+
+
+def test_rest_and_command_line(people: People, began: datetime, capsys: pytest.CaptureFixture[str]) -> None:
+    rest = APIClient()
+    rest.force_authenticate(people.ada)
+    body: dict[str, Any] = {"cluster": "sim", "starts_at": began - HOUR, "ends_at": began + 24 * HOUR}
+    for change in ({"queues": {"nowhere": {"weight": 2}}}, {"colour": 1}, {"policy": "actions: 1"}):
+        assert rest.post(reverse("api:v1:experiments"), {**body, "change": change}, format="json").status_code == 400
+    late = {**body, "starts_at": body["ends_at"]}
+    assert rest.post(reverse("api:v1:experiments"), late, format="json").status_code == 400
+    answer = rest.post(reverse("api:v1:experiments"), body, format="json")
+    assert answer.status_code == 201
+    uid = answer.json()["uid"]
+    run_next()
+    found = rest.get(reverse("api:v1:experiment", args=[uid])).json()
+    assert set(found["result"]["columns"]) == {"recorded", "unchanged"}
+    command.print_result(found["result"])
+    printed = capsys.readouterr().out
+    assert "The unchanged run bound 6 of 6 pods as recorded (100.0%)." in printed
+    assert [one["state"] for one in rest.get(reverse("api:v1:experiments")).json()] == ["finished"]
+    assert rest.post(reverse("api:v1:experiment_cancel", args=[uid])).status_code == 409
+    assert rest.delete(reverse("api:v1:experiment", args=[uid])).status_code == 204
+
+
+def start(people: People, **more: object) -> LabRun:
+    now = clock.now()
+    values: dict[str, Any] = {"starts_at": now - HOUR, "ends_at": now, "policy": "", "change": {}, "title": "", **more}
+    return services.start(people.cluster, **values, user=people.ada, now=now)
+
+
+def test_experiments_are_bounded_and_begin_again(people: People) -> None:
+    rows = [start(people) for _ in range(services.MAX_TO_DO)]
+    with pytest.raises(Refused):
+        start(people)
+    now = clock.now()
+    first = services.claim(now=now)
+    assert first is not None
+    assert first.pk == rows[0].pk
+    assert services.claim(now=now) is None
+    later = now + services.SILENCE + timedelta(seconds=1)
+    again = services.claim(now=later)
+    assert again is not None
+    assert (again.pk, again.attempts) == (first.pk, 2)
+    assert not services.finish(first.uid, 1, {}, now=later)
+    assert services.beat(first.uid, 2, 0.5, now=later)
+    third = services.claim(now=later + services.SILENCE * 2)
+    assert third is not None
+    assert third.pk == rows[1].pk
+    first.refresh_from_db()
+    assert first.state == "failed"
+
+
+def test_a_process_that_fails_and_one_that_is_not_wanted(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = start(people)
+    monkeypatch.setattr(experiments, "_command", lambda _row: [sys.executable, "-c", "raise SystemExit(3)"])
+    experiments.run_waiting()
+    row.refresh_from_db()
+    assert (row.state, row.problem) == ("failed", "Its process ended with status 3.")
+    row = start(people)
+    monkeypatch.setattr(experiments, "_command", lambda _row: [sys.executable, "-c", "import time; time.sleep(60)"])
+    monkeypatch.setattr(experiments, "_goes_on", lambda *_facts: False)
+    monkeypatch.setattr(experiments, "MAX_SECONDS", 0.0)
+    began = time.monotonic()
+    experiments.run_waiting()
+    assert time.monotonic() - began < 10
+    row.refresh_from_db()
+    assert row.state == "failed"
+    assert "minutes" in row.problem
