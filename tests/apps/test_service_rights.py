@@ -78,7 +78,7 @@ QUESTIONS = {
     "signin": {"secret_of"},
     "tenancy": {"require", "require_actor", "require_some"},
     "sharing": {"known_secrets", "require_own"},
-    "workbench": {"facts_of", "no_session"},
+    "workbench": {"facts_of", "may_have_token", "no_session"},
 }
 """They change nothing. Some of them are the checks of the others."""
 
