@@ -22,6 +22,7 @@ from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.job_metrics.models import EventMetrics, MetricLog
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import FileUpload, Job, Placement, Pod
+from hekla.apps.measures.models import GpuCapacity
 from hekla.apps.notifications.models import Delivery, Notification
 from hekla.apps.queues.models import FederatedQueue
 from hekla.apps.schedules.models import Schedule, ScheduleRun
@@ -139,6 +140,11 @@ def idle_gpus(world: World) -> None:
     ended_pod(world, phase="running", cards=[{"resource": "gpu"}])
 
 
+def capacity(world: World, **values: Any) -> None:
+    of = {"cluster_id": world.cluster.pk, "node": "n", "resource": "nvidia.com/gpu", "model": "A100"}
+    GpuCapacity.objects.create(**of, gpus=1000, state="open", begin_at=NOW, **values)
+
+
 Case = Callable[[World], object]
 WAITING = {"hekla.forecasts.request", "hekla.notifications.look"}
 WORK: list[tuple[Case, set[str]]] = [
@@ -197,6 +203,8 @@ WORK: list[tuple[Case, set[str]]] = [
     (lambda world: folder(world, NOW), {"hekla.pod_files.look_after"}),
     (lambda world: folder(world, LATER), set()),
     (fork, {"hekla.job_forks.copy"}),
+    (capacity, {"hekla.measures.roll_up"}),
+    (lambda world: capacity(world, end_at=NOW), set()),
     (lambda world: fork(world, ended_at=NOW), set()),
 ]
 

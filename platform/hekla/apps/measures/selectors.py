@@ -287,7 +287,10 @@ def models() -> list[str]:
 
 
 def roll_up_work() -> list[QuerySet[Any, Any]]:
-    """Clusters with GPUs, hours to compute again, or news of nodes (see `due_work`). Without GPUs nothing else counts."""
+    """Clusters with GPUs, hours to compute again, or news of nodes (see `due_work`).
+
+    Without GPUs nothing else counts.
+    """
     last = Coalesce(Subquery(MeasuresCursor.objects.values("last")[:1]), 0)
     return [
         GpuCapacity.objects.filter(end_at=None),
