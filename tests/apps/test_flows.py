@@ -422,10 +422,12 @@ def test_port_probe_uses_the_address_of_the_first_pod(people: People, server: tu
 def test_job_change_wakes_unfinished_flows(people: People, monkeypatch: Any) -> None:
     wakeups: list[int] = []
     monkeypatch.setattr(wake.advancing, "soon", lambda: wakeups.append(1))
-    wake.after_commit(topics={"job:1"})
+    ended = {"JobPhaseChanged"}
+    wake.after_commit(topics={"job:1"}, kinds=ended)
     assert not wakeups
     start(people, *AB)
-    wake.after_commit(topics={"tenant:1"})
+    wake.after_commit(topics={"tenant:1"}, kinds={"TenantChanged"})
+    wake.after_commit(topics={"job:1", "cluster:1"}, kinds={"JobSubmitted"})
     assert not wakeups
-    wake.after_commit(topics={"job:1", "cluster:1"})
+    wake.after_commit(topics={"job:1", "cluster:1"}, kinds=ended)
     assert wakeups

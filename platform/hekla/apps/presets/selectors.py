@@ -18,14 +18,19 @@ from hekla.domain.jobspec import JobSpec
 
 def visible_to(user: User) -> QuerySet[Preset]:
     """The person's own presets, then those of the tenants that they can see, by name."""
-    theirs = Q(owner=user, tenant=None) | Q(tenant__in=tenancy.visible_to(user))
-    found = Preset.objects.filter(theirs).select_related("owner", "tenant")
-    return found.order_by(F("tenant__name").asc(nulls_first=True), "name")
+    return _in_order(Q(owner=user, tenant=None) | Q(tenant__in=tenancy.visible_to(user)))
 
 
 def offered(user: User, tenant: Tenant) -> QuerySet[Preset]:
     """The presets from which the person may start a job of that tenant."""
-    return visible_to(user).filter(Q(tenant=None) | Q(tenant=tenant))
+    own = Q(owner=user, tenant=None)
+    sees = accounts.may(user, Permission.SEE_EVERYTHING) or tenant.pk in tenancy.where(user, Permission.SEE_TENANT)
+    return _in_order(own | Q(tenant=tenant) if sees else own)
+
+
+def _in_order(which: Q) -> QuerySet[Preset]:
+    found = Preset.objects.filter(which).select_related("owner", "tenant")
+    return found.order_by(F("tenant__name").asc(nulls_first=True), "name")
 
 
 def get(uid: UUID, user: User) -> Preset:

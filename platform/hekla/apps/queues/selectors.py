@@ -88,8 +88,18 @@ def federated_visible_to(user: User, rights: Rights | None = None) -> QuerySet[F
 
 def federated_open_to(tenant: Tenant) -> QuerySet[FederatedQueue]:
     """The federated queues that members of this tenant may submit to."""
-    usable = FederatedQueue.objects.filter(_usable_by([tenant]), members__in=open_to(tenant).order_by())
-    return usable.distinct().order_by("name")
+    return _federated(_usable_by([tenant]))
+
+
+def listed_federated_open_to(tenant: Tenant) -> list[FederatedQueue]:
+    """The same, read at once: each form for a job does."""
+    return _FEDERATED_OPEN_TO.rows(tenant=tenant.pk)
+
+
+def _federated(usable: Q) -> QuerySet[FederatedQueue]:
+    """`usable`: by whom, of the federated queues and of their members."""
+    found = FederatedQueue.objects.filter(usable, members__in=Queue.objects.filter(usable))
+    return found.distinct().order_by("name")
 
 
 def federated(name: str, user: User, rights: Rights | None = None) -> FederatedQueue:
@@ -170,11 +180,13 @@ def _usable_by(tenants: QuerySet[Tenant] | Sequence[Tenant]) -> Q:
     return Q(tenants__isnull=True) | Q(tenants__in=tenants)
 
 
+_USABLE_BY_TENANT = Q(tenants__isnull=True) | Q(tenants=Parameter("tenant", Tenant._meta.pk))
 _OPEN_TO = CompiledQuery(
-    lambda: _open(Q(tenants__isnull=True) | Q(tenants=Parameter("tenant", Tenant._meta.pk))).select_related(
+    lambda: _open(_USABLE_BY_TENANT).select_related(
         "cluster__lease"  # whether the controller is silent is part of the answer to a submission
     )
 )
+_FEDERATED_OPEN_TO = CompiledQuery(lambda: _federated(_USABLE_BY_TENANT))
 _OF_CLUSTER = CompiledQuery(
     lambda: (
         Queue.objects.filter(cluster=Parameter("cluster", Cluster._meta.pk))

@@ -3,12 +3,13 @@
 A large form has more than fifty of them. Controls with templates of their own are rendered from these.
 """
 
+import html
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.forms.renderers import DjangoTemplates
 from django.http import HttpRequest
-from django.utils.html import conditional_escape as text
+from django.utils.functional import Promise
 from django.utils.safestring import SafeData, SafeString
 
 _Control = Mapping[str, Any]
@@ -21,6 +22,14 @@ class ControlRenderer(DjangoTemplates):
         """The markup of a control, or of a form as a whole."""
         make = _CONTROLS.get(template_name)
         return SafeString(make(context["widget"])) if make else super().render(template_name, context, request)
+
+
+def text(value: object) -> str:
+    """The value as escaped text; markup stays markup. As Django's `conditional_escape`, in a third of the steps."""
+    if type(value) is str:
+        return html.escape(value)
+    value = str(value) if isinstance(value, Promise) else value
+    return str(value.__html__()) if hasattr(value, "__html__") else html.escape(str(value))
 
 
 def _attributes(control: _Control) -> str:

@@ -67,6 +67,6 @@ def _queues(tenant: Tenant, open_ones: Iterable[Queue]) -> list[tuple[str, str]]
     ]
     over = [
         (federated.name, _("%s (the cluster that starts it first)") % federated)
-        for federated in queues.federated_open_to(tenant)
+        for federated in queues.listed_federated_open_to(tenant)
     ]
     return [*found, *over]
