@@ -7,6 +7,8 @@ import pytest
 from django.db import connections
 from django.utils import translation
 from hypothesis import HealthCheck, settings
+from pytest_django.live_server_helper import LiveServer
+from tests.support.economy import end_idle_connections
 from tests.support.examples import examples
 from tests.support.servers import has_tables
 
@@ -28,6 +30,13 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     if has_tables():
         for database in connections.settings.values():
             database["TEST"]["TEMPLATE"] = database["NAME"]
+
+
+@pytest.fixture(scope="session")
+def live_server(django_db_setup: None, live_server: LiveServer) -> Iterator[LiveServer]:
+    """That of pytest-django, without connections after it."""
+    yield live_server
+    end_idle_connections()
 
 
 @pytest.fixture(autouse=True)

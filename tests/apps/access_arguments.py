@@ -26,9 +26,10 @@ def rule_arguments(people: People, spec: AlertRuleSpec, now: datetime) -> dict[s
 
 def experiment_arguments(cluster: Cluster, now: datetime) -> dict[str, list[Any]]:
     """The arguments of the routes of an experiment."""
-    period = {"starts_at": now - timedelta(days=1), "ends_at": now}
-    row = LabRun.objects.create(cluster=cluster, policy="", change={}, created_at=now, **period)
-    return {name: [row.uid] for name in _OF_EXPERIMENTS}
+    facts: dict[str, Any] = {"cluster": cluster, "policy": "", "change": {}, "created_at": now}
+    facts |= {"starts_at": now - timedelta(days=1), "ends_at": now}
+    waiting, over = (LabRun.objects.create(state=state, **facts) for state in ("waiting", "failed"))
+    return {name: [(waiting if name.endswith("cancel") else over).uid] for name in _OF_EXPERIMENTS}
 
 
 def openpai_arguments(owner: str, name: str) -> dict[str, list[Any]]:

@@ -168,6 +168,11 @@ DATA: dict[str, dict[str, Any]] = {
     "jobs:act_on_all": {"action": "AbortJob"},
     "jobs:arrange": {"columns": ["phase"]},
     "jobs:save_view": {"name": "ours", "tenant": "lab"},
+    "api:v1:experiments": {
+        "cluster": "sim",
+        "starts_at": "2026-01-01T00:00:00Z",
+        "ends_at": "2026-01-02T00:00:00Z",
+    },
     "jobs_what_if": {"text": MANIFEST},
     "jobs_what_if_take": {"text": MANIFEST, "change": "main.replicas=1"},
     "job_ease": {"change": "main.min_available=1"},

@@ -224,12 +224,6 @@ def _experiment() -> dict[str, Any]:
     return {"title": "", "policy": "", "change": {}, **period}
 
 
-def _over(run: LabRun) -> LabRun:
-    run.state = LabRun.State.FAILED
-    run.save()
-    return run
-
-
 PEOPLE: dict[str, Call] = {
     "accounts.create_user": lambda w, by: accounts.create_user(username="new", password=None, **_acts(by)),
     "accounts.change_user": lambda w, by: accounts.change_user(
@@ -276,8 +270,8 @@ MACHINES: dict[str, Call] = {
     ),
     "demonstrations.workload.remove": lambda w, by: workload.remove(**_acts(by)),
     "policy_lab.start": lambda w, by: policy_lab.start(_spare(), **_experiment(), **_by(by)),
-    "policy_lab.cancel": lambda w, by: policy_lab.cancel(LabRun.objects.get(), **_by(by)),
-    "policy_lab.delete": lambda w, by: policy_lab.delete(_over(LabRun.objects.get()), **_by(by)),
+    "policy_lab.cancel": lambda w, by: policy_lab.cancel(LabRun.objects.get(state="waiting"), **_by(by)),
+    "policy_lab.delete": lambda w, by: policy_lab.delete(LabRun.objects.get(state="failed"), **_by(by)),
     "demonstrations.set_up": lambda w, by: demonstrations.set_up(GANGS, **_acts(by)),
     "queues.create": lambda w, by: queues.create(cluster=w.people.cluster, name="new", **_acts(by)),
     "queues.change": lambda w, by: queues.change(_queue(), {"weight": 2}, by=by, **_acts(by)),

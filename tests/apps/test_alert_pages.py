@@ -69,7 +69,7 @@ def test_a_rule_is_previewed_created_and_shown_with_what_it_did(people, ada):
     rule = AlertRule.objects.get()
     act()
     text = page(ada, "alerts:detail", rule.uid)
-    assert "Node not ready (1: not ready) above 0" in text
+    assert "Node not ready (1: not ready): above 0" in text
     assert "Cordon the node (undone when it clears)" in text
     assert "beyond the threshold" in text
     listed = page(ada, "alerts:list")

@@ -18,6 +18,7 @@ from tests.apps.shared_people import db, people, shared_people
 from tests.support.form_fields import form_fields
 
 from hekla import pages
+from hekla.apps.alerts import services as alerts
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.flows import services as flows
@@ -29,6 +30,7 @@ from hekla.apps.schedules import services as schedules
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain import formats
+from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.schedules import ScheduleSpec
@@ -85,6 +87,11 @@ def _federated_queue(people: People) -> str:
 def _schedule(people: People) -> UUID:
     spec = ScheduleSpec.parse({"name": "nightly", "cron": "@daily", "job": SPEC.document()})
     return schedules.create(spec=spec, tenant=people.lab, user=people.alice, now=clock.now()).uid
+
+
+def _alert_rule(people: People) -> UUID:
+    spec = AlertRuleSpec.parse({"name": "busy", "measure": "jobs_waiting", "threshold": 9})
+    return alerts.create(spec=spec, tenant=None, user=people.ada, now=clock.now())[0].uid
 
 
 def _gallery(people: People) -> str:
@@ -155,6 +162,9 @@ PAGES = {
         lambda _: reverse("notifications:settings"),
         lambda _: ("moments", "failed"),
         ("mail", "ada@example.org", "ada@lab.example"),
+    ),
+    "alert rule": EditPage(
+        _page("alerts:edit", _alert_rule), lambda _: ("severity", "critical"), ("name", "very busy", "too busy")
     ),
     "idle rule": EditPage(
         lambda _: reverse("idleness:platform"), lambda _: ("ends_sessions", "on"), ("idle_minutes", "60", "90")

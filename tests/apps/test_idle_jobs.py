@@ -109,13 +109,13 @@ def test_job_chooses_its_idle_time_within_the_rule_of_its_tenant(
     document = {**job.spec, "idle_after_seconds": 900, "idle_grace_seconds": 300}
     Job.objects.filter(pk=job.pk).update(spec=document)
     assert job_selectors.quiet_work()[0].count() == 2
-    shown = alice.get(activity).json()
-    assert (shown["idle_minutes"], shown["grace_minutes"], shown["is_chosen"]) == (15, 5, True)
+    answer = alice.get(activity).json()
+    assert (answer["idle_minutes"], answer["grace_minutes"], answer["is_chosen"]) == (15, 5, True)
     page = alice.get(reverse("idleness:job", args=[job.uid])).content.decode()
     assert "The job chose: a warning after 15 minutes, the end 5 minutes later." in page
     services.set_rule(people.lab, {**RULE, "grace_minutes": 60}, user=people.alice, now=begin)
-    shown = alice.get(activity).json()
-    assert (shown["idle_minutes"], shown["grace_minutes"], shown["is_chosen"]) == (10, 5, True)
+    answer = alice.get(activity).json()
+    assert (answer["idle_minutes"], answer["grace_minutes"], answer["is_chosen"]) == (10, 5, True)
     services.set_rule(people.lab, {"gpu_job_minutes": None}, user=people.alice, now=begin)
     sample(job, begin, range(30), 0, 0)
     watch(begin, 13, 14)

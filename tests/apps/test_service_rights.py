@@ -78,7 +78,7 @@ QUESTIONS = {
     "signin": {"secret_of"},
     "tenancy": {"require", "require_actor", "require_some"},
     "sharing": {"known_secrets", "require_own"},
-    "workbench": {"facts_of", "no_session"},
+    "workbench": {"facts_of", "may_have_token", "no_session"},
 }
 """They change nothing. Some of them are the checks of the others."""
 
@@ -128,6 +128,7 @@ OF_THE_PLATFORM = {
     },
     "job_metrics": {"claim", "follow", "release", "store"},
     "login_sessions": {"renew_signatures"},
+    "measures": {"rebuild", "roll_up"},
     "notifications": {"follow", "look", "send_due", "tell_of_batch", "tell_of_themselves", "tidy"},
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},

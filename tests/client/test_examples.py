@@ -35,5 +35,5 @@ def test_client_package_is_self_contained(tmp_path: Path) -> None:
     code += "print(sorted(name for name in sys.modules if name.startswith(('hekla.', 'django', 'pydantic'))))"
     command = [sys.executable, "-P", "-c", code]
     result = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=True)
-    parts = ("client", "credentials", "documents", "errors", "logs", "transport")
+    parts = ("client", "credentials", "documents", "errors", "logs", "texts", "transport")
     assert result.stdout.strip() == str(["hekla.client", *(f"hekla.client.{part}" for part in parts)])

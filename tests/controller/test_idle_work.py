@@ -25,6 +25,7 @@ from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.job_metrics.models import EventMetrics, MetricLog
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import FileUpload, Job, Placement, Pod
+from hekla.apps.measures.models import GpuCapacity
 from hekla.apps.notifications.models import Delivery, Notification
 from hekla.apps.queues.models import FederatedQueue
 from hekla.apps.schedules.models import Schedule, ScheduleRun
@@ -158,6 +159,11 @@ def alert_change(world: World, at: Any) -> None:
     AlertChange.objects.create(**place, old="normal", new="firing", reason="breach", threshold=0, clear=0)
 
 
+def capacity(world: World, **values: Any) -> None:
+    of = {"cluster_id": world.cluster.pk, "node": "n", "resource": "nvidia.com/gpu", "model": "A100"}
+    GpuCapacity.objects.create(**of, gpus=1000, state="open", begin_at=NOW, **values)
+
+
 Case = Callable[[World], object]
 WAITING = {"hekla.forecasts.request", "hekla.notifications.look"}
 WORK: list[tuple[Case, set[str]]] = [
@@ -223,6 +229,8 @@ WORK: list[tuple[Case, set[str]]] = [
     (lambda world: alert_action(world, due_at=NOW, done_at=NOW), set()),
     (lambda world: alert_change(world, NOW - ALERT_RETENTION - timedelta(minutes=1)), {"hekla.alerts.tidy"}),
     (lambda world: alert_change(world, NOW), set()),
+    (capacity, {"hekla.measures.roll_up"}),
+    (lambda world: capacity(world, end_at=NOW), set()),
     (lambda world: fork(world, ended_at=NOW), set()),
 ]
 

@@ -11,11 +11,11 @@ from hekla.domain.alerts import (
     TRANSITIONS,
     WINDOW,
     Absence,
+    AlertComparison,
     AlertCondition,
     AlertReason,
     AlertState,
     AlertStatus,
-    Comparison,
     advance,
     due_at,
     replay,
@@ -24,8 +24,8 @@ from hekla.domain.errors import Invalid
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
-HOT = AlertCondition(Comparison.ABOVE, 90, 70, duration=MINUTE, recovery=MINUTE)
-AT_ONCE = AlertCondition(Comparison.ABOVE, 0, 0)
+HOT = AlertCondition(AlertComparison.ABOVE, 90, 70, duration=MINUTE, recovery=MINUTE)
+AT_ONCE = AlertCondition(AlertComparison.ABOVE, 0, 0)
 RULE = {"name": "hot", "measure": "gpus_free", "threshold": 10}
 
 
@@ -53,7 +53,7 @@ def test_a_short_peak_does_not_fire_and_a_short_dip_does_not_clear():
 
 
 def test_values_below_the_threshold_can_fire():
-    low = AlertCondition(Comparison.BELOW, 10, 20)
+    low = AlertCondition(AlertComparison.BELOW, 10, 20)
     assert walk(low, (0, 9.0), (1, 15.0), (2, 20.0)) == ["firing", "firing", "normal"]
 
 
@@ -84,7 +84,7 @@ def test_a_subject_that_is_gone_ends_its_alert():
 READINGS = st.one_of(st.floats(-10, 110), st.just(float("nan")), st.sampled_from(Absence))
 CONDITIONS = st.builds(
     AlertCondition,
-    st.just(Comparison.ABOVE),
+    st.just(AlertComparison.ABOVE),
     st.just(90.0),
     st.sampled_from([90.0, 70.0]),
     st.sampled_from([timedelta(), MINUTE]),

@@ -44,6 +44,7 @@ OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ("queues", {"name": "beyond", "cluster": "beyond"}),
     ("clusters", {"name": "nearer", "kind": "simulated", "config": NODES}),
     ("queues", {"name": "nearer", "cluster": "nearer"}),
+    ("alert-rules", {"name": "node down", "measure": "node_not_ready", "threshold": 0}),
     ("federated-queues", {"name": "over", "members": ["beyond", "nearer"]}),
 ]
 """Objects of each kind that has a page. They are created through REST."""

@@ -66,9 +66,9 @@ def test_cell_in_a_pod_is_submitted_where_pods_reach_the_console(
 
 def opened(browser: Client, pod: Pod, folder: Path) -> tuple[int | None, str]:
     """The token of a session, and what its notebook wrote. The session has ended then."""
-    begun = start(browser, pod, "jupyterlab")
-    assert begun.status_code == 201, begun.content
-    uid = begun.json()["uid"]
+    opening = start(browser, pod, "jupyterlab")
+    assert opening.status_code == 201, opening.content
+    uid = opening.json()["uid"]
     found = until_it_is_not_starting(browser, pod, uid)
     assert found["state"] == "ready", found
     row = ToolSession.objects.get(uid=uid)

@@ -2,14 +2,17 @@
 
 import gc
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import get_ident
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 from django.conf import settings
 from django.contrib.auth.hashers import Argon2PasswordHasher
-from django.db import connection, transaction
+from django.core.servers.basehttp import ThreadedWSGIServer
+from django.db import connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template import RequestContext, Template
@@ -25,6 +28,8 @@ _ALLOCATIONS, _YOUNG, _OLD = 20_000, 20, 100
 _MADE_BY_MIGRATIONS = {"django_migrations", "django_content_type", "auth_permission"}
 _deleting: dict[str, object] = {}
 """The connection that has the function which deletes rows."""
+_idle: list[BaseDatabaseWrapper] = []
+"""Connections of ended threads of the live server."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -48,8 +53,8 @@ def pytest_collection_finish() -> None:
 def economy(django_test_environment: None) -> Iterator[None]:
     """Serves static files cheaply, hashes passwords at the lowest cost, deletes rows instead of truncating tables.
 
-    The connection stays open from test to test: each new one reads the catalogue of all tables again. Its patch of
-    templates comes after Django's own.
+    Connections stay open from test to test, and from thread to thread of the live server: each new one reads the
+    catalogue of all tables again. Its patch of templates comes after Django's own.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ServeStaticMiddleware, "add_files_from_finders", _once(ServeStaticMiddleware))
@@ -59,7 +64,38 @@ def economy(django_test_environment: None) -> Iterator[None]:
         patch.setattr(TransactionTestCase, "_fixture_teardown", _delete_rows)
         patch.setattr(TransactionTestCase, "_should_reload_connections", lambda _case: False)
         patch.setattr(Template, "_render", _render)
+        patch.setattr(ThreadedWSGIServer, "process_request_thread", _with_idle_connection)
+        patch.setattr(ThreadedWSGIServer, "_close_connections", lambda _server: _keep_connection())
         yield
+
+
+def end_idle_connections() -> None:
+    """Ends those that the live server kept, before the database ends."""
+    while _idle:
+        wrapper = _idle.pop()
+        wrapper._thread_ident = get_ident()
+        wrapper.close()
+
+
+_serve_request = ThreadedWSGIServer.process_request_thread
+
+
+def _with_idle_connection(server: ThreadedWSGIServer, request: Any, address: Any) -> None:
+    """Serves a client in this thread with the connection of an earlier one, if there is any."""
+    with suppress(IndexError):
+        connections["default"] = wrapper = _idle.pop()
+        wrapper._thread_ident = get_ident()
+    _serve_request(server, request, address)
+
+
+def _keep_connection() -> None:
+    """Keeps the connection of this thread for others. One with an open transaction ends."""
+    for wrapper in connections.all(initialized_only=True):
+        if wrapper.connection is None or wrapper.in_atomic_block or wrapper.errors_occurred:
+            wrapper.close()
+            continue
+        del connections[wrapper.alias]
+        _idle.append(wrapper)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from hekla.lib.text import strip_control_codes
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _OVER = frozenset({"finished", "failed", "cancelled"})
+_COLUMNS = ("recorded", "unchanged", "changed")
 _LOOK_SECONDS = 1.0
 _FIGURES = (
     ("jobs", "jobs"),
@@ -178,7 +179,7 @@ def _print(found: Mapping[str, Any], as_json: bool) -> None:
 
 def print_result(result: Mapping[str, Any]) -> None:
     """Print the columns of an experiment side by side."""
-    columns = result["columns"]
+    columns = {name: result["columns"][name] for name in _COLUMNS if name in result["columns"]}
     rows = [(label, *(_value(name, one["total"][name]) for one in columns.values())) for name, label in _FIGURES]
     rows += [
         ("use", *(f"{one['use']:.1%}" for one in columns.values())),

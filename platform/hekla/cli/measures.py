@@ -27,7 +27,7 @@ _HOUR = 3600
 @click.option("--by", type=click.Choice(_PARTS), default="tenant", show_default=True, help="Parts to list.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with all points in time.")
 @click.pass_obj
-def gpu_time(choice: ServerOptions, as_json: bool, **query: str | None) -> None:
+def gpu_time(choice: ServerOptions, /, as_json: bool, **query: str | None) -> None:
     """Show what became of the GPU time: of the whole capacity if you can see everything, else of your tenants' jobs.
 
     Prints GPU hours by class, those of the period before, and the parts.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from hekla.domain.alerts import AlertCondition, Comparison
+from hekla.domain.alerts import AlertComparison, AlertCondition
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import StrictInteger
 from hekla.domain.model_errors import explain
@@ -112,7 +112,7 @@ class AlertRuleSpec(_Model):
     cluster: Annotated[_Text, Field(max_length=40)] = ""
     queue: Annotated[_Text, Field(max_length=63)] = ""
     node_label: Annotated[_Text, Field(max_length=380)] = ""
-    comparison: Comparison = Comparison.ABOVE
+    comparison: AlertComparison = AlertComparison.ABOVE
     threshold: Annotated[float, Field(ge=-_LARGEST, le=_LARGEST)]
     clear: Annotated[float, Field(ge=-_LARGEST, le=_LARGEST)] | None = None
     for_seconds: Annotated[StrictInteger, Field(ge=0, le=LONGEST_SECONDS)] = 0
@@ -126,7 +126,7 @@ class AlertRuleSpec(_Model):
     @model_validator(mode="after")
     def _clears_on_the_safe_side(self) -> "AlertRuleSpec":
         if self.clear is not None:
-            is_above = self.comparison is Comparison.ABOVE
+            is_above = self.comparison is AlertComparison.ABOVE
             if (self.clear > self.threshold) if is_above else (self.clear < self.threshold):
                 most = translate("The alert would clear while it fires: choose at most the threshold.")
                 least = translate("The alert would clear while it fires: choose at least the threshold.")

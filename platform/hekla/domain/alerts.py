@@ -37,7 +37,7 @@ class AlertReason(StrEnum):
     RULE = "rule"  # the rule was changed or turned off
 
 
-class Comparison(StrEnum):
+class AlertComparison(StrEnum):
     """On which side of the threshold a value fires."""
 
     ABOVE = "above"
@@ -76,7 +76,7 @@ class AlertCondition:
     threshold; `recovery`: how long it must be beyond the threshold to clear.
     """
 
-    comparison: Comparison
+    comparison: AlertComparison
     threshold: float
     clear: float
     duration: timedelta = timedelta()
@@ -84,11 +84,11 @@ class AlertCondition:
 
     def is_breach(self, value: float) -> bool:
         """Whether the value fires."""
-        return value > self.threshold if self.comparison is Comparison.ABOVE else value < self.threshold
+        return value > self.threshold if self.comparison is AlertComparison.ABOVE else value < self.threshold
 
     def is_clear(self, value: float) -> bool:
         """Whether the value ends an alert. Between the thresholds it neither fires nor clears."""
-        return value <= self.clear if self.comparison is Comparison.ABOVE else value >= self.clear
+        return value <= self.clear if self.comparison is AlertComparison.ABOVE else value >= self.clear
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def replay(
             due = due_at(condition, status, watched_since=begin)
             moment = due if due is not None and due > moment and (due < end or end == now) else None
         if found and found[-1].until is None:
-            worst = max if condition.comparison is Comparison.ABOVE else min
+            worst = max if condition.comparison is AlertComparison.ABOVE else min
             found[-1] = replace(found[-1], peak=worst(found[-1].peak, value))
     return found
 

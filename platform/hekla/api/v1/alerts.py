@@ -23,9 +23,11 @@ from hekla.apps.alerts.services.rules import LONGEST_SILENCE
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.alert_rules import AlertRuleSpec
+from hekla.domain.alerts import AlertState
 from hekla.lib import clock
 
 _MOST = 200
+_STATES = ", ".join(AlertState)
 
 
 class AboutTenantQuery(serializers.Serializer[Any]):
@@ -43,6 +45,7 @@ class AlertSerializer(serializers.ModelSerializer[Alert]):
     rule_uid = serializers.UUIDField(source="rule.uid")
     tenant = serializers.CharField(source="rule.tenant.slug", default=None, allow_null=True)
     severity = serializers.CharField(source="rule.severity")
+    state = serializers.CharField(help_text=_STATES)
 
     class Meta:
         model = Alert
@@ -112,6 +115,9 @@ class SilenceSerializer(serializers.Serializer[Any]):
 
 class AlertChangeSerializer(serializers.ModelSerializer[AlertChange]):
     """A change of a state, with the figures of its evaluation."""
+
+    old = serializers.CharField(help_text=_STATES)
+    new = serializers.CharField(help_text=_STATES)
 
     class Meta:
         model = AlertChange

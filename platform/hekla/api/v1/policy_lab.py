@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from hekla.api.arrays import ArrayQuery, array
 from hekla.api.documents import validated
 from hekla.api.views import ApiView, person, respond
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.policy_lab import selectors, services
 from hekla.apps.policy_lab.models import MAX_TITLE, LabRun
@@ -61,6 +62,7 @@ class ExperimentResultSerializer(ExperimentSerializer):
 
 
 class ExperimentsView(ApiView):
+    permission = Permission.MANAGE_CLUSTERS
     queries = {"get": ArrayQuery}
 
     @extend_schema(responses=ExperimentSerializer(many=True))

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 from hekla.apps.alerts import measures
 from hekla.apps.alerts.models import AlertAction
 from hekla.domain.alert_rules import AlertActionKind, AlertAudience, AlertRuleSpec, AlertSeverity
-from hekla.domain.alerts import AlertReason, AlertState, Comparison
+from hekla.domain.alerts import AlertComparison, AlertReason, AlertState
 
 STATES: Mapping[str, Any] = {
     AlertState.NORMAL: gettext_lazy("normal"),
@@ -57,7 +57,10 @@ AUDIENCES: Mapping[str, Any] = {
     AlertAudience.OPERATORS: gettext_lazy("operators and platform admins"),
     AlertAudience.TENANT_ADMINS: gettext_lazy("admins of the tenant"),
 }
-COMPARISONS: Mapping[str, Any] = {Comparison.ABOVE: gettext_lazy("above"), Comparison.BELOW: gettext_lazy("below")}
+COMPARISONS: Mapping[str, Any] = {
+    AlertComparison.ABOVE: gettext_lazy("above"),
+    AlertComparison.BELOW: gettext_lazy("below"),
+}
 RESULTS: Mapping[str, Any] = {
     "done": gettext_lazy("done"),
     "already": gettext_lazy("it was so already"),
@@ -81,7 +84,7 @@ def condition(spec: AlertRuleSpec) -> str:
         "comparison": COMPARISONS[spec.comparison],
         "threshold": amount(spec.threshold, measure.unit),
     }
-    return _("%(measure)s %(comparison)s %(threshold)s") % words
+    return _("%(measure)s: %(comparison)s %(threshold)s") % words
 
 
 def result(action: AlertAction) -> str:

@@ -8,7 +8,7 @@ from hekla.apps.alerts import measures
 from hekla.apps.alerts.measures import AlertSubject
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.alert_rules import AlertRuleSpec
-from hekla.domain.alerts import AlertEpisode, Comparison, replay
+from hekla.domain.alerts import AlertComparison, AlertEpisode, replay
 
 MOST_LISTED = 20
 PAST = timedelta(days=7)
@@ -54,7 +54,7 @@ def now_of(spec: AlertRuleSpec, tenant: Tenant | None, *, now: datetime) -> Rule
     scope, condition = measures.scope_of(spec, tenant, now=now), spec.condition
     read = measures.find(spec.measure).read(scope)
     found = [PresentValue(subject, value, condition.is_breach(value)) for subject, value in read.values.items()]
-    sign = -1 if condition.comparison is Comparison.ABOVE else 1
+    sign = -1 if condition.comparison is AlertComparison.ABOVE else 1
     found.sort(key=lambda one: (sign * one.value, one.subject.name))
     return RulePreview(
         values=found[:MOST_LISTED],

@@ -33,7 +33,7 @@ def follow(event: LoggedEvent) -> datetime | None:
     facts = _facts(event.payload)
     gone = [span for resource, span in spans.items() if facts.get(resource) != _state(span)]
     since = _close(gone, event.at)
-    kept = spans.keys() - {span.resource for span in gone}
+    unchanged = spans.keys() - {span.resource for span in gone}
     fresh = [
         GpuCapacity(
             cluster_id=cluster,
@@ -45,7 +45,7 @@ def follow(event: LoggedEvent) -> datetime | None:
             begin_at=max(event.at, spans[resource].begin_at) if resource in spans else event.at,
         )
         for resource, (model, gpus, state) in facts.items()
-        if resource not in kept
+        if resource not in unchanged
     ]
     GpuCapacity.objects.bulk_create(fresh)
     return min([*([since] if since else []), *(span.begin_at for span in fresh)], default=None)

@@ -13,7 +13,7 @@ from hekla.apps.measures.capacities import CLUSTER_REMOVED, NODE_CHANGED
 from hekla.apps.measures.models import GpuHolding, MeasuredCluster, MeasuresCursor
 
 OF_JOBS = ("PodCreated", "PodBound", "PodPhaseChanged", "PodEvicted", "JobPhaseChanged", "JobChanged")
-KINDS = (*OF_JOBS, NODE_CHANGED, CLUSTER_REMOVED)
+OF_NODES = (NODE_CHANGED, CLUSTER_REMOVED)
 _AT_ONCE = 2000
 _FIELDS = (
     *("cluster_id", "job_id", "queue_id", "tenant_id", "owner_id", "kind"),
@@ -24,13 +24,14 @@ _FIELDS = (
 def read_part(cursor: MeasuresCursor, *, now: datetime) -> bool:
     """Read the next part of the log. Returns whether that was all. The row of the cursor must be locked."""
     last = event_log.last_number()
-    found = event_log.of_kinds_after(cursor.last, KINDS, limit=_AT_ONCE)
+    found = event_log.of_kinds_after(cursor.last, (*OF_JOBS, *OF_NODES), limit=_AT_ONCE)
     is_all = len(found) < _AT_ONCE
     for event in found:
-        if event.kind in (NODE_CHANGED, CLUSTER_REMOVED):
+        if event.kind in OF_NODES:
             _follow_node(event, now)
     jobs = {UUID(event.subject.removeprefix("job:")) for event in found if event.kind in OF_JOBS}
-    refresh(Job.objects.filter(uid__in=jobs).values_list("pk", flat=True), now=now) if jobs else None
+    if jobs:
+        refresh(Job.objects.filter(uid__in=jobs).values_list("pk", flat=True), now=now)
     cursor.last = max(last, cursor.last) if is_all else found[-1].pk
     cursor.save(update_fields=["last"])
     return is_all

@@ -66,11 +66,12 @@ def _of_job(job: Job, gpus: _Gpus, pods: Sequence[Pod], stopped: _Stopped) -> It
     for pod in pods:
         if pod.bound_at is None:
             continue
+        bound = pod.bound_at
         is_repeated = pod.version < job.version or pod.attempt < newest[pod.task, pod.index]
         is_stopped = (f"job:{job.uid}", pod.task, pod.index, pod.attempt) in stopped
         outcome = _outcome(job, pod, evicted=evicted, is_repeated=is_repeated, is_stopped=is_stopped)
         for resource, amount in gpus.get(pod.task, {}).items():
-            yield _row(job, pod, resource, amount, runs_since.get(pod.version), outcome)
+            yield _row(job, pod, bound, (resource, amount), (runs_since.get(pod.version), outcome))
 
 
 def _runs_since(job: Job, pods: Sequence[Pod]) -> dict[int, datetime]:
@@ -96,9 +97,10 @@ def _outcome(job: Job, pod: Pod, *, evicted: Collection[int], is_repeated: bool,
 
 
 def _row(
-    job: Job, pod: Pod, resource: str, gpus: int, runs_since: datetime | None, outcome: GpuClass | None
+    job: Job, pod: Pod, bound: datetime, held: tuple[str, int], facts: tuple[datetime | None, GpuClass | None]
 ) -> GpuHolding:
-    bound = pod.bound_at
+    """`held`: the resource and its amount. `facts`: since when the gang runs, and why the work was lost."""
+    (resource, gpus), (runs_since, outcome) = held, facts
     end = None if pod.finished_at is None else max(pod.finished_at, bound)  # clocks differ
     ready = None
     if runs_since is not None and pod.started_at is not None:
@@ -140,7 +142,7 @@ def change_between(old: GpuHolding | None, new: GpuHolding) -> tuple[datetime, d
     if old is not None and _keys(old) != _keys(new):
         since: int | None = min(to_ms(old.bound_at), to_ms(new.bound_at))
     else:
-        since = changed_since(old and as_holding(old), as_holding(new))
+        since = changed_since(as_holding(old) if old else None, as_holding(new))
     if since is None:
         return None
     ends = [one.finished_at for one in (old, new) if one is not None]

@@ -19,8 +19,8 @@ CLASSES: dict[GpuClass, str | Promise] = {
     GpuClass.DOWN: _("Down"),
 }
 MEANINGS: dict[GpuClass, str | Promise] = {
-    GpuClass.USEFUL: _("A pod held the GPUs and kept at least 5 % of them busy in that minute."),
-    GpuClass.IDLE: _("A pod held the GPUs and kept less than 5 % of them busy in that minute."),
+    GpuClass.USEFUL: _("A pod held the GPUs and kept at least 5 per cent of them busy in that minute."),
+    GpuClass.IDLE: _("A pod held the GPUs and kept less than 5 per cent of them busy in that minute."),
     GpuClass.UNMEASURED: _("A pod held the GPUs. The cluster did not measure their use in that minute."),
     GpuClass.GANG: _("A pod held the GPUs before enough pods of its job had started."),
     GpuClass.PREEMPTED: _("The pod was evicted, or a pod of its gang, and the job started over."),

@@ -19,7 +19,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.measures.following import KINDS
+from hekla.apps.measures.following import OF_NODES
 from hekla.apps.measures.levels import DAY, HOUR, MINUTE, floor
 from hekla.apps.measures.models import (
     GpuCapacity,
@@ -287,10 +287,13 @@ def models() -> list[str]:
 
 
 def roll_up_work() -> list[QuerySet[Any, Any]]:
-    """Clusters with GPUs, hours to compute again, or news in the log (see `due_work`)."""
+    """Clusters with GPUs, hours to compute again, or news of nodes (see `due_work`).
+
+    Without GPUs nothing else counts.
+    """
     last = Coalesce(Subquery(MeasuresCursor.objects.values("last")[:1]), 0)
     return [
         GpuCapacity.objects.filter(end_at=None),
         StaleHour.objects.filter(since__lte=due_work.present()),
-        LoggedEvent.objects.filter(id__gt=last, kind__in=KINDS),
+        LoggedEvent.objects.filter(id__gt=last, kind__in=OF_NODES),
     ]

@@ -44,10 +44,10 @@ def roll_up(*, now: datetime, settle: timedelta = SETTLE, most_seconds: float = 
     if is_all is None:
         return
     for cluster_id in MeasuredCluster.objects.order_by("pk").values_list("pk", flat=True):
-        advance(cluster_id, now=now)
+        _advance(cluster_id, now=now)
     while time.monotonic() <= until and _settle_one(now, settle):
         pass
-    purge(now=now)
+    _purge(now=now)
 
 
 def _lock() -> MeasuresCursor | None:
@@ -64,7 +64,7 @@ def _read_part(now: datetime) -> bool | None:
 
 
 @transaction.atomic
-def advance(cluster_id: int, *, now: datetime) -> None:
+def _advance(cluster_id: int, *, now: datetime) -> None:
     """Add the minutes of a cluster that are over. After a long gap its hours are only marked, to be computed later."""
     if _lock() is None:
         return
@@ -109,7 +109,7 @@ def _settle_one(now: datetime, settle: timedelta) -> bool:
 
 
 @transaction.atomic
-def purge(*, now: datetime) -> None:
+def _purge(*, now: datetime) -> None:
     """Delete sums and facts that are too old."""
     for level, keep in ((1, KEEP_MINUTES), (60, KEEP_HOURS), (1440, KEEP_DAYS)):
         for sums_of in (NodeGpuTime, HolderGpuTime):

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import Q
 
 from hekla.apps.measures import holdings
-from hekla.apps.measures.levels import DAY, HOUR, KEEP_MINUTES, floor, to_ms
+from hekla.apps.measures.levels import DAY, HOUR, KEEP_MINUTES, floor, from_ms, to_ms
 from hekla.apps.measures.models import GpuCapacity, GpuHolding
 from hekla.apps.usage import selectors as usage
 from hekla.domain.gpu_time import HELD, IDLE_BELOW, MINUTE_MS, CapacitySpan, GpuClass, NodeState, PodHolding, divide
@@ -105,7 +105,7 @@ def _replace(
 def _rows(cluster_id: int, sums: Mapping[tuple[Any, ...], Counter[str]], classes: Sequence[str]) -> Iterator[list[Any]]:
     times: dict[int, datetime] = {}
     for (at, *keys), amounts in sums.items():
-        moment = times.get(at) or times.setdefault(at, holdings.from_ms(at))
+        moment = times.get(at) or times.setdefault(at, from_ms(at))
         yield [1, cluster_id, moment, *keys, *(amounts[one] for one in classes)]
 
 

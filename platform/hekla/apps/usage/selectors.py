@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.db import connection
 from django.db.models import Count, Max, Q, QuerySet, Sum
@@ -113,7 +114,13 @@ def gpu_minute_masks(
     `least`: by pod, the thousandths of a GPU from which on it is not idle. Bit n stands for the minute n of the `hour`
     in which both times lie. A coarse sample counts for all minutes of its span.
     """
-    values = {"pods": list(least), "least": list(least.values()), "begin": begin, "end": end, "hour": hour}
+    values: dict[str, Any] = {
+        "pods": list(least),
+        "least": list(least.values()),
+        "begin": begin,
+        "end": end,
+        "hour": hour,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_MASKS, values)
         return {pod: (measured, idle or 0) for pod, measured, idle in cursor.fetchall()}

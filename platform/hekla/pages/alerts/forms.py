@@ -172,6 +172,8 @@ def first_values(spec: AlertRuleSpec) -> dict[str, Any]:
     hold = actions.get(AlertActionKind.HOLD_QUEUE)
     return {
         **values,
+        "for_seconds": values["for_seconds"] or None,
+        "recovery_seconds": values["recovery_seconds"] or None,
         "notify_people": ", ".join(notify["people"]),
         "notify_roles": notify["roles"],
         "webhook_url": actions.get(AlertActionKind.WEBHOOK, {"url": ""})["url"],

@@ -28,6 +28,7 @@ ITEMS = [
         "clusters:policy",
         "policy",
         _("Scheduling policy"),
+        within="decisions policy_lab",
         permission=Permission.SEE_EVERYTHING,
     ),
 ]

@@ -52,12 +52,17 @@ class LabPlot:
 
 def heads(result: Json) -> list[str]:
     """The headings of the columns."""
-    return [str(COLUMNS[LabColumn(name)]) for name in result["columns"]]
+    return [str(COLUMNS[name]) for name, _one in _columns(result)]
+
+
+def _columns(result: Json) -> list[tuple[LabColumn, Json]]:
+    """The columns in their order: the database has another."""
+    return [(name, result["columns"][name]) for name in LabColumn if name in result["columns"]]
 
 
 def rows(result: Json) -> list[ComparisonRow]:
     """The figures of the whole cluster."""
-    columns = [*result["columns"].values()]
+    columns = [one for _name, one in _columns(result)]
     hours = _("GPU-hours") if result["unit"] == "gpu" else _("CPU-hours")
     use = _("Use of GPUs") if result["unit"] == "gpu" else _("Use of CPUs")
 
@@ -80,7 +85,7 @@ def rows(result: Json) -> list[ComparisonRow]:
 
 def groups(result: Json, part: str) -> list[ComparedGroup]:
     """The queues or the tenants (`part`), those with the most jobs first."""
-    columns = [*result["columns"].values()]
+    columns = [one for _name, one in _columns(result)]
     sizes = {name: one["jobs"] for column in columns for name, one in column[part].items()}
     names = sorted(sizes, key=lambda name: (-sizes[name], name))
     return [
@@ -178,17 +183,17 @@ def pictures(result: Json) -> list[LabPlot]:
 def _lines(result: Json, name: str, title: str, scale: float) -> LabPlot:
     start, end = result["period"]
     traces = []
-    for column, one in result["columns"].items():
+    for column, one in _columns(result):
         values = [round(value * scale, 2) for value in one["points"][name]]
         step = (end - start) / max(1, len(values))
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": str(COLUMNS[LabColumn(column)]),
+                "name": str(COLUMNS[column]),
                 "x": [_instant(start + step * (at + 0.5)) for at in range(len(values))],
                 "y": values,
-                "line": {"dash": _DASHES[LabColumn(column)]},
+                "line": {"dash": _DASHES[column]},
             }
         )
     return LabPlot(title, plots.json_of(traces, xaxis={"type": "date"}, yaxis={"rangemode": "tozero"}, legend=_LEGEND))
@@ -199,17 +204,17 @@ def _bars(result: Json) -> LabPlot:
     traces = [
         {
             "type": "bar",
-            "name": str(COLUMNS[LabColumn(column)]),
+            "name": str(COLUMNS[column]),
             "x": names,
             "y": [_hours(one["queues"].get(name)) for name in names],
         }
-        for column, one in result["columns"].items()
+        for column, one in _columns(result)
     ]
     title = _("Wait of 90 % of the jobs by queue (hours)")
     return LabPlot(title, plots.json_of(traces, barmode="group", legend=_LEGEND, xaxis={"type": "category"}))
 
 
-_LEGEND = {"orientation": "h", "y": -0.2}
+_LEGEND = {"orientation": "h", "y": -0.4}  # below ticks of two lines
 
 
 def _hours(found: Json | None) -> float | None:

@@ -1,7 +1,7 @@
 """What a run did to queues, tenants and the cluster, in numbers that can be compared.
 
 Waiting times are those of the jobs submitted within the period; one that did not start counts until the end of the run,
-unless somebody removed it. Use is that within the period.
+unless somebody removed it. Use and used hours are those within the period.
 """
 
 from collections import defaultdict
@@ -80,7 +80,7 @@ class Trust:
 def summary(workload: Workload, histories: Histories, until: int) -> LabSummary:
     """The figures of a run that ended at `until`, or of what was recorded until then."""
     jobs, unit = [*workload.counted()], _unit(workload)
-    every = [_JobFigures(job, histories[job.uid], until, unit) for job in jobs]
+    every = [_JobFigures(job, histories[job.uid], until, workload.ends, unit) for job in jobs]
     tenants = _by(every, lambda one: one.job.tenant)
     ends = [one.history.finished for one in every if one.history.finished is not None]
     first = min((job.submitted for job in jobs), default=workload.starts)
@@ -146,12 +146,15 @@ def _recorded(job: WorkloadJob, history: History) -> WorkloadJob:
 class _JobFigures:
     """A job of a run, with its figures in milliseconds. `wait` None: it was removed before it started."""
 
-    def __init__(self, job: WorkloadJob, history: History, until: int, unit: Unit) -> None:
+    def __init__(self, job: WorkloadJob, history: History, until: int, ends: int, unit: Unit) -> None:
         self.job, self.history, started = job, history, history.started
         self.is_capped = started is None and job.leaves is None
         has_wait = started is not None or self.is_capped
         self.wait = max(0, (until if started is None else started) - job.submitted) if has_wait else None
-        self.used = sum(unit(job.group.pods[one.pod].request) * (_end(one, until) - one.at) for one in history.binds)
+        self.used = sum(
+            unit(job.group.pods[one.pod].request) * max(0, min(ends, _end(one, until)) - one.at)
+            for one in history.binds
+        )
         ran = None if started is None else (history.finished or until) - started
         self.slowdown = None if ran is None or self.wait is None else (self.wait + ran) / max(ran, _SHORT)
 
@@ -230,7 +233,8 @@ def _unit(workload: Workload) -> Unit:
 
 def counts_cards(workload: Workload) -> bool:
     """Whether use is counted in cards; else in CPUs."""
-    return any(is_card(name) for node in workload.state.nodes for name in node.allocatable)
+    later = [one.node for one in workload.changes if one.node is not None]
+    return any(is_card(name) for node in (*workload.state.nodes, *later) for name in node.allocatable)
 
 
 def _held(workload: Workload, histories: Histories, until: int, unit: Unit) -> Integral:
