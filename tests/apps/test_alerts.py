@@ -16,10 +16,13 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, ClusterHealth, Node, NodeFacts
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.notifications import labels as sentences
 from hekla.apps.notifications.models import Notification
+from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
+from hekla.apps.quotas import services as quotas
+from hekla.apps.quotas.models import Quota
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.errors import Forbidden, Invalid, Refused
 from hekla.lib import clock
@@ -287,6 +290,36 @@ def test_every_measure_reads_its_subjects_in_few_queries(people, django_assert_m
             assert {one.subject.kind for one in found.values} <= {measure.subject}
             past = preview.past_of(spec, None, now=clock.now())
             assert past.is_possible == (measure.past is not None)
+
+
+def test_measures_have_the_values_of_the_rows(people):
+    size = {"cpu": "64", "memory": "64Gi", "pods": "10", "nvidia.com/gpu": "8"}
+    clusters.observe_nodes(people.cluster, [NodeFacts("gpu", size, {})], now=clock.now())
+    waiting, failed = people.submit("waits"), people.submit("failed")
+    Job.objects.filter(pk=waiting.pk).update(submitted_at=clock.now() - timedelta(minutes=30))
+    Job.objects.filter(pk=failed.pk).update(phase="failed", finished_at=clock.now() - timedelta(minutes=5))
+    queues.change(people.queue, {"guarantee": {"cpu": "2"}}, by=people.ada, actor=PLATFORM, now=clock.now())
+    bounds = {"resources": {"cpu": "4"}}
+    quotas.set_quota(
+        tenant=people.lab, of=Quota.Of.TENANT, user=None, bounds=bounds, by=people.ada, actor=PLATFORM, now=clock.now()
+    )
+    pod = {"task": "main", "index": 0, "attempt": 1, "version": 1, "slot": 0, "address": "a", "node": "n1"}
+    Pod.objects.create(job=waiting, phase="running", created_at=clock.now(), **pod)
+
+    def value(name, subject, tenant=None, **change):
+        spec = AlertRuleSpec.parse({**DOWN, "measure": name, **change})
+        found = preview.now_of(spec, tenant, now=clock.now())
+        return next(round(one.value) for one in found.values if one.subject.name == subject)
+
+    assert value("gpus_free", "sim") == 100
+    assert value("nodes_not_ready", "sim") == 0
+    assert value("jobs_waiting", "default") == value("jobs_waiting", "default", people.lab) == 1
+    assert value("jobs_waiting", "default", people.other) == 0
+    assert value("oldest_waiting", "default") == 30
+    assert value("failed_jobs_of_queue", "default") == value("failed_jobs_of_tenant", "Lab") == 1
+    assert value("failed_jobs_of_queue", "default", window_minutes=4) == 0
+    assert value("over_guarantee", "default") == 50
+    assert value("quota_used", "Lab") == 25
 
 
 def test_a_rule_is_tested_on_the_past(people):

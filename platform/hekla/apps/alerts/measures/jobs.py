@@ -17,6 +17,7 @@ from hekla.apps.alerts.measures.registry import (
 )
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
+from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.quotas import selectors as quotas
 from hekla.apps.tenancy import selectors as tenancy
@@ -33,9 +34,11 @@ def _of_queue(queue: Queue) -> AlertSubject:
 
 
 def _queues(scope: AlertScope) -> list[Queue]:
+    """The queues in the scope; of a tenant, those that its members may submit to."""
     if scope.queue:
         return [scope.queue]
-    return list(Queue.objects.filter(cluster__in=scope.cluster_ids).order_by("pk"))
+    found = queues.open_to(scope.tenant) if scope.tenant else queues.all_queues()
+    return list(found.filter(cluster__in=scope.cluster_ids))
 
 
 def _jobs(scope: AlertScope) -> QuerySet[Job]:
@@ -47,9 +50,8 @@ def _jobs(scope: AlertScope) -> QuerySet[Job]:
 
 
 def _by_queue(scope: AlertScope, amounts: Mapping[int, float]) -> MeasuredValues:
-    """A value for each queue (by row id), else 0. A tenant sees only queues with a value."""
-    found = [queue for queue in _queues(scope) if scope.tenant is None or queue.pk in amounts or queue == scope.queue]
-    return MeasuredValues({_of_queue(queue): amounts.get(queue.pk, 0.0) for queue in found})
+    """The value of each queue in the scope, by row id; 0 if it has none."""
+    return MeasuredValues({_of_queue(queue): amounts.get(queue.pk, 0.0) for queue in _queues(scope)})
 
 
 def _waiting(scope: AlertScope) -> MeasuredValues:
