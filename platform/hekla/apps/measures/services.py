@@ -30,6 +30,9 @@ SETTLE = timedelta(minutes=10)
 _LONGEST_GAP = timedelta(hours=2)
 _MOST_SECONDS = 2.0
 _JOBS_AT_ONCE = 500
+_PART, _EXPENSIVE_SECONDS = 0.04, 5.0
+"""The part of the time that stale hours may take, if they take more than these seconds."""
+_rests_until = 0.0
 
 
 def roll_up(*, now: datetime, settle: timedelta = SETTLE, most_seconds: float = _MOST_SECONDS) -> None:
@@ -45,9 +48,21 @@ def roll_up(*, now: datetime, settle: timedelta = SETTLE, most_seconds: float = 
         return
     for cluster_id in MeasuredCluster.objects.order_by("pk").values_list("pk", flat=True):
         _advance(cluster_id, now=now)
+    _settle_some(now, settle, until)
+    _purge(now=now)
+
+
+def _settle_some(now: datetime, settle: timedelta, until: float) -> None:
+    """Compute stale hours again. After expensive ones this process rests, so that they cost a small part of a core."""
+    global _rests_until  # noqa: PLW0603
+    began = time.monotonic()
+    if began < _rests_until:
+        return
     while time.monotonic() <= until and _settle_one(now, settle):
         pass
-    _purge(now=now)
+    elapsed = time.monotonic() - began
+    if elapsed > _EXPENSIVE_SECONDS:
+        _rests_until = began + elapsed / _PART
 
 
 def _lock() -> MeasuresCursor | None:
