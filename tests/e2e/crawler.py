@@ -19,6 +19,7 @@ PARTS = ("hx-get", "data-refresh")
 FILES = {
     "audit_file",
     "decisions:file",
+    "operations:gpu_time_file",
     "batches:table",
     "files:archive",
     "files:image",

@@ -44,6 +44,7 @@ OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ("queues", {"name": "beyond", "cluster": "beyond"}),
     ("clusters", {"name": "nearer", "kind": "simulated", "config": NODES}),
     ("queues", {"name": "nearer", "cluster": "nearer"}),
+    ("policy-lab", {"cluster": "nearer", "starts_at": "2026-01-01T00:00:00Z", "ends_at": "2026-01-02T00:00:00Z"}),
     ("alert-rules", {"name": "node down", "measure": "node_not_ready", "threshold": 0}),
     ("federated-queues", {"name": "over", "members": ["beyond", "nearer"]}),
 ]
@@ -159,6 +160,8 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "workbench:people",  # a part of a page
         "sharing:fork", "sharing:session", "sharing:terminal", "sharing:of_job", "sharing:recording",  # as well
         "idleness:job",  # only of jobs with GPUs
+        "operations:holdings",  # only where pods have held GPUs
+        "policy_lab:state",  # a part of a page
     }  # fmt: skip
     admin_routes = {
         name

@@ -1,7 +1,7 @@
 """`python3 manage.py messages`: extracts messages from code and templates into the catalogues, and compiles them.
 
 It reads templates with Django's lexer and Babel, and Python as a syntax tree, so it needs no gettext program. In the
-domain, the engine and the backends, messages are the arguments of `translate` and `gettext_noop`.
+domain, the engine, the backends and the policy lab, messages are the arguments of `translate` and `gettext_noop`.
 """
 
 import argparse
@@ -27,7 +27,7 @@ Forms = tuple[str, ...]
 _CODE = CHECKOUT / "platform" / "hekla"
 _TEMPLATES = CHECKOUT / "templates"
 _CATALOGUES = sorted((_CODE / "locale").glob("*/LC_MESSAGES/django.po"))
-_WITHOUT_DJANGO = (_CODE / "domain", _CODE / "engine", _CODE / "backends")
+_WITHOUT_DJANGO = (_CODE / "domain", _CODE / "engine", _CODE / "backends", _CODE / "simulation" / "lab")
 _GETTEXT = {"_", "gettext", "gettext_lazy"}
 _NGETTEXT = {"ngettext", "ngettext_lazy"}
 _IN_TEMPLATES = {"_": None, "gettext": None, "ngettext": (1, 2)}

@@ -82,10 +82,11 @@ class JobFilter(QuickFilterSet):
     """Jobs that match all given parameters; each is optional.
 
     `user`: the person who asks. `named`: the ids of the rows that parameters name (`_rows_named`). `finds_many`,
-    `counts`: as of `narrow`.
+    `counts`: as of `narrow`. `narrowed`: its results.
     """
 
     user: User
+    narrowed: dict[tuple[bool, bool], QuerySet[Job]]
     named: Mapping[str, Sequence[int]]
     finds_many = counts = False
 
@@ -117,9 +118,12 @@ class JobFilter(QuickFilterSet):
         `finds_many`: many jobs are known to match the text, so scanning the jobs in list order finds the first ones
         sooner than collecting all matches from the index.
         """
-        self.finds_many, self.counts = finds_many, counts
-        found: QuerySet[Job] = self.filter_queryset(self.queryset.all())
-        return found
+        words = self.form.cleaned_data
+        purpose = finds_many and bool(words.get("q")), counts and bool(words.get("failed_pods"))
+        if purpose not in self.narrowed:
+            self.finds_many, self.counts = purpose
+            self.narrowed[purpose] = self.filter_queryset(self.queryset.all())
+        return self.narrowed[purpose]
 
     def matching(self, jobs: QuerySet[Job], _name: str, text: str) -> QuerySet[Job]:
         """Jobs whose name or owner contains the text."""
@@ -167,7 +171,7 @@ def narrowing(jobs: QuerySet[Job], query: Mapping[str, Any], user: User) -> Call
     if not names:
         return lambda **_purpose: jobs
     found = _asking(frozenset(names))(query, queryset=jobs)
-    found.user = user
+    found.user, found.narrowed = user, {}
     if not found.is_valid():
         raise Invalid([Problem(name, str(text)) for name, texts in found.errors.items() for text in texts])
     found.named = _rows_named(found.form.cleaned_data)

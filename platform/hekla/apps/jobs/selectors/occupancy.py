@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -133,7 +134,7 @@ def jobs_on(nodes: Collection[Node], user: User, rights: Rights) -> dict[tuple[i
     """The jobs with pods on these nodes that the person may see, by (cluster id, node name), in the order of their
     first pods.
     """
-    wanted = {
+    wanted: dict[str, Any] = {
         "nodes": [*{node.name for node in nodes}],
         "clusters": [*{node.cluster_id for node in nodes}],
         "placed": [phase.value for phase in PLACED_POD_PHASES],
