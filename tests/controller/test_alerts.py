@@ -1,6 +1,7 @@
 """A node of a real API server fails: its rule fires, acts and notifies within seconds, and clears when it recovers."""
 
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,13 +13,16 @@ from hekla.apps import wakeups
 from hekla.apps.alerts import services
 from hekla.apps.alerts.models import Alert, AlertChange
 from hekla.apps.clusters.models import Node
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.notifications.models import Notification
 from hekla.apps.queues.models import Queue
 from hekla.controller.controllers import controllers
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.lib import clock
 
-MOST_SECONDS = 15.0
+MOST = timedelta(seconds=15)
+EVALUATED = timedelta(seconds=5)
+"""After the controller has read that the node is not ready."""
 BROKEN = "hekla.dev/test-broken"
 DOWN = {
     **{"name": "node down", "measure": "node_not_ready", "threshold": 0, "severity": "critical"},
@@ -34,15 +38,17 @@ class Worker:
     """Runs the tasks that wake-ups of alerts request, as a Celery worker does."""
 
     def __init__(self) -> None:
-        self.requested: list[str] = []
+        self.requested: list[tuple[float, str]] = []
 
-    def send_task(self, name: str, **_options: Any) -> None:
-        self.requested.append(name)
+    def send_task(self, name: str, *, countdown: float | None = None, **_options: Any) -> None:
+        self.requested.append((time.monotonic() + (countdown or 0), name))
 
     def work(self) -> None:
-        """Run what was requested since the last call."""
-        names, self.requested = self.requested, []
-        for name in dict.fromkeys(names):
+        """Run what is due. A later event counts on a run that is not due yet."""
+        now = time.monotonic()
+        due = [name for at, name in self.requested if at <= now]
+        self.requested = [(at, name) for at, name in self.requested if at > now]
+        for name in dict.fromkeys(due):
             if name.startswith("hekla.alerts."):
                 current_app.tasks[name]()
 
@@ -72,19 +78,25 @@ def test_a_real_node_that_fails_is_acted_on_within_seconds_and_recovers(
     world.reconcile_until(lambda: Node.objects.filter(is_ready=True).exists())
     worker.work()
 
+    timer = controllers.get(world.cluster.pk).reading_nodes
+    assert timer.every + EVALUATED <= MOST
+
     def is_held() -> bool:
+        timer.done_at = None  # read now: the test need not wait
         worker.work()
         return Node.objects.get().is_cordoned and Queue.objects.get().is_draining
 
-    name, began = Node.objects.get().name, time.monotonic()
+    name = Node.objects.get().name
     break_node(small_cluster, name)
     world.reconcile_until(is_held)
-    assert time.monotonic() - began < MOST_SECONDS
-    assert Alert.objects.get().state == "firing"
+    broken_at = LoggedEvent.objects.filter(kind="NodeChanged", payload__ready=False).earliest("pk").at
+    fired = Alert.objects.get()
+    assert fired.state == "firing"
+    assert fired.fired_at - broken_at < EVALUATED
     assert Notification.objects.get(user=world.alice).facts["about"] == f"{name} (kubernetes)"
 
     def is_free() -> bool:
-        controllers.get(world.cluster.pk).reading_nodes.done_at = None  # nodes are read every ten seconds
+        timer.done_at = None
         worker.work()
         return not Node.objects.get().is_cordoned and Queue.objects.get().is_open
 
