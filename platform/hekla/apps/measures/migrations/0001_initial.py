@@ -6,6 +6,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     initial = True
 
+    harmless = "An index of a new table, which the version before does not know."
+
     dependencies = []
 
     operations = [
