@@ -38,6 +38,7 @@ CUT = {
     "departments:detail": r"and \d{3} more",
     "home": r"\d{3} more clusters have such a problem",
     "jobs:pod": r"50 of \d{3} attempts",
+    "policy_lab:create": r"40 queues",
     "queues:detail": r"and \d{3} more",
 }
 """Lists without pages of their own, and what stands where they are cut."""

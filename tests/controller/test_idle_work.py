@@ -27,6 +27,7 @@ from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import FileUpload, Job, Placement, Pod
 from hekla.apps.measures.models import GpuCapacity
 from hekla.apps.notifications.models import Delivery, Notification
+from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.queues.models import FederatedQueue
 from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.apps.sharing.models import JobFork
@@ -159,6 +160,11 @@ def alert_change(world: World, at: Any) -> None:
     AlertChange.objects.create(**place, old="normal", new="firing", reason="breach", threshold=0, clear=0)
 
 
+def experiment(world: World, **values: Any) -> None:
+    period = {"starts_at": NOW - timedelta(days=1), "ends_at": NOW, "created_at": NOW}
+    LabRun.objects.create(cluster=world.cluster, policy="", change={}, **period, **values)
+
+
 def capacity(world: World, **values: Any) -> None:
     of = {"cluster_id": world.cluster.pk, "node": "n", "resource": "nvidia.com/gpu", "model": "A100"}
     GpuCapacity.objects.create(**of, gpus=1000, state="open", begin_at=NOW, **values)
@@ -229,6 +235,8 @@ WORK: list[tuple[Case, set[str]]] = [
     (lambda world: alert_action(world, due_at=NOW, done_at=NOW), set()),
     (lambda world: alert_change(world, NOW - ALERT_RETENTION - timedelta(minutes=1)), {"hekla.alerts.tidy"}),
     (lambda world: alert_change(world, NOW), set()),
+    (experiment, {"hekla.policy_lab.request"}),
+    (lambda world: experiment(world, state="finished"), set()),
     (capacity, {"hekla.measures.roll_up"}),
     (lambda world: capacity(world, end_at=NOW), set()),
     (lambda world: fork(world, ended_at=NOW), set()),

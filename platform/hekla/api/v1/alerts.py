@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.arrays import ArrayQuery, array
 from hekla.api.documents import validated
 from hekla.api.queries import PageQuery
 from hekla.api.v1.parameters import EffectiveFilters, NameAndTenant
@@ -309,11 +310,13 @@ class AlertsView(ApiView):
 
 
 class AlertMeasuresView(ApiView):
+    queries = {"get": ArrayQuery}
+
     @extend_schema(responses=AlertMeasureSerializer(many=True))
     def get(self, request: Request) -> Response:
         """What rules can measure."""
         is_platform = selectors.may_set(person(request), None)
-        return respond(AlertMeasureSerializer(measures.offered(for_tenant=not is_platform), many=True))
+        return array(request, measures.offered(for_tenant=not is_platform), AlertMeasureSerializer)
 
 
 def _tenant(slug: str, request: Request) -> Tenant | None:

@@ -176,6 +176,7 @@ def _detail_page(
         "may_audit": selectors.may(user, tenant.pk, Permission.SEE_AUDIT),
         "may_manage": may_manage,
         "retention": retention or RetentionForm(stored=lambda: _retention(tenant)),
+        "may_set_alert_rules": selectors.may(user, tenant.pk, Permission.SET_ALERT_RULES),
         "may_set_idle_rule": selectors.may(user, tenant.pk, Permission.SET_IDLE_RULE),
         "may_set_retention": selectors.may(user, tenant.pk, Permission.SET_RETENTION),
     }

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from hekla.apps.alerts import encryption as alerts
 from hekla.apps.ciphers import reencrypt
 from hekla.apps.clusters import encryption as clusters
 from hekla.apps.invitations import encryption as invitations
@@ -18,6 +19,7 @@ COLUMNS = {
     "Job secrets": secrets.COLUMN,
     "Authenticator apps": signin.COLUMN,
     "Webhook secrets": notifications.COLUMN,
+    "Secrets of alert webhooks": alerts.COLUMN,
     "Invitation links": invitations.COLUMN,
     "Secrets of tools": workbench.COLUMN,
 }
