@@ -25,6 +25,7 @@ from hekla.domain.errors import HeklaError
 log = logging.getLogger(__name__)
 EACH = timedelta(seconds=10)
 """Between two evaluations of values that change without an event."""
+_AT_ONCE = 500
 _OPEN = frozenset({AlertState.FIRING, AlertState.RECOVERING})
 
 
@@ -57,6 +58,8 @@ def _look(rule: AlertRule, alerts: Sequence[Alert], readings: Readings, now: dat
         found = list(outcomes(spec.condition, reading, alerts, since=since))
         if any(one.differs or _is_unacted(rule, one, now) for one in found):
             found = _apply(rule, spec, reading, now)
+        else:
+            _store_values(found)
         _set_fault(rule, "")
     except HeklaError as error:
         _set_fault(rule, error.message)
@@ -127,7 +130,19 @@ def _write(
         elif alert.pk is not None:
             Alert.objects.filter(pk=alert.pk).delete()
     AlertChange.objects.bulk_create(changes)
+    _store_values(judged)
     return fired, cleared
+
+
+def _store_values(judged: Sequence[AlertOutcome]) -> None:
+    """Store the values of alerts whose states stay as they are: some values change all the time."""
+    news: list[Alert] = []
+    for one in judged:
+        if one.has_new_value and one.alert is not None:
+            one.alert.value = one.value
+            news.append(one.alert)
+    if news:
+        Alert.objects.bulk_update(news, ["value"], batch_size=_AT_ONCE)
 
 
 def _changes(rule: AlertRule, spec: AlertRuleSpec, outcome: AlertOutcome, now: datetime) -> list[AlertChange]:
