@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError
-
 from hekla.apps.alerts import measures, selectors
 from hekla.apps.alerts.models import MAX_FAULT, Alert, AlertChange, AlertRule
 from hekla.apps.alerts.owner import acting_owner, record_of
@@ -64,7 +62,7 @@ def _look(rule: AlertRule, alerts: Sequence[Alert], readings: Readings, now: dat
     except HeklaError as error:
         _set_fault(rule, error.message)
         return []
-    except DatabaseError:
+    except Exception:  # a mistake in one measure must not silence the others
         log.exception("alert rule %s cannot be evaluated", rule.uid)
         return []
     dues = [due for one in found if (due := due_at(spec.condition, one.status, watched_since=since))]
