@@ -4,8 +4,11 @@ import hashlib
 import hmac
 import json
 import socket
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -366,6 +369,31 @@ def test_new_secret_replaces_the_old_one(people: People, job: Job, hook: Hook) -
     at = clock.now().fromtimestamp(now, tz=clock.now().tzinfo)
     assert request.headers["Hekla-Signature"] == outgoing.signature(new, request.body, at)
     assert request.headers["Hekla-Signature"] != outgoing.signature(old, request.body, at)
+
+
+def test_receiver_that_answers_byte_by_byte_keeps_no_worker(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.WEBHOOKS_MAY_BE_PRIVATE = True
+    monkeypatch.setattr(outgoing, "_MOST_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ended = Event()
+
+        def drip() -> None:
+            connection, _address = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not ended.wait(0.05):
+                    connection.sendall(b"a")
+
+        thread = Thread(target=drip)
+        thread.start()
+        began, url = time.monotonic(), f"http://127.0.0.1:{server.getsockname()[1]}/"
+        try:
+            with pytest.raises(outgoing.NotificationNotSent):
+                outgoing.post_signed(url, b"{}", "secret", delivery="1", now=clock.now())
+        finally:
+            ended.set()
+            thread.join()
+        assert time.monotonic() - began < 3
 
 
 # Pages and REST

@@ -181,9 +181,11 @@ def _document(file: Path) -> dict[str, Any]:
 
 
 def _named(client: Client, name: str) -> dict[str, Any]:
-    found = client.get("alert-rules", name=name, limit=1)["results"]
+    found = client.get("alert-rules", name=name, limit=2)["results"]
     if not found:
         raise Failure(f"Unknown alert rule “{name}”. `hekla alert rules` lists the rules that you can see.")
+    if len(found) > 1:
+        raise Failure(f"Several rules are named “{name}”, about the platform or tenants. Use the page Alerts.")
     document: dict[str, Any] = found[0]
     return document
 

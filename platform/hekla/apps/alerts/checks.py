@@ -85,7 +85,8 @@ def may_stop(user: User, tenant: Tenant | None) -> bool:
     """Whether the person may abort all jobs of the tenant; None: all jobs."""
     if tenant is None:
         return accounts.may(user, Permission.ACT_ON_ANY_JOB)
-    return tenancy.may(user, tenant.pk, Permission.ACT_ON_TENANT_JOBS)
+    of_tenant = tenancy.may(user, tenant.pk, Permission.ACT_ON_TENANT_JOBS)
+    return of_tenant or accounts.may(user, Permission.ACT_ON_ANY_JOB)
 
 
 def _of_platform(tenant: Tenant | None, user: User, permission: Permission) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hekla.apps.alerts import measures
-from hekla.apps.alerts.measures import AlertScope, AlertSubject, MeasuredValues, SubjectKind
+from hekla.apps.alerts.measures import AlertScope, AlertSubject, HeldByClusters, MeasuredValues, SubjectKind
 from hekla.apps.alerts.models import Alert, AlertRule
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.alerts import (
@@ -40,10 +40,15 @@ class AlertOutcome:
 
     @property
     def differs(self) -> bool:
-        """Whether its row is not as it should be."""
+        """Whether the state in its row is not as it should be."""
         if self.alert is None:
             return not self.is_normal
-        return bool(self.passed) or self.alert.status != self.status or self.alert.value != self.value
+        return bool(self.passed) or self.alert.status != self.status
+
+    @property
+    def has_new_value(self) -> bool:
+        """Whether only the value in its row is not as it should be."""
+        return self.alert is not None and not self.differs and self.alert.value != self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +65,16 @@ class Readings:
     def __init__(self, now: datetime) -> None:
         self.now = now
         self._known: dict[tuple[object, ...], ScopeReading] = {}
+        self._held: HeldByClusters = {}
 
     def of(self, rule: AlertRule, spec: AlertRuleSpec) -> ScopeReading:
         """What the rule measures now. Raises NotFound, Invalid if it cannot be read any more."""
-        key = (rule.tenant_id, *spec.scope)
+        measure = measures.find(spec.measure)
+        *place, window = spec.scope
+        key = (rule.tenant_id, *place, window if measure.has_window else None)
         if key not in self._known:
-            scope = measures.scope_of(spec, rule.tenant, now=self.now)
-            self._known[key] = ScopeReading(scope, measures.find(spec.measure).read(scope))
+            scope = measures.scope_of(spec, rule.tenant, now=self.now, held=self._held)
+            self._known[key] = ScopeReading(scope, measure.read(scope))
         return self._known[key]
 
 

@@ -1,5 +1,7 @@
 """The Celery tasks of alerts. Messages only wake them: the rules and the rows decide what happens."""
 
+from threading import Lock
+
 from celery import shared_task
 
 from hekla.apps import due_work
@@ -7,11 +9,22 @@ from hekla.apps.alerts import selectors, services
 from hekla.apps.alerts.wake import acting, evaluating
 from hekla.lib import clock
 
+_evaluates = Lock()
+
 
 @shared_task(name="hekla.alerts.evaluate")
 def evaluate() -> None:
-    """Evaluate the rules, and schedule the next run if values change by themselves."""
-    evaluating.at(services.evaluate(now=clock.now()), now=clock.now())
+    """Evaluate the rules, and schedule the next run if values change by themselves.
+
+    One run at a time in this process: those that take long must not take all its threads.
+    """
+    if not _evaluates.acquire(blocking=False):
+        evaluating.soon()  # the run that goes on may have read too early
+        return
+    try:
+        evaluating.at(services.evaluate(now=clock.now()), now=clock.now())
+    finally:
+        _evaluates.release()
 
 
 @shared_task(name="hekla.alerts.act")

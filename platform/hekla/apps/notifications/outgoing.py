@@ -1,11 +1,12 @@
 """Mails and webhooks: their contents, and sending them."""
 
+import asyncio
 import hashlib
 import hmac
 import json
 import smtplib
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from urllib.parse import urlsplit
@@ -21,7 +22,8 @@ from hekla.apps.notifications import addresses, encryption, labels
 from hekla.apps.notifications.models import Delivery, Notification, Preference
 from hekla.lib.text import escape_bidi_in_json
 
-_SECONDS = 4.0
+_SECONDS, _MOST_SECONDS = 4.0, 10.0
+"""For each step of a webhook, and for all of them: a receiver that answers slowly must not keep a worker."""
 
 
 class NotificationNotSent(Exception):
@@ -89,17 +91,23 @@ def post_signed(url: str, body: bytes, secret: str, *, delivery: str, now: datet
         "Hekla-Signature": signature(secret, body, now),
     }
     try:
-        with (
-            httpx2.Client(timeout=_SECONDS, follow_redirects=False, trust_env=False, verify=_certificates()) as client,
-            client.stream(
-                "POST", target.url, content=body, headers=headers, extensions={"sni_hostname": target.name}
-            ) as answer,
-        ):
-            status = answer.status_code
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        status = asyncio.run(_status_of(target, body, headers))
+    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
         raise NotificationNotSent(_("Cannot connect: %s") % (str(error) or type(error).__name__)[:200]) from error
     if not httpx2.codes.is_success(status):
         raise NotificationNotSent(_("The webhook answered with status %d.") % status)
+
+
+async def _status_of(target: addresses.Target, body: bytes, headers: Mapping[str, str]) -> int:
+    """Post, and return the status. Raises HTTPError, InvalidURL; TimeoutError also if the answer comes byte by byte."""
+    async with (
+        asyncio.timeout(_MOST_SECONDS),
+        httpx2.AsyncClient(timeout=_SECONDS, follow_redirects=False, trust_env=False, verify=_certificates()) as client,
+        client.stream(
+            "POST", target.url, content=body, headers=headers, extensions={"sni_hostname": target.name}
+        ) as answer,
+    ):
+        return answer.status_code
 
 
 @cache

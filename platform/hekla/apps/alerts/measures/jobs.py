@@ -15,7 +15,6 @@ from hekla.apps.alerts.measures.registry import (
     SubjectKind,
     ValueSeries,
 )
-from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
@@ -130,7 +129,7 @@ def _over_guarantee(scope: AlertScope) -> MeasuredValues:
     """Of the resource of which the queue holds the largest part of its guarantee. Queues without one have no value."""
     limits = {queue: Resources.parse(queue.guarantee) for queue in _queues(scope) if queue.guarantee}
     held: dict[int, Resources] = defaultdict(Resources)
-    for one in jobs.held(scope.cluster_ids) if limits else ():
+    for one in scope.held(scope.cluster_ids) if limits else ():
         held[one.job.queue_id] += one.request * len(one.nodes)
     values = {_of_queue(queue): _share(held[queue.pk], limit) for queue, limit in limits.items()}
     return MeasuredValues(values)
@@ -141,7 +140,7 @@ def _quota_used(scope: AlertScope) -> MeasuredValues:
     tenants = [scope.tenant] if scope.tenant else list(tenancy.all_tenants().filter(is_active=True))
     limits = quotas.of_tenants([tenant.pk for tenant in tenants])
     held: dict[tuple[int, int], Resources] = defaultdict(Resources)
-    for one in jobs.held(scope.cluster_ids) if limits else ():
+    for one in scope.held(scope.cluster_ids) if limits else ():
         held[one.job.tenant_id, one.job.cluster_id] += (one.request + {"pods": 1}) * len(one.nodes)
     values: dict[AlertSubject, float] = {}
     for tenant in tenants:

@@ -21,7 +21,6 @@ from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.domain.card_resources import card_counts
 from hekla.domain.resources import Resources
@@ -86,7 +85,7 @@ def _gpus_free(scope: AlertScope) -> MeasuredValues:
         whole[cluster_id] += sum(card_counts(Resources.parse(allocatable)).values())
         usable.add((cluster_id, name))
     held: dict[int, float] = defaultdict(float)
-    for one in jobs.held([cluster.pk for cluster in scope.fresh]) if any(whole.values()) else ():
+    for one in scope.held([cluster.pk for cluster in scope.fresh]) if any(whole.values()) else ():
         cards = sum(card_counts(one.request).values())
         held[one.job.cluster_id] += cards * sum((one.job.cluster_id, node) in usable for node in one.nodes)
     values = {

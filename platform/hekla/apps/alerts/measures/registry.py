@@ -14,6 +14,8 @@ from django.utils.translation import gettext as _
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.selectors import TaskAllocation
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.models import Tenant
@@ -22,6 +24,10 @@ from hekla.domain.errors import NotFound
 
 MOST_SUBJECTS = 20_000
 """Subjects beyond this number are not read: no console has so many nodes."""
+
+
+HeldByClusters = dict[tuple[int, ...], Sequence[TaskAllocation]]
+"""What pods hold, by the row ids of their clusters: read once for all rules of an evaluation."""
 
 
 class SubjectKind(StrEnum):
@@ -60,6 +66,14 @@ class AlertScope:
     queue: Queue | None = None
     label: tuple[str, str | None] | None = None
     window: timedelta = timedelta(minutes=10)
+    known: HeldByClusters = field(default_factory=dict, compare=False, repr=False)
+
+    def held(self, cluster_ids: Sequence[int]) -> Sequence[TaskAllocation]:
+        """What pods hold in these clusters."""
+        key = tuple(sorted(cluster_ids))
+        if key not in self.known:
+            self.known[key] = jobs.held(key)
+        return self.known[key]
 
     @property
     def cluster_ids(self) -> list[int]:
@@ -107,13 +121,19 @@ class AlertMeasure:
     past: Callable[[AlertScope, datetime], Mapping[AlertSubject, ValueSeries]] | None = field(default=None)
 
 
-def scope_of(spec: AlertRuleSpec, tenant: Tenant | None, *, now: datetime) -> AlertScope:
-    """What the rule reads. Without a cluster or a queue: all clusters that are not simulated. Raises NotFound."""
+def scope_of(
+    spec: AlertRuleSpec, tenant: Tenant | None, *, now: datetime, held: HeldByClusters | None = None
+) -> AlertScope:
+    """What the rule reads. Without a cluster or a queue: all clusters that are not simulated. Raises NotFound.
+
+    `held`: what was read for other scopes.
+    """
     queue = _queue(spec.queue) if spec.queue else None
     wanted = queue.cluster.name if queue else spec.cluster
-    known = clusters.with_leases()
     found = [
-        (cluster, lease) for cluster, lease in known if cluster.name == wanted or not (wanted or cluster.is_simulated)
+        (cluster, lease)
+        for cluster, lease in clusters.with_leases()
+        if cluster.name == wanted or not (wanted or cluster.is_simulated)
     ]
     if wanted and not found:
         raise NotFound(_("Unknown cluster."))
@@ -126,7 +146,8 @@ def scope_of(spec: AlertRuleSpec, tenant: Tenant | None, *, now: datetime) -> Al
     )
     key, equals, value = spec.node_label.partition("=")
     label = (key.strip(), value.strip() if equals else None) if spec.node_label else None
-    return AlertScope([cluster for cluster, _lease in found], lost, now, tenant, queue, label, spec.window)
+    known = {} if held is None else held
+    return AlertScope([cluster for cluster, _lease in found], lost, now, tenant, queue, label, spec.window, known)
 
 
 def _queue(name: str) -> Queue:

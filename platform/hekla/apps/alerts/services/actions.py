@@ -1,14 +1,17 @@
 """Does what rules planned. A worker claims an action by postponing its due time, so a worker that dies loses none.
 
-Changes of nodes, queues and jobs are stored together with their result, so they happen once. Webhooks may come twice,
-with the same id. The rights of the rule's owner are checked here again: roles change.
+Changes of nodes, queues and jobs are stored together with their result, so they happen once, and only while their
+alert is open. Webhooks may come twice, with the same id. The rights of the rule's owner are checked here again: roles
+change.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Case, Q, Value, When
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
@@ -17,7 +20,8 @@ from hekla.apps.alerts import selectors
 from hekla.apps.alerts.models import MAX_FAULT, AlertAction
 from hekla.apps.alerts.outgoing import call_webhook, notify
 from hekla.apps.alerts.owner import acting_owner, record_of
-from hekla.apps.alerts.services.planning import CLEAR, FIRE
+from hekla.apps.alerts.services.planning import FIRE
+from hekla.apps.alerts.services.undoing import is_node_as_left, is_queue_as_left, own_change, pass_on, still_fires
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters import services as cluster_services
 from hekla.apps.clusters.models import Node
@@ -35,8 +39,13 @@ from hekla.domain.policies import LifecycleAction
 from hekla.lib.backoff import backoff_delay
 from hekla.lib.encryption import DecryptionError
 
+log = logging.getLogger(__name__)
 MOST_ATTEMPTS = 12
 _BUSY_SECONDS = 6.0
+_URGENCY = Case(
+    When(~Q(kind=AlertActionKind.WEBHOOK), then=Value(0)), When(rule__tenant=None, then=Value(1)), default=Value(2)
+)
+"""Receivers of webhooks may be slow: nothing else waits for them, and the platform for none of those of tenants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,7 @@ class ActionResult:
 
 
 _DONE, _ALREADY, _NOTHING = ActionResult("done"), ActionResult("already"), ActionResult("nothing")
+_CHANGED = ActionResult("done", has_changed=True)
 
 
 def act_due(*, now: datetime) -> int:
@@ -62,7 +72,7 @@ def _claim(now: datetime) -> AlertAction | None:
     """The next action that is due. If it is not done until its new due time, it is done again."""
     with unit_of_work():
         open_ = AlertAction.objects.filter(done_at=None, abandoned_at=None, due_at__lte=now)
-        found = open_.select_for_update(skip_locked=True, of=("self",)).order_by("due_at", "pk").first()
+        found = open_.select_for_update(skip_locked=True, of=("self",)).order_by(_URGENCY, "due_at", "pk").first()
         if found is None:
             return None
         found.attempts += 1
@@ -77,6 +87,8 @@ def _act(action: AlertAction, now: datetime) -> bool:
         if action.kind == AlertActionKind.WEBHOOK:
             call_webhook(action, now=now)  # outside any transaction: the receiver may be slow
         with unit_of_work(), acting_owner(action.rule):
+            if not _lock(action):
+                return False
             result = _PERFORM[AlertActionKind(action.kind)](action, now)
             if result.code == _DONE.code:
                 _record(action, "", now)
@@ -86,8 +98,20 @@ def _act(action: AlertAction, now: datetime) -> bool:
     except (NotificationNotSent, DecryptionError) as error:
         return _failed(action, str(error), now, is_final=action.attempts >= MOST_ATTEMPTS)
     except HeklaError as error:
-        return _failed(action, error.message, now, is_final=True)
+        # The name of a receiver may be unknown for a while.
+        may_help = action.kind == AlertActionKind.WEBHOOK and not isinstance(error, Forbidden)
+        return _failed(action, error.message, now, is_final=not may_help or action.attempts >= MOST_ATTEMPTS)
+    except Exception:  # it must not come again and again, and the others are to be done too
+        log.exception("action %s of alert rule %s failed", action.uid, action.rule.uid)
+        why = _("It failed. The log of the console says why.")
+        return _failed(action, why, now, is_final=action.attempts >= MOST_ATTEMPTS)
     return True
+
+
+def _lock(action: AlertAction) -> bool:
+    """Whether it is still to be done. Until the end of the transaction, nobody else does it."""
+    open_ = AlertAction.objects.filter(pk=action.pk, done_at=None, abandoned_at=None)
+    return open_.select_for_update(of=("self",)).order_by("pk").first() is not None
 
 
 def _require_owner(action: AlertAction) -> None:
@@ -102,6 +126,9 @@ def _failed(action: AlertAction, why: str, now: datetime, *, is_final: bool) -> 
         AlertAction.objects.filter(pk=action.pk).update(error=why[:MAX_FAULT], **abandoned)
         if is_final:
             _record(action, why, now)
+        elif action.kind == AlertActionKind.WEBHOOK:  # the other ones to this receiver would fail, too
+            others = AlertAction.objects.filter(rule=action.rule_id, kind=action.kind, done_at=None, abandoned_at=None)
+            others.filter(due_at__lt=action.due_at).update(due_at=action.due_at)
     return False
 
 
@@ -119,14 +146,28 @@ def _posted(_action: AlertAction, _now: datetime) -> ActionResult:
 
 
 def _cordon(action: AlertAction, now: datetime) -> ActionResult:
-    wanted = action.moment == FIRE
-    if not wanted and not _changed_before(action):
+    if action.moment != FIRE:
+        return _uncordon(action, now)
+    if not still_fires(action):
         return _NOTHING
     node = _node(action)
-    if node.is_cordoned == wanted:
+    if node.is_cordoned:
         return _ALREADY
-    cluster_services.cordon(node, cordoned=wanted, actor=actor_of(action.rule.owner), now=now)
-    return ActionResult("done", has_changed=True)
+    cluster_services.cordon(node, cordoned=True, actor=actor_of(action.rule.owner), now=now)
+    return _CHANGED
+
+
+def _uncordon(action: AlertAction, now: datetime) -> ActionResult:
+    fire = own_change(action)
+    if fire is None:
+        return _NOTHING
+    node = _node(fire)
+    if not node.is_cordoned:
+        return _ALREADY
+    if not is_node_as_left(node, fire) or pass_on(fire, Q(subject=fire.subject)):
+        return _NOTHING
+    cluster_services.cordon(node, cordoned=False, actor=actor_of(action.rule.owner), now=now)
+    return _CHANGED
 
 
 def _node(action: AlertAction) -> Node:
@@ -138,19 +179,33 @@ def _node(action: AlertAction) -> Node:
 
 
 def _hold_queue(action: AlertAction, now: datetime) -> ActionResult:
-    owner, queue = action.rule.owner, _queue(action)
-    by: dict[str, User] = {"by": owner}
-    if action.moment == FIRE:
-        if not queue.is_open:
-            return _ALREADY
-        queue_services.set_state(queue, Queue.State.DRAINING, **by, actor=actor_of(owner), now=now)
-        return ActionResult("done", has_changed=True)
-    if not _changed_before(action):
+    if action.moment != FIRE:
+        return _open_queue(action, now)
+    if not still_fires(action):
         return _NOTHING
+    queue = _queue(action)
+    if not queue.is_open:
+        return _ALREADY
+    _set_state(queue, Queue.State.DRAINING, action.rule.owner, now)
+    return _CHANGED
+
+
+def _open_queue(action: AlertAction, now: datetime) -> ActionResult:
+    fire = own_change(action)
+    if fire is None:
+        return _NOTHING
+    queue = _queue(fire)
     if not queue.is_draining:
         return _ALREADY
-    queue_services.set_state(queue, Queue.State.OPEN, **by, actor=actor_of(owner), now=now)
-    return ActionResult("done", has_changed=True)
+    wanted = Q(spec__queue=queue.name) | Q(spec__queue="", subject=f"queue:{queue.pk}")
+    if not is_queue_as_left(queue, fire) or pass_on(fire, wanted):
+        return _NOTHING
+    _set_state(queue, Queue.State.OPEN, action.rule.owner, now)
+    return _CHANGED
+
+
+def _set_state(queue: Queue, state: Queue.State, owner: User, now: datetime) -> None:
+    queue_services.set_state(queue, state, by=owner, actor=actor_of(owner), now=now)
 
 
 def _queue(action: AlertAction) -> Queue:
@@ -163,17 +218,13 @@ def _queue(action: AlertAction) -> Queue:
 
 
 def _stop_job(action: AlertAction, now: datetime) -> ActionResult:
+    if not still_fires(action):
+        return _NOTHING
     found = next(iter(jobs.with_uids([action.subject.partition(":")[2]])), None)
     if found is None or found.deleted_at is not None or found.is_final:
         return _NOTHING
     job_services.command(found, LifecycleAction.ABORT_JOB, user=action.rule.owner, now=now)
-    return ActionResult("done", has_changed=True)
-
-
-def _changed_before(action: AlertAction) -> bool:
-    """Whether this action changed something when the alert fired."""
-    same = {"rule": action.rule, "episode": action.episode, "number": action.number, "kind": action.kind}
-    return action.moment == CLEAR and AlertAction.objects.filter(**same, moment=FIRE, has_changed=True).exists()
+    return _CHANGED
 
 
 _PERFORM: dict[AlertActionKind, Callable[[AlertAction, datetime], ActionResult]] = {

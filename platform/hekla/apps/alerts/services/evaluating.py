@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError
-
 from hekla.apps.alerts import measures, selectors
 from hekla.apps.alerts.models import MAX_FAULT, Alert, AlertChange, AlertRule
 from hekla.apps.alerts.owner import acting_owner, record_of
@@ -25,6 +23,7 @@ from hekla.domain.errors import HeklaError
 log = logging.getLogger(__name__)
 EACH = timedelta(seconds=10)
 """Between two evaluations of values that change without an event."""
+_AT_ONCE = 500
 _OPEN = frozenset({AlertState.FIRING, AlertState.RECOVERING})
 
 
@@ -57,11 +56,13 @@ def _look(rule: AlertRule, alerts: Sequence[Alert], readings: Readings, now: dat
         found = list(outcomes(spec.condition, reading, alerts, since=since))
         if any(one.differs or _is_unacted(rule, one, now) for one in found):
             found = _apply(rule, spec, reading, now)
+        else:
+            _store_values(found)
         _set_fault(rule, "")
     except HeklaError as error:
         _set_fault(rule, error.message)
         return []
-    except DatabaseError:
+    except Exception:  # a mistake in one measure must not silence the others
         log.exception("alert rule %s cannot be evaluated", rule.uid)
         return []
     dues = [due for one in found if (due := due_at(spec.condition, one.status, watched_since=since))]
@@ -127,7 +128,19 @@ def _write(
         elif alert.pk is not None:
             Alert.objects.filter(pk=alert.pk).delete()
     AlertChange.objects.bulk_create(changes)
+    _store_values(judged)
     return fired, cleared
+
+
+def _store_values(judged: Sequence[AlertOutcome]) -> None:
+    """Store the values of alerts whose states stay as they are: some values change all the time."""
+    news: list[Alert] = []
+    for one in judged:
+        if one.has_new_value and one.alert is not None:
+            one.alert.value = one.value
+            news.append(one.alert)
+    if news:
+        Alert.objects.bulk_update(news, ["value"], batch_size=_AT_ONCE)
 
 
 def _changes(rule: AlertRule, spec: AlertRuleSpec, outcome: AlertOutcome, now: datetime) -> list[AlertChange]:

@@ -1,13 +1,15 @@
 """Creates the actions of alerts as rows, in the transaction that changes their states.
 
 People and webhooks get one message for all alerts of one evaluation, so a rack that fails is one mail. What changes
-nodes, queues and jobs has a row for each subject, and a limit per hour.
+nodes, queues and jobs has a row for each subject, and a limit per hour. Messages have one too: a value that flaps must
+not flood people, nor fill the outbox.
 """
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from hekla.apps.alerts import wake
@@ -17,6 +19,8 @@ from hekla.domain.alert_rules import CHANGING, AlertActionSpec, AlertRuleSpec
 FIRE, CLEAR = "fire", "clear"
 _MOST_NAMED = 20
 _HOUR = timedelta(hours=1)
+MOST_MESSAGES, MOST_OF_SUBJECT = 60, 12
+"""Of one kind in an hour, for each rule, and for each first subject: about alerts that fire, and about their ends."""
 
 
 def plan_firing(rule: AlertRule, spec: AlertRuleSpec, fired: Sequence[Alert], now: datetime) -> None:
@@ -28,7 +32,7 @@ def plan_firing(rule: AlertRule, spec: AlertRuleSpec, fired: Sequence[Alert], no
     rows: list[AlertAction] = []
     for number, action in enumerate(spec.actions):
         if action.kind not in CHANGING:
-            rows.append(_row(rule, spec, number, action, FIRE, fired, now))
+            rows.append(_message(rule, spec, number, action, FIRE, fired, now))
             continue
         for alert in fired:
             row = _row(rule, spec, number, action, FIRE, [alert], now)
@@ -46,10 +50,28 @@ def plan_clearing(rule: AlertRule, spec: AlertRuleSpec, cleared: Sequence[Alert]
     rows: list[AlertAction] = []
     for number, action in enumerate(spec.actions):
         if action.kind not in CHANGING:
-            rows.append(_row(rule, spec, number, action, CLEAR, cleared, now))
+            rows.append(_message(rule, spec, number, action, CLEAR, cleared, now))
         elif getattr(action, "undo", False):
             rows += [_row(rule, spec, number, action, CLEAR, [alert], now) for alert in cleared]
     _store(rows, now)
+
+
+def _message(
+    rule: AlertRule,
+    spec: AlertRuleSpec,
+    number: int,
+    action: AlertActionSpec,
+    moment: str,
+    alerts: Sequence[Alert],
+    now: datetime,
+) -> AlertAction:
+    """One row for all these alerts. It is abandoned above the limit."""
+    row = _row(rule, spec, number, action, moment, alerts, now)
+    same = AlertAction.objects.filter(rule=rule, kind=action.kind, moment=moment, created_at__gt=now - _HOUR)
+    recent = list(same.filter(Q(abandoned_at=None) | Q(attempts__gt=0)).values_list("subject", flat=True))
+    if len(recent) >= MOST_MESSAGES or recent.count(row.subject) >= MOST_OF_SUBJECT:
+        row.abandoned_at, row.error = now, _("The limit of messages per hour is reached.")
+    return row
 
 
 def _row(
