@@ -12,19 +12,26 @@ from random import Random
 from typing import Any
 
 import pytest
-from django.db.models import Sum
+from django.db.models import F, Sum
 from django.urls import reverse
 from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps import due_work
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, Node, NodeFacts
-from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.event_log.models import LoggedEvent, Numbering
 from hekla.apps.event_log.services import CONTROLLER, PLATFORM, record, unit_of_work
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.measures import services
-from hekla.apps.measures.levels import HOUR, floor
-from hekla.apps.measures.models import GpuCapacity, GpuHolding, HolderGpuTime, NodeGpuTime, StaleHour
+from hekla.apps.measures import services, stale
+from hekla.apps.measures.levels import DAY, HOUR, MEASURED, floor
+from hekla.apps.measures.models import (
+    GpuCapacity,
+    GpuHolding,
+    HolderGpuTime,
+    MeasuredCluster,
+    NodeGpuTime,
+    StaleHour,
+)
 from hekla.apps.usage.models import Sample
 from hekla.controller import tasks
 from hekla.controller.periodic import EACH_MINUTE
@@ -392,6 +399,29 @@ def test_unused_gpus_are_listed_with_their_owner(measured: Any, as_: Any) -> Non
     assert "alice" not in page(as_, measured.charlie, "waste")
 
 
+@pytest.mark.parametrize("until", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00", "2026-99-99", "\0"])
+def test_strange_times_are_bounded(people: Any, as_: Any, until: str) -> None:
+    for name in ("gpu_time", "gpu_time_file", "holdings", "waste"):
+        page(as_, people.bob, name, until=until, model="\0")
+    assert gpu_time(as_, people.bob, until="0001-01-01T00:00:00Z")["measured_until"] is None
+
+
+def test_hours_whose_use_is_not_stored_stay_as_they_are(people: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Computed again, their useful time would be unmeasured. A rebuild computes those without sums."""
+    now, cluster = floor(clock.now(), HOUR), people.cluster.pk
+    MeasuredCluster.objects.create(cluster_id=cluster, until=now)
+    stale.mark({cluster: {(now - 60 * DAY, None), (now + MINUTE, None)}}, now=now)
+    hours = list(StaleHour.objects.order_by("at").values_list("at", flat=True))
+    assert (hours[0], hours[-1], len(hours)) == (now - MEASURED, now - HOUR, MEASURED // HOUR)
+    old = now - 40 * DAY
+    node(people, "n2", old - HOUR)
+    NodeGpuTime.objects.create(level=60, cluster_id=cluster, at=old, node="n2", model="A100", useful=7)
+    monkeypatch.setattr(services, "_settle_one", lambda *_: False)
+    services.rebuild(now=now)
+    hours = list(StaleHour.objects.order_by("at").values_list("at", flat=True)[:2])
+    assert hours == [old - HOUR, old + HOUR]
+
+
 def test_page_without_gpus_says_what_to_do(people: Any, as_: Any) -> None:
     text = page(as_, people.bob, "gpu_time", period="strange", until="2026-99-99")
     assert "No GPU time is measured yet" in text
@@ -401,5 +431,8 @@ def test_idle_console_has_no_work(people: Any) -> None:
     assert tasks.roll_up_measures.name in EACH_MINUTE
     services.roll_up(now=clock.now())
     assert due_work.tasks_with_work([tasks.roll_up_measures.name], now=clock.now()) == []
+    Numbering.objects.update(last=F("last") + 3000)  # else the whole log would be searched for nodes each minute
+    assert due_work.tasks_with_work([tasks.roll_up_measures.name], now=clock.now()) == [tasks.roll_up_measures.name]
+    Numbering.objects.update(last=F("last") - 3000)
     node(people, "n1", clock.now())
     assert due_work.tasks_with_work([tasks.roll_up_measures.name], now=clock.now()) == [tasks.roll_up_measures.name]

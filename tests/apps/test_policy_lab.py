@@ -185,6 +185,17 @@ def test_experiments_are_bounded_and_begin_again(people: People) -> None:
     assert first.state == "failed"
 
 
+def test_a_watched_process_counts_as_alive_while_it_reads(people: People) -> None:
+    """Reading a large workload takes longer than a process may be silent."""
+    start(people)
+    row = services.claim(now=clock.now() - 2 * services.SILENCE)
+    assert row is not None
+    assert experiments._goes_on(row, time.monotonic() + 60)
+    assert services.claim(now=clock.now()) is None
+    services.cancel(row, user=people.ada, now=clock.now())
+    assert not experiments._goes_on(row, time.monotonic() + 60)
+
+
 def test_a_process_that_fails_and_one_that_is_not_wanted(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
     row = start(people)
     monkeypatch.setattr(experiments, "_command", lambda _row: [sys.executable, "-c", "raise SystemExit(3)"])

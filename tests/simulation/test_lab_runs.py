@@ -1,7 +1,10 @@
 """Runs of the policy lab: they repeat what they recorded, and changes have the effect that can be computed."""
 
+import os
+import time
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import orjson
 import pytest
@@ -12,7 +15,7 @@ from tests.support.examples import examples
 from hekla.domain.errors import Invalid
 from hekla.engine.model import ClusterState, QueueSpec
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
-from hekla.simulation.lab import experiment, results, simulated_run, synthetic
+from hekla.simulation.lab import experiment, process, results, simulated_run, synthetic
 from hekla.simulation.lab.change import changed, read_change
 from hekla.simulation.lab.documents import read_workload, workload_document
 from hekla.simulation.lab.experiment import Experiment, LabColumn
@@ -92,6 +95,31 @@ def test_pods_of_a_lost_node_start_elsewhere() -> None:
     outcome = simulated_run.run(workload, POLICY)
     assert [one.node for one in outcome.histories["job"].binds][-1] == "node-0001"
     assert outcome.histories["job"].finished in (2 * HOUR, 3 * HOUR)
+
+
+def test_a_run_that_breaks_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would report progress meanwhile, so the experiment would count as dead, and its error would be lost."""
+
+    def finish(_one: Experiment, name: LabColumn, _report: Any) -> Any:
+        if name is LabColumn.UNCHANGED:
+            time.sleep(60)
+        raise simulated_run.RunBroken("nothing fits")
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(experiment, "finish", finish)
+    wanted = Experiment(week(), DEFAULT_POLICY_TEXT, read_change({"remove_nodes": ["node-0000"]}))
+    began = time.monotonic()
+    with pytest.raises(simulated_run.RunBroken, match="nothing fits"):
+        process.finish_all(wanted, lambda _part: None)
+    assert time.monotonic() - began < 30
+
+
+def test_one_run_reports_seldom() -> None:
+    """Each report changes a row."""
+    jobs = [synthetic.job(f"j{at}", at * HOUR, HOUR) for at in range(20)]
+    reports: list[float] = []
+    process.finish_all(Experiment(week(*jobs), DEFAULT_POLICY_TEXT, read_change({})), reports.append)
+    assert len(reports) < 10
 
 
 def test_removed_jobs_leave_and_endless_ones_stay() -> None:

@@ -16,7 +16,7 @@ from threading import Event
 
 from celery.signals import worker_shutting_down
 
-from hekla.apps.policy_lab import selectors, services
+from hekla.apps.policy_lab import services
 from hekla.apps.policy_lab.models import LabRun
 from hekla.lib import clock
 
@@ -63,7 +63,10 @@ def _command(row: LabRun) -> list[str]:
 
 
 def _goes_on(row: LabRun, deadline: float) -> bool:
-    return not _is_stopping.is_set() and time.monotonic() < deadline and selectors.is_running(row.uid, row.attempts)
+    """Whether it is still wanted and may take longer. It counts as alive: it reports nothing while it reads."""
+    if _is_stopping.is_set() or time.monotonic() >= deadline:
+        return False
+    return services.beat(row.uid, row.attempts, None, now=clock.now())
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

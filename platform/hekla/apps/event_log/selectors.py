@@ -13,7 +13,6 @@ from django.db.models import (
     F,
     Func,
     Max,
-    OuterRef,
     Q,
     QuerySet,
     Subquery,
@@ -25,7 +24,6 @@ from django.db.models.functions import Coalesce, Upper
 
 from hekla.apps.compiled import CompiledQuery, Parameter
 from hekla.apps.event_log.models import LoggedEvent, Numbering
-from hekla.apps.exists_for_each import ExistsForEach
 
 _LAST = "SELECT max(id) FROM event_log_loggedevent"
 _SUBJECTS = "SELECT subject FROM event_log_loggedevent WHERE id > %(number)s AND id <= %(last)s"
@@ -183,9 +181,11 @@ def _among_newest(
     if len(own) < limit and oldest:
         return None
     last = own[-1].pk if len(own) == limit else 0  # older ones cannot be among the first
-    naming = found.filter(subject=OuterRef("subject")).alias(names=_NAMES).filter(**has_name).order_by()
-    others = matching.filter(ExistsForEach(naming), pk__gt=last).exclude(_OF_BROAD)
-    return _newest([*own, *others[:limit]])[:limit]
+    newer = matching.filter(pk__gt=last)  # at most the window
+    objects = set(newer.values_list("subject", flat=True))
+    naming = found.filter(_known(objects)).alias(names=_NAMES).filter(**has_name)
+    named_ones = set(naming.order_by().values_list("subject", flat=True).distinct())
+    return _newest([*own, *newer.filter(_known(named_ones))[:limit]])[:limit]
 
 
 def _newest(events: Iterable[LoggedEvent]) -> list[LoggedEvent]:
@@ -223,4 +223,3 @@ _MOST_NAMED = 1000
 _WINDOW = 4000
 _BROAD = ("user:", "tenant:")
 """Subjects with events about many things, each with a name of its own."""
-_OF_BROAD = Q(*((("subject__startswith", one)) for one in _BROAD), _connector=Q.OR)

@@ -8,9 +8,12 @@ from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.measures.models import GpuCapacity
 from hekla.domain.card_resources import card_counts, is_card
 from hekla.domain.gpu_time import NodeState
-from hekla.domain.resources import Resources
+from hekla.domain.resources import InvalidQuantity, Resources
 
 NODE_CHANGED, CLUSTER_REMOVED = "NodeChanged", "ClusterRemoved"
+MOST_GPUS = 10**9
+"""In thousandths. What a node reports is not to be believed, and sums of more would not fit."""
+_NAME_LENGTH = 253
 _Facts = Mapping[str, tuple[str, int, NodeState]]
 """Of a node, by resource: model, GPUs in thousandths, state."""
 
@@ -59,8 +62,15 @@ def _facts(payload: Mapping[str, Any]) -> _Facts:
         state = NodeState.DRAINED
     models = payload.get("models", {})
     cards = {name: amount for name, amount in payload.get("allocatable", {}).items() if is_card(name)}
-    counts = card_counts(Resources.parse(cards)) if cards else {}
-    return {name: (models.get(name, name), round(1000 * count), state) for name, count in counts.items() if count > 0}
+    try:
+        counts = card_counts(Resources.parse(cards)) if cards else {}
+    except InvalidQuantity:
+        return {}
+    return {
+        name: (models.get(name, name)[:_NAME_LENGTH], min(round(1000 * count), MOST_GPUS), state)
+        for name, count in counts.items()
+        if count > 0 and len(name) <= _NAME_LENGTH
+    }
 
 
 def _state(span: GpuCapacity) -> tuple[str, int, NodeState]:

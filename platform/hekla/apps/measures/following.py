@@ -15,6 +15,8 @@ from hekla.apps.measures.models import GpuHolding, MeasuredCluster, MeasuresCurs
 OF_JOBS = ("PodCreated", "PodBound", "PodPhaseChanged", "PodEvicted", "JobPhaseChanged", "JobChanged")
 OF_NODES = (NODE_CHANGED, CLUSTER_REMOVED)
 _AT_ONCE = 2000
+_Spans = defaultdict[int, set[stale.Span]]
+"""By cluster, the times whose sums differ now. They are marked together: each pod has others."""
 _FIELDS = (
     *("cluster_id", "job_id", "queue_id", "tenant_id", "owner_id", "kind"),
     *("node", "gpus", "bound_at", "ready_at", "finished_at", "outcome"),
@@ -26,27 +28,36 @@ def read_part(cursor: MeasuresCursor, *, now: datetime) -> bool:
     last = event_log.last_number()
     found = event_log.of_kinds_after(cursor.last, (*OF_JOBS, *OF_NODES), limit=_AT_ONCE)
     is_all = len(found) < _AT_ONCE
+    spans: _Spans = defaultdict(set)
     for event in found:
         if event.kind in OF_NODES:
-            _follow_node(event, now)
+            _follow_node(event, spans)
     jobs = {UUID(event.subject.removeprefix("job:")) for event in found if event.kind in OF_JOBS}
     if jobs:
-        refresh(Job.objects.filter(uid__in=jobs).values_list("pk", flat=True), now=now)
+        _refresh(Job.objects.filter(uid__in=jobs).values_list("pk", flat=True), spans)
+    stale.mark(spans, now=now)
     cursor.last = max(last, cursor.last) if is_all else found[-1].pk
     cursor.save(update_fields=["last"])
     return is_all
 
 
-def _follow_node(event: LoggedEvent, now: datetime) -> None:
+def _follow_node(event: LoggedEvent, spans: _Spans) -> None:
     since = capacities.follow(event)
     if since is not None:
         cluster = capacities.cluster_of(event)
         MeasuredCluster.objects.get_or_create(cluster_id=cluster)
-        stale.mark(cluster, since, None, now=now)
+        spans[cluster].add((since, None))
 
 
 def refresh(job_ids: Iterable[int], *, now: datetime) -> None:
     """Derive the holdings of these jobs again, and mark the hours that differ."""
+    spans: _Spans = defaultdict(set)
+    _refresh(job_ids, spans)
+    stale.mark(spans, now=now)
+
+
+def _refresh(job_ids: Iterable[int], spans: _Spans) -> None:
+    """Derive the holdings of these jobs again, and add the times that differ."""
     ids = list(job_ids)
     stored = {(row.pod_id, row.resource): row for row in GpuHolding.objects.filter(job_id__in=ids)}
     fresh = {(row.pod_id, row.resource): row for row in holdings.of_jobs(ids)}
@@ -61,22 +72,19 @@ def refresh(job_ids: Iterable[int], *, now: datetime) -> None:
         unique_fields=["pod_id", "resource"],
         update_fields=_FIELDS,
     )
-    _mark([(stored.get((row.pod_id, row.resource)), row) for row in changed], gone, now)
+    _add_spans([(stored.get((row.pod_id, row.resource)), row) for row in changed], gone, spans)
 
 
 def _differs(old: GpuHolding | None, new: GpuHolding) -> bool:
     return old is None or any(getattr(old, name) != getattr(new, name) for name in _FIELDS)
 
 
-def _mark(changed: Iterable[tuple[GpuHolding | None, GpuHolding]], gone: Collection[GpuHolding], now: datetime) -> None:
-    """Mark the hours that differ. Times of many pods are alike, so they are marked together."""
-    spans: dict[int, set[tuple[datetime, datetime | None]]] = defaultdict(set)
+def _add_spans(
+    changed: Iterable[tuple[GpuHolding | None, GpuHolding]], gone: Collection[GpuHolding], spans: _Spans
+) -> None:
     for old, new in changed:
         if between := holdings.change_between(old, new):
             for cluster in {new.cluster_id, *([old.cluster_id] if old else [])}:
                 spans[cluster].add(between)
     for row in gone:
         spans[row.cluster_id].add((row.bound_at, row.finished_at))
-    for cluster, some in spans.items():
-        for begin, end in some:
-            stale.mark(cluster, begin, end, now=now)

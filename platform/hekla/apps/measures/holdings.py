@@ -4,9 +4,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.measures.capacities import MOST_GPUS
 from hekla.apps.measures.levels import from_ms, to_ms
 from hekla.apps.measures.models import GpuHolding
 from hekla.domain.card_resources import card_counts
@@ -36,7 +39,9 @@ def of_jobs(job_ids: Collection[int]) -> list[GpuHolding]:
 
 def _gpus(job: Job) -> dict[str, dict[str, int]]:
     return {
-        task.name: {name: round(1000 * count) for name, count in card_counts(task.request).items() if count > 0}
+        task.name: {
+            name: min(round(1000 * count), MOST_GPUS) for name, count in card_counts(task.request).items() if count > 0
+        }
         for task in spec_of(job).tasks
     }
 
@@ -121,6 +126,12 @@ def _row(
         finished_at=end,
         outcome=outcome or "",
     )
+
+
+def overlapping(rows: QuerySet[GpuHolding], begin: datetime, end: datetime) -> QuerySet[GpuHolding]:
+    """Those of this time. The condition is that of the index which a migration adds."""
+    overlaps = "tstzrange(bound_at, finished_at) && tstzrange(%s, %s)"
+    return rows.extra(where=[overlaps], params=[begin, end])  # noqa: S610  (a text of our own)
 
 
 def as_holding(row: GpuHolding, key: int = 0, *, measured: int = 0, idle: int = 0) -> PodHolding:

@@ -9,6 +9,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Pod
 from hekla.apps.measures import labels
+from hekla.apps.measures.holdings import overlapping
 from hekla.apps.measures.models import GpuCapacity, GpuHolding
 from hekla.apps.measures.selectors import Chosen, GpuTimeQuery
 from hekla.apps.usage import selectors as usage
@@ -57,8 +58,8 @@ def holdings(user: User, query: GpuTimeQuery, what: GpuClass, *, now: datetime) 
     Useful, idle and unmeasured time of one pod may alternate from minute to minute, so its time is that of all three.
     """
     begin, end = query.bounds(now)
-    rows = _chosen(user, query).filter(_of_class(what), bound_at__lt=end)
-    rows = rows.filter(Q(finished_at=None) | Q(finished_at__gt=begin)).order_by("-bound_at", "-pod_id")[: MOST + 1]
+    rows = overlapping(_chosen(user, query).filter(_of_class(what)), begin, end)
+    rows = rows.order_by("-bound_at", "-pod_id")[: MOST + 1]
     return [one for one in _with_pods(rows, what, begin, min(end, now)) if one.gpu_us]
 
 

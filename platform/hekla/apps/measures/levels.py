@@ -3,9 +3,13 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from hekla.apps.usage.levels import LEVELS
+
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 KEEP_MINUTES, KEEP_HOURS, KEEP_DAYS = timedelta(days=2), timedelta(days=400), timedelta(days=3660)
 """Facts are kept as long as the sums of hours."""
+MEASURED = LEVELS[-1].retention - DAY
+"""Older hours are not computed again: the samples of use are deleted, so useful time would become unmeasured."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -16,9 +20,9 @@ def floor(at: datetime, step: timedelta) -> datetime:
 
 
 def hours(begin: datetime, end: datetime) -> Iterator[datetime]:
-    """The starts of the hours that overlap the time from `begin` until `end`."""
+    """The starts of the hours that overlap the time from `begin` until `end`; none if it is empty."""
     at = floor(begin, HOUR)
-    while at < end:
+    while at < end and begin < end:
         yield at
         at += HOUR
 

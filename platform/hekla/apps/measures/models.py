@@ -37,7 +37,9 @@ class GpuHolding(models.Model):
         indexes = [
             models.Index(
                 fields=["cluster_id", "bound_at"], condition=models.Q(finished_at=None), name="gpu_holding_open"
-            )
+            ),
+            models.Index(fields=["bound_at", "pod_id"], name="gpu_holding_by_begin"),
+            models.Index(fields=["finished_at"], name="gpu_holding_by_end"),
         ]
 
     def __str__(self) -> str:

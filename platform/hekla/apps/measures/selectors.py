@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import reduce
 from typing import Any
 
-from django.db.models import Model, Q, QuerySet, Subquery, Sum
+from django.db.models import BigIntegerField, Model, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
@@ -18,9 +18,9 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.event_log.models import LoggedEvent, Numbering
 from hekla.apps.measures.following import OF_NODES
-from hekla.apps.measures.levels import DAY, HOUR, MINUTE, floor
+from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, MINUTE, floor
 from hekla.apps.measures.models import (
     GpuCapacity,
     HolderGpuTime,
@@ -72,6 +72,8 @@ _COLUMNS = {
     GroupBy.MODEL: "model",
 }
 _OF_NODES = frozenset({GroupBy.CLUSTER, GroupBy.MODEL})
+_MOST_UNREAD = 2000
+"""Events."""
 Amounts = Mapping[GpuClass, int]
 """GPU time in microseconds by class."""
 
@@ -96,8 +98,8 @@ class GpuTimeQuery:
         return _SCALES[self.period][1]
 
     def bounds(self, now: datetime) -> tuple[datetime, datetime]:
-        """The first instant and the end. The last step may not be over."""
-        last = min(self.until or now, now)
+        """The first instant and the end. The last step may not be over. Nothing is older than `KEEP_DAYS`."""
+        last = max(min(self.until or now, now), now - KEEP_DAYS)
         end = floor(last, self.step)
         end = end if end == last else end + self.step
         return end - _SCALES[self.period][0], end
@@ -289,11 +291,12 @@ def models() -> list[str]:
 def roll_up_work() -> list[QuerySet[Any, Any]]:
     """Clusters with GPUs, hours to compute again, or news of nodes (see `due_work`).
 
-    Without GPUs nothing else counts.
+    Without GPUs nothing else counts; but a long part of the log is read anyway, or looking for nodes in it takes long.
     """
-    last = Coalesce(Subquery(MeasuresCursor.objects.values("last")[:1]), 0)
+    last = Coalesce(Subquery(MeasuresCursor.objects.values("last")[:1]), 0, output_field=BigIntegerField())
     return [
         GpuCapacity.objects.filter(end_at=None),
         StaleHour.objects.filter(since__lte=due_work.present()),
         LoggedEvent.objects.filter(id__gt=last, kind__in=OF_NODES),
+        Numbering.objects.filter(last__gt=last + _MOST_UNREAD),
     ]

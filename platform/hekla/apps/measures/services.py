@@ -12,7 +12,7 @@ from django.db import transaction
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job
 from hekla.apps.measures import capacities, following, sums
-from hekla.apps.measures.levels import HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MINUTES, MINUTE, floor, hours
+from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MINUTES, MEASURED, MINUTE, floor, hours
 from hekla.apps.measures.models import (
     GpuCapacity,
     GpuHolding,
@@ -48,7 +48,7 @@ def roll_up(*, now: datetime, settle: timedelta = SETTLE, most_seconds: float = 
         return
     for cluster_id in MeasuredCluster.objects.order_by("pk").values_list("pk", flat=True):
         _advance(cluster_id, now=now)
-    _settle_some(now, settle, until)
+    _settle_some(now, settle, max(until, time.monotonic() + most_seconds / 2))  # a busy log leaves time for the past
     _purge(now=now)
 
 
@@ -98,9 +98,9 @@ def _advance(cluster_id: int, *, now: datetime) -> None:
 
 
 def _first(cluster_id: int, now: datetime) -> datetime:
-    """The first minute with GPUs."""
+    """The first minute with GPUs, of the days that still have all of their hours."""
     found = GpuCapacity.objects.filter(cluster_id=cluster_id).order_by("begin_at").values_list("begin_at", flat=True)
-    return max(floor(found.first() or now, MINUTE), floor(now, HOUR) - KEEP_HOURS)
+    return max(floor(found.first() or now, MINUTE), floor(now, DAY) - KEEP_HOURS + DAY)
 
 
 def _finished(begin: datetime, end: datetime) -> list[datetime]:
@@ -137,7 +137,8 @@ def _purge(*, now: datetime) -> None:
 def rebuild(*, now: datetime) -> int:
     """Derive all facts again from the log and the rows of jobs, and all sums from them. Returns the number of hours.
 
-    Facts about jobs whose history was purged are kept. It may be interrupted: `roll_up` goes on.
+    Facts about jobs whose history was purged are kept, and sums of hours whose use is not stored any more. It may be
+    interrupted: `roll_up` goes on.
     """
     while _read_part(now) is not True:
         time.sleep(0.1)
@@ -168,6 +169,12 @@ def _derive_capacity(now: datetime) -> None:
 
 
 def _mark_all(cluster: MeasuredCluster, now: datetime) -> None:
-    begin = _first(cluster.pk, now)
-    found = [StaleHour(cluster_id=cluster.pk, at=at, since=now) for at in hours(begin, cluster.until or begin)]
+    begin, oldest = _first(cluster.pk, now), floor(now, HOUR) - MEASURED
+    old = NodeGpuTime.objects.filter(level=60, cluster_id=cluster.pk, at__lt=oldest)
+    known = set(old.values_list("at", flat=True).distinct())
+    found = [
+        StaleHour(cluster_id=cluster.pk, at=at, since=now)
+        for at in hours(begin, cluster.until or begin)
+        if at not in known
+    ]
     StaleHour.objects.bulk_create(found, batch_size=2000, ignore_conflicts=True)

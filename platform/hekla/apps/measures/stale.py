@@ -1,20 +1,27 @@
 """Hours whose sums no longer agree with the facts. Only these are computed again."""
 
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from hekla.apps.measures.levels import HOUR, KEEP_HOURS, floor, hours
+from hekla.apps.measures.levels import HOUR, MEASURED, floor, hours
 from hekla.apps.measures.models import MeasuredCluster, StaleHour
 
+Span = tuple[datetime, datetime | None]
+"""A time; its end None: all that follows."""
 
-def mark(cluster_id: int, begin: datetime, end: datetime | None, *, now: datetime) -> None:
-    """Mark the hours between these times as stale, as far as there are sums. `end` None: all later ones.
 
-    Hours that are too old to have sums are left out.
+def mark(spans: Mapping[int, Collection[Span]], *, now: datetime) -> None:
+    """Mark the hours of these times, by cluster, as stale, as far as there are sums.
+
+    Hours whose use is not stored any more are left out.
     """
-    until = MeasuredCluster.objects.filter(pk=cluster_id).values_list("until", flat=True).first()
-    if until is None:
-        return
-    begin = max(begin, floor(now, HOUR) - KEEP_HOURS)
-    end = until if end is None else min(end, until)
-    found = [StaleHour(cluster_id=cluster_id, at=at, since=now) for at in hours(begin, end)]
-    StaleHour.objects.bulk_create(found, batch_size=2000, ignore_conflicts=True)
+    oldest = floor(now, HOUR) - MEASURED
+    measured = MeasuredCluster.objects.filter(pk__in=spans.keys(), until__isnull=False)
+    found = {
+        (cluster, at)
+        for cluster, until in measured.values_list("pk", "until")
+        for begin, end in spans[cluster]
+        for at in hours(max(begin, oldest), until if end is None else min(end, until))
+    }
+    rows = [StaleHour(cluster_id=cluster, at=at, since=now) for cluster, at in sorted(found)]
+    StaleHour.objects.bulk_create(rows, batch_size=2000, ignore_conflicts=True)

@@ -22,6 +22,7 @@ Facts = dict[tuple[str, str], tuple[list[CapacitySpan], list[PodHolding]]]
 _HELD = [one.value for one in HELD]
 _ALL = [one.value for one in GpuClass]
 _BEYOND = "beyond"
+_NAME_LENGTH = 253
 _NODE_KEYS, _HOLDER_KEYS = ("node", "model"), ("queue_id", "tenant_id", "owner_id", "kind", "model")
 _Sums = dict[tuple[Any, ...], Counter[str]]
 
@@ -50,10 +51,8 @@ _TABLES = (
 
 
 def _overlapping(cluster_id: int, begin: datetime, end: datetime) -> Iterable[GpuHolding]:
-    """The holdings of this time. The condition is that of the index which a migration adds."""
-    overlaps = "tstzrange(bound_at, finished_at) && tstzrange(%s, %s)"
-    rows = GpuHolding.objects.extra(where=[overlaps], params=[begin, end])  # noqa: S610  (a text of our own)
-    return rows.filter(cluster_id=cluster_id).order_by("pod_id", "resource")
+    rows = holdings.overlapping(GpuHolding.objects.filter(cluster_id=cluster_id), begin, end)
+    return rows.order_by("pod_id", "resource")
 
 
 def _facts(cluster_id: int, rows: Sequence[GpuHolding], begin: datetime, end: datetime, hour: datetime) -> Facts:
@@ -80,7 +79,7 @@ def _sums(facts: Facts, rows: Sequence[GpuHolding], begin: int, end: int, hour: 
         for since in range(begin, end, MINUTE_MS):
             present = [one for one in held if one.bound < since + MINUTE_MS and one.end > since]
             for share in divide(spans, present, since, since + MINUTE_MS, minute=(since - hour) // MINUTE_MS):
-                model = share.model or resource
+                model = share.model or resource[:_NAME_LENGTH]
                 of_nodes[since, node, model][share.what or _BEYOND] += share.gpu_us
                 if share.holder is not None and share.what:
                     of_holders[since, *holders[share.holder], model][share.what] += share.gpu_us

@@ -36,11 +36,6 @@ def by_uid(uid: UUID) -> LabRun | None:
     return LabRun.objects.select_related("cluster").filter(uid=uid).first()
 
 
-def is_running(uid: UUID, attempt: int) -> bool:
-    """Whether this attempt of the experiment is still wanted."""
-    return LabRun.objects.filter(uid=uid, state=LabRun.State.RUNNING, attempts=attempt).exists()
-
-
 def run_work() -> Iterable[QuerySet[Any, Any]]:
     """The experiments that are to be run, or whose process may be gone."""
     return [LabRun.objects.filter(state__in=TO_DO)]

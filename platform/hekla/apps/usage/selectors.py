@@ -155,9 +155,15 @@ def gpu_last_busy(least: Mapping[int, int]) -> dict[int, datetime | None]:
 
 
 _LAST_BUSY = """
-SELECT pod_id, max(at) FILTER (WHERE gpu_thousandths >= least)
-FROM usage_sample JOIN unnest(%(pods)s::bigint[], %(least)s::bigint[]) AS asked (pod_id, least) USING (pod_id)
-WHERE gpu_thousandths IS NOT NULL GROUP BY pod_id
+SELECT asked.pod_id, (
+    SELECT max(newest.at) FROM (VALUES (10), (60), (600)) AS level (seconds) CROSS JOIN LATERAL (
+        SELECT at FROM usage_sample
+        WHERE pod_id = asked.pod_id AND span_seconds = level.seconds AND gpu_thousandths >= asked.least
+        ORDER BY at DESC LIMIT 1
+    ) AS newest
+)
+FROM unnest(%(pods)s::bigint[], %(least)s::bigint[]) AS asked (pod_id, least)
+WHERE EXISTS (SELECT FROM usage_sample WHERE pod_id = asked.pod_id AND gpu_thousandths IS NOT NULL)
 """
 
 

@@ -17,7 +17,9 @@ ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
 
 def parse(query: QueryDict) -> GpuTimeQuery:
     """The query of an address."""
-    names = {name: query.get(name, "")[:_NAME_LENGTH] for name in ("cluster", "queue", "tenant", "model")}
+    names = {
+        name: query.get(name, "").replace("\0", "")[:_NAME_LENGTH] for name in ("cluster", "queue", "tenant", "model")
+    }
     return GpuTimeQuery(
         period=_choice(Period, query.get("period", ""), Period.DAY),
         until=_instant(query.get("until", "")),
@@ -37,19 +39,19 @@ def _choice(choices: type[ChoiceT], value: str, default: ChoiceT) -> ChoiceT:
 
 
 def _instant(value: str) -> datetime | None:
-    """An instant; one without a zone is in UTC."""
+    """An instant in UTC; one without a zone is too."""
     try:
         found = parse_datetime(value)
-    except ValueError:
+        return found and (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def address(query: GpuTimeQuery, **changes: object) -> str:
     """The query string of a query, with these changes. Empty values are left out."""
     values: dict[str, object] = {
         "period": query.period.value,
-        "until": query.until and query.until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "until": query.until and query.until.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "cluster": query.cluster,
         "queue": query.queue,
         "tenant": query.tenant,

@@ -3,7 +3,7 @@
 import gc
 import os
 from concurrent.futures import Future, ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from multiprocessing.sharedctypes import Synchronized
 from time import monotonic
 from typing import Any
@@ -22,8 +22,9 @@ def finish_all(one: Experiment, progress: Progress) -> dict[LabColumn, FinishedR
     """Make all runs of an experiment, several at a time where there are CPUs. Raises as `experiment.finish`."""
     names = experiment.columns(one)
     if len(names) == 1 or (os.cpu_count() or 1) == 1:
+        tell = _seldom(progress)
         return {
-            name: experiment.finish(one, name, lambda part, at=at: progress((at + part) / len(names)))  # type: ignore[misc]
+            name: experiment.finish(one, name, lambda part, at=at: tell((at + part) / len(names)))  # type: ignore[misc]
             for at, name in enumerate(names)
         }
     context = get_context("fork")  # the workload is large: the runs inherit it
@@ -31,22 +32,43 @@ def finish_all(one: Experiment, progress: Progress) -> dict[LabColumn, FinishedR
     gc.freeze()
     with ProcessPoolExecutor(len(names), mp_context=context) as pool:
         runs = {name: pool.submit(_finish, name, at) for at, name in enumerate(names)}
-        _follow(list(runs.values()), progress)
-        return {name: run.result() for name, run in runs.items()}
+        try:
+            _follow(list(runs.values()), progress)
+            return {name: run.result() for name, run in runs.items()}
+        except BaseException:
+            for fork in active_children():  # the pool would wait for their runs
+                fork.kill()
+            raise
+
+
+def _seldom(progress: Progress) -> Progress:
+    """A run has many steps, and reports are rows in the database."""
+    last = 0.0
+
+    def report(done: float) -> None:
+        nonlocal last
+        if monotonic() - last > _REPORT_SECONDS:
+            last = monotonic()
+            progress(done)
+
+    return report
 
 
 def _follow(runs: list[Future[FinishedRun]], progress: Progress) -> None:
-    """Report the mean progress of the runs until one fails or all are finished."""
+    """Report the mean progress of the runs until all are finished. Raises the error of the first that fails."""
     parts: list[Synchronized[float]] = _shared["parts"]
     left = set(runs)
     while left and not any(run.done() and run.exception() for run in runs):
         left = wait(left, timeout=_REPORT_SECONDS, return_when="FIRST_COMPLETED").not_done
         progress(sum(part.value for part in parts) / len(parts))
+    for run in runs:
+        if run.done():
+            run.result()
 
 
 def _finish(name: LabColumn, at: int) -> FinishedRun:
     gc.disable()  # else there is a collection after each cycle of the engine
-    part: Synchronized[float] = _shared["parts"][at]
+    part, parent = _shared["parts"][at], os.getppid()
     last, steps = monotonic(), 0
 
     def report(done: float) -> None:
@@ -56,5 +78,7 @@ def _finish(name: LabColumn, at: int) -> FinishedRun:
             gc.collect()
         if monotonic() - last > _REPORT_SECONDS:
             part.value, last = done, monotonic()
+            if os.getppid() != parent:  # nobody is left to wait for the result
+                os._exit(1)
 
     return experiment.finish(_shared["experiment"], name, report)

@@ -29,7 +29,7 @@ _NEEDED = ("JobID", "Submit", "Start", "End", "State")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)[nc]?", re.ASCII)
 _UNITS = {"": 2**20, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 """sacct prints megabytes where it prints no unit."""
-_MAX_BYTES, _DIGITS = 2.0**60, 6
+_MAX_BYTES, _DIGITS, _MAX_ATTEMPTS = 2.0**60, 6, 100
 _NODE = re.compile(r"([\w.-]*)\[([\d,-]+)\]|([\w.-]+)", re.ASCII)
 
 
@@ -45,7 +45,8 @@ def read(file: BinaryIO, notes: TraceNotes) -> Sequence[TraceJob]:
             notes.add(WorkloadNote.UNREADABLE)
             continue
         before = found.get(row["JobID"])
-        found[row["JobID"]] = job if before is None else replace(before, attempts=(*before.attempts, *job.attempts))
+        attempts = (*before.attempts, *job.attempts)[:_MAX_ATTEMPTS] if before else ()
+        found[row["JobID"]] = replace(before, attempts=attempts) if before else job
         if len(found) > MAX_JOBS:
             raise InvalidTrace(f"The file has more than {MAX_JOBS:,} jobs.")
     return list(found.values())
