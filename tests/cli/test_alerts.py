@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from tests.controller.conftest import SIZE, World, operated
 
 from hekla.apps.alerts import services
+from hekla.apps.alerts.models import AlertRule
 from hekla.lib import clock
 
 RULE = """\
@@ -25,7 +27,7 @@ def world(transactional_db: None, settings: Any, tmp_path: Any) -> Iterator[Worl
         yield made
 
 
-def test_a_rule_from_its_test_to_its_history(console: Any, tmp_path: Any) -> None:
+def test_a_rule_from_its_test_to_its_history(console: Any, tmp_path: Any, world: World) -> None:
     file, change = tmp_path / "rule.yaml", tmp_path / "change.yaml"
     file.write_text(RULE)
     change.write_text("severity: critical\n")
@@ -47,5 +49,11 @@ def test_a_rule_from_its_test_to_its_history(console: Any, tmp_path: Any) -> Non
     silenced = console("alert", "silence", "few cordoned", "--because", "maintenance").output
     assert "is silenced until" in silenced
     assert "is not silenced" in console("alert", "silence", "few cordoned", "--end").output
+    found = AlertRule.objects.get()
+    found.pk, found.uid, found.tenant, found.looked_at = None, uuid4(), world.tenant, None
+    found.save()
+    refusal = console("alert", "delete", "few cordoned")
+    assert (refusal.exit_code, "Several rules are named" in refusal.output) == (1, True)
+    found.delete()
     assert "is deleted" in console("alert", "delete", "few cordoned").output
     assert "No alert rules." in console("alert", "rules").output
