@@ -92,7 +92,7 @@ def test_a_node_stays_cordoned_while_another_rule_wants_it(people):
     assert not Node.objects.get().is_cordoned
 
 
-def test_what_somebody_set_by_hand_meanwhile_is_not_undone(people):
+def test_a_later_change_by_a_person_is_not_undone(people):
     rule(people, actions=[CORDON, HOLD])
     report(people, ready=False)
     evaluate()
