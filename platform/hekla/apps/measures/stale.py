@@ -16,10 +16,11 @@ def mark(spans: Mapping[int, Collection[StaleTime]], *, now: datetime) -> None:
     Hours whose use is not stored any more are left out.
     """
     oldest = floor(now, HOUR) - MEASURED
-    measured = MeasuredCluster.objects.filter(pk__in=spans.keys(), until__isnull=False)
+    measured = MeasuredCluster.objects.filter(pk__in=spans.keys())
     found = {
         (cluster, at)
         for cluster, until in measured.values_list("pk", "until")
+        if until is not None
         for begin, end in spans[cluster]
         for at in hours(max(begin, oldest), until if end is None else min(end, until))
     }
