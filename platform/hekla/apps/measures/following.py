@@ -15,7 +15,7 @@ from hekla.apps.measures.models import GpuHolding, MeasuredCluster, MeasuresCurs
 OF_JOBS = ("PodCreated", "PodBound", "PodPhaseChanged", "PodEvicted", "JobPhaseChanged", "JobChanged")
 OF_NODES = (NODE_CHANGED, CLUSTER_REMOVED)
 _AT_ONCE = 2000
-_Spans = defaultdict[int, set[stale.Span]]
+_Spans = defaultdict[int, set[stale.StaleTime]]
 """By cluster, the times whose sums differ now. They are marked together: each pod has others."""
 _FIELDS = (
     *("cluster_id", "job_id", "queue_id", "tenant_id", "owner_id", "kind"),

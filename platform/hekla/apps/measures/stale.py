@@ -6,20 +6,21 @@ from datetime import datetime
 from hekla.apps.measures.levels import HOUR, MEASURED, floor, hours
 from hekla.apps.measures.models import MeasuredCluster, StaleHour
 
-Span = tuple[datetime, datetime | None]
+StaleTime = tuple[datetime, datetime | None]
 """A time; its end None: all that follows."""
 
 
-def mark(spans: Mapping[int, Collection[Span]], *, now: datetime) -> None:
+def mark(spans: Mapping[int, Collection[StaleTime]], *, now: datetime) -> None:
     """Mark the hours of these times, by cluster, as stale, as far as there are sums.
 
     Hours whose use is not stored any more are left out.
     """
     oldest = floor(now, HOUR) - MEASURED
-    measured = MeasuredCluster.objects.filter(pk__in=spans.keys(), until__isnull=False)
+    measured = MeasuredCluster.objects.filter(pk__in=spans.keys())
     found = {
         (cluster, at)
         for cluster, until in measured.values_list("pk", "until")
+        if until is not None
         for begin, end in spans[cluster]
         for at in hours(max(begin, oldest), until if end is None else min(end, until))
     }

@@ -51,7 +51,7 @@ class ExperimentForm(forms.Form):
     def __init__(self, data: Any, *, policy: str, queues: Sequence[Queue], nodes: Iterable[Node]) -> None:  # noqa: ANN401
         super().__init__(data, initial={"policy": policy})
         self._queues, self._policy = queues[:MAX_QUEUES], policy
-        self.shown_queues, self.more_queues = len(self._queues), len(queues) > MAX_QUEUES
+        self.listed_queues, self.more_queues = len(self._queues), len(queues) > MAX_QUEUES
         self.fields["like"].choices = [("", _("no more nodes")), *_kinds(nodes)]  # type: ignore[attr-defined]
         for queue in self._queues:
             self.fields[f"{_WEIGHT}{queue.name}"] = forms.IntegerField(

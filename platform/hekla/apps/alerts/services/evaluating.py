@@ -103,6 +103,9 @@ def _apply(rule: AlertRule, spec: AlertRuleSpec, reading: ScopeReading, now: dat
     return judged
 
 
+_OF_A_STATE = ("state", "since", "is_open", "lost_at", "value", "fired_at", "has_acted")
+
+
 def _write(
     rule: AlertRule, spec: AlertRuleSpec, judged: Sequence[AlertOutcome], now: datetime
 ) -> tuple[list[Alert], list[Alert]]:
@@ -123,8 +126,10 @@ def _write(
             alert.has_acted = not rule.is_silent(now)
         if was_open and not alert.is_open and alert.has_acted:
             cleared.append(alert)
-        if not one.is_normal:
-            alert.save()
+        if not one.is_normal and alert.pk is None:
+            alert.save(force_insert=True)
+        elif not one.is_normal:
+            alert.save(update_fields=_OF_A_STATE)
         elif alert.pk is not None:
             Alert.objects.filter(pk=alert.pk).delete()
     AlertChange.objects.bulk_create(changes)

@@ -60,6 +60,9 @@ def create(*, spec: AlertRuleSpec, tenant: Tenant | None, user: User, now: datet
     return rule, secret
 
 
+_OF_A_CHANGE = ("owner", "name", "severity", "spec", "is_enabled", "webhook_secret", "changed_at")
+
+
 def change(
     rule: AlertRule, new: AlertRuleSpec | Mapping[str, Any], *, user: User, now: datetime
 ) -> tuple[AlertRule, str]:
@@ -79,7 +82,7 @@ def change(
             if old.scope != spec.scope or not spec.enabled:
                 _end_alerts(rule, old, now)
             rule.owner, secret = user, _write(rule, spec, now)
-            rule.save()
+            rule.save(update_fields=_OF_A_CHANGE)
             _tell(rule, events.AlertRuleChanged(name=spec.name, changes=_changes(old, spec)), actor_of(user), now)
             wake.evaluate_after_commit()
     except IntegrityError as error:
