@@ -90,7 +90,17 @@ _PLAIN: dict[str, Any] = {
     "priority": 0,
 }
 _job = _without("min_available", "min_success", queue="default", tasks=JOB["tasks"], **_PLAIN)
+_RULE: dict[str, Any] = {
+    **{"measure": "nodes_not_ready", "cluster": "", "queue": "", "node_label": "", "actions": []},
+    **{"comparison": "above", "threshold": 2, "clear": None},
+}
+_PERIOD = {"starts_at": "2026-01-01T00:00:00Z", "ends_at": "2026-01-02T00:00:00Z"}
 FITS: dict[str, Fit] = {
+    # What a rule measures decides on its other fields.
+    "POST /api/v1/alert-rules": _with(**_RULE),
+    "POST /api/v1/alert-rules/preview": _with(**_RULE),
+    "PATCH /api/v1/alert-rules/{uid}": _with(**_RULE),
+    "POST /api/v1/policy-lab": _with(cluster="sim", change={}, **_PERIOD),
     # Fields of a job depend on each other, on the installed plugins and on rows.
     "POST /api/v1/jobs": _job,
     "POST /api/v1/what-if": _job,
@@ -105,6 +115,7 @@ FITS: dict[str, Fit] = {
     "POST /api/v1/gallery/{uid}/jobs": _without("version", name="mine", values={}),
     "PATCH /api/v1/jobs/{uid}/scale": lambda _body, _own: {"tasks": {"main": {"replicas": 2}}},
     "POST /api/v1/jobs/{uid}/actions": _action,
+    "PATCH /api/v1/jobs/{uid}/frozen-pods/{task}/{index}": lambda body, _own: {"seconds": body.get("seconds", 60)},
     "POST /api/v1/jobs/bulk": _bulk,
     # Each kind has its own configuration and credentials.
     "POST /api/v1/clusters": _without(*SECRETS, kind="simulated", config={"nodes": []}),
@@ -156,6 +167,8 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ("POST /api/v1/people/import", {"text": "email\nzoe@example.org\n"}),
     ("POST /api/v1/gallery/{uid}/jobs", {"name": "mine", "values": {}}),
     ("POST /api/v1/jobs/bulk", {"action": "AbortJob", "uids": []}),
+    ("POST /api/v1/alert-rules", {"name": "down", "measure": "nodes_not_ready", "threshold": 2}),
+    ("POST /api/v1/policy-lab", {"cluster": "sim", **_PERIOD}),
     ("POST /api/v1/clusters", {"name": "new-one", "kind": "simulated", "config": {"nodes": []}}),
     ("POST /api/v1/clusters/{name}/try", {}),
     ("PUT /api/v1/clusters/{name}/policy", {"text": POLICY}),

@@ -55,7 +55,11 @@ OPERATIONS = {
     for method, operation in operations.items()
 }
 TEMPLATES = ("/api/v1/templates", "/api/v1/templates/{uid}")
-ENDED_BY = {"POST /api/v1/jobs": ("actions", {"action": "AbortJob"}), "POST /api/v1/flows": ("stop", {})}
+ENDED_BY = {
+    "POST /api/v1/jobs": ("actions", {"action": "AbortJob"}),
+    "POST /api/v1/flows": ("stop", {}),
+    "POST /api/v1/policy-lab": ("cancel", {}),
+}
 """How to end what can be deleted only then."""
 
 

@@ -102,6 +102,7 @@ def test_former_key_can_go_after_reencryption(people: People, settings: LazySett
         "Job secrets: 1 re-encrypted, 0 up to date, 0 unreadable",
         "Authenticator apps: 1 re-encrypted, 0 up to date, 0 unreadable",
         "Webhook secrets: 1 re-encrypted, 1 up to date, 0 unreadable",
+        "Secrets of alert webhooks: 0 re-encrypted, 0 up to date, 0 unreadable",
         "Invitation links: 1 re-encrypted, 0 up to date, 0 unreadable",
         "Secrets of tools: 0 re-encrypted, 0 up to date, 0 unreadable",
         "Sessions: 0 signed again",

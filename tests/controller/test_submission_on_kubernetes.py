@@ -135,8 +135,10 @@ def ok(answer: Any) -> dict[str, Any]:
 
 def preset(client: APIClient) -> Any:
     """Saves a preset and submits a copy of it, as a user does who repeats a job."""
-    saved = ok(client.post(f"{API}/presets", {"name": "usual", "spec": {"name": "preset", **JOB}}, format="json"))
-    copy = ok(client.get(f"{API}/presets/{saved['uid']}/copy"))
+    saved = ok(
+        client.post(f"{API}/saved_templates", {"name": "usual", "spec": {"name": "preset", **JOB}}, format="json")
+    )
+    copy = ok(client.get(f"{API}/saved_templates/{saved['uid']}/copy"))
     return client.post(f"{API}/jobs", copy["spec"], format="json")
 
 

@@ -19,9 +19,11 @@ LIVE_PAGES = [
     "home", "jobs:list", "jobs:detail", "jobs:pod", "queues:list", "queues:detail", "clusters:nodes", "flows:list",
     "clusters:list", "clusters:detail", "clusters:node",
     "flows:detail", "batches:list", "batches:detail", "schedules:list", "schedules:detail", "demonstrations:detail",
-    "runs:compare",
+    "runs:compare", "alerts:list", "alerts:detail",
 ]  # fmt: skip
-PAGE_QUERY = re.compile(r'FROM "?(jobs_job|jobs_pod|queues_queue|clusters_|flows_|batches_|schedules_|demonstrations_)')
+PAGE_QUERY = re.compile(
+    r'FROM "?(jobs_job|jobs_pod|queues_queue|clusters_|flows_|batches_|schedules_|demonstrations_|alerts_)'
+)
 
 
 @pytest.fixture

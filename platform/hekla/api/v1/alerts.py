@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiRequest, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers
+from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -298,15 +299,18 @@ class AlertRulePreviewView(ApiView):
         return respond(RulePreviewSerializer({**found, "no_data": present.no_data, "past": past}))
 
 
-class AlertsView(ApiView):
+@extend_schema_view(
+    get=extend_schema(
+        description="What fires now, is near it, or has no data, of the rules that you can see; the newest first."
+    )
+)
+class AlertsView(ApiView, ListAPIView[Alert]):
     queries = {"get": PageQuery}
+    serializer_class = AlertSerializer
+    pagination_class = _OpenFirst
 
-    @extend_schema(responses=AlertSerializer(many=True))
-    def get(self, request: Request) -> Response:
-        """What fires now, and what is near it or without data, of the rules that you can see; the newest first."""
-        pages = _OpenFirst()
-        found = pages.paginate_queryset(selectors.alerts(person(request)).order_by(), request, view=self)
-        return pages.get_paginated_response(AlertSerializer(found, many=True).data)
+    def get_queryset(self) -> QuerySet[Alert]:
+        return selectors.alerts(person(self.request)).order_by()
 
 
 class AlertMeasuresView(ApiView):

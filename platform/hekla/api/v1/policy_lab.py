@@ -55,7 +55,6 @@ class ExperimentResultSerializer(ExperimentSerializer):
     """An experiment with its result."""
 
     result = serializers.JSONField(
-        allow_null=True,
         help_text="columns: the figures of what was recorded, of the unchanged and of the changed run; trust: how the "
         "unchanged run differs from what happened; notes: what was assumed; null: not finished",
     )

@@ -12,6 +12,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from hekla.api.throttles import PerPersonThrottle
+from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.queues.models import Queue
 from hekla.backends import registry
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.flows import FlowSpec
@@ -68,6 +70,8 @@ def _settings() -> dict[str, Any]:
         "ENUM_NAME_OVERRIDES": {
             **{kind.__name__: [(p.value, p.value) for p in kind] for kind in _PHASES},
             "ClusterKind": registry.choices(),
+            "QueueState": Queue.State.choices,
+            "ExperimentState": [(state, state) for state in LabRun.State.values],
         },
     }
 
