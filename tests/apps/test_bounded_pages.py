@@ -33,7 +33,7 @@ CHOICE = re.compile(r".* > (option|input|label)|div id_\w+ > div")
 MENU = {"form menu-list > button"}
 """The menu of tenants, which ends with a link to all."""
 CUT = {
-    "alerts:list": r"All tenants",
+    "alerts:list": r"Choose another tenant",
     "clusters:policy": r"All clusters",
     "decisions:list": r"All clusters",
     "departments:detail": r"and \d{3} more",
