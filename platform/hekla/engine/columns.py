@@ -32,8 +32,9 @@ _MANY = 256
 CARD_RESOURCES = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
 """Resources of single cards, which nodes do not publish (`volcano-spec` §5.7)."""
 _PLANES = ("idle", "used", "expected", "allocatable", "releasing", "pipelined")
-_ROWS_AT_ONCE = 1024
 """The amounts of nodes that a table keeps in one array."""
+_ROWS_AT_ONCE = 1024
+"""How many nodes' states are copied together."""
 _ALLOCATION = np.array([[-1.0], [1.0], [1.0]])
 """How an allocated amount changes the first three of them."""
 Request = tuple[Vector, Vector, bool]
