@@ -243,7 +243,14 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "delete": ("clusters:delete", "Delete a cluster, or its credentials."),
         },
     ),
-    "node": ("Nodes.", {"list": ("nodes:list_nodes", "List nodes and their free resources.")}),
+    "node": (
+        "Nodes.",
+        {
+            "list": ("nodes:list_nodes", "List nodes and their free resources."),
+            "drain": ("nodes:drain", "Cordon a node and evict its pods, or preview that."),
+            "uncordon": ("nodes:uncordon", "Let pods start on a node again."),
+        },
+    ),
     "policy": (
         "Scheduling policies of clusters.",
         {

@@ -145,6 +145,7 @@ ROUTES = {
     "api:v1:experiment": RouteAccess(OPERATORS, delete=OPERATORS),
     "api:v1:experiment_cancel": RouteAccess(post=OPERATORS),
     "api:v1:nodes": RouteAccess(SIGNED_IN),
+    "api:v1:node_drain": RouteAccess(OPERATORS, OPERATORS, delete=OPERATORS),
     "api:v1:environments": RouteAccess(SIGNED_IN),
     "api:v1:priority_classes": RouteAccess(SIGNED_IN, PLATFORM_ADMINS),
     "api:v1:priority_class": RouteAccess(SIGNED_IN, patch=PLATFORM_ADMINS, delete=PLATFORM_ADMINS),

@@ -11,6 +11,7 @@ from hekla.api.v1 import (
     clusters,
     cycles,
     departments,
+    draining,
     federated_queues,
     files,
     flows,
@@ -201,6 +202,7 @@ urlpatterns = [
     path("clusters/<slug:name>/policy", policies.PolicyView.as_view(), name="policy"),
     path("clusters/<slug:name>/policy/trial", policies.PolicyTrialView.as_view(), name="policy_trial"),
     path("nodes", nodes.NodesView.as_view(), name="nodes"),
+    path("nodes/<slug:cluster>/<str:node>/drain", draining.NodeDrainView.as_view(), name="node_drain"),
     path("environments", nodes.EnvironmentsView.as_view(), name="environments"),
     *resource("priority-classes", "<slug:name>", priorities.PriorityClassViewSet, name="priority_class"),
 ]

@@ -108,6 +108,7 @@ class ClusterHealth(models.Model):
 
 
 MAX_NODE_MESSAGE = 500
+MAX_DRAIN_REASON = 200
 MAX_LEASE_FAULT = 300
 
 
@@ -136,7 +137,11 @@ class NodeFacts:
 
 
 class Node(models.Model):
-    """A node of a cluster, as last reported."""
+    """A node of a cluster, as last reported.
+
+    `draining_since`: since when its pods are evicted, with the reason that a person gave; null: they are not. A node
+    that drains is cordoned.
+    """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
     name = models.CharField(max_length=253)
@@ -144,6 +149,8 @@ class Node(models.Model):
     labels = models.JSONField(default=dict)
     is_ready = models.BooleanField(default=True)
     is_cordoned = models.BooleanField(default=False)
+    draining_since = models.DateTimeField(null=True, default=None)
+    drain_reason = models.CharField(max_length=MAX_DRAIN_REASON, blank=True, default="", db_default="")
     message = models.CharField(max_length=MAX_NODE_MESSAGE, blank=True)
     taints = models.JSONField(default=list, db_default=[])
     annotations = models.JSONField(default=dict, db_default={})

@@ -122,6 +122,14 @@ def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
     return found if cluster is None else found.filter(cluster=cluster)
 
 
+def node_named(cluster: str, name: str) -> Node:
+    """The node with this name of the cluster with this name. Raises NotFound."""
+    found = nodes().filter(cluster__name=cluster, name=name).first()
+    if found is None:
+        raise NotFound(_("Unknown node."))
+    return found
+
+
 def nodes_of(cluster: Cluster, names: Collection[str] | None = None) -> QuerySet[Node]:
     """The nodes of a cluster, or those with these names, by name.
 

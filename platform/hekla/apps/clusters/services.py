@@ -307,11 +307,31 @@ def forget_nodes(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
 
 
 def cordon(node: Node, *, cordoned: bool, actor: Actor, now: datetime) -> None:
-    """Cordon a node, so that it gets no new pods, or uncordon it. Raises Forbidden."""
+    """Cordon a node, so that it gets no new pods, or uncordon it, which also ends its draining. Raises Forbidden."""
     accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
         changes.edit(node, {"is_cordoned": cordoned})
+        if not cordoned and node.draining_since:
+            changes.write(node, draining_since=None, drain_reason="")
         _tell(node.cluster, _node_event(node), actor, now)
+
+
+def begin_draining(node: Node, *, reason: str, actor: Actor, now: datetime) -> None:
+    """Cordon a node whose pods the caller evicts in the same unit of work. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
+    with unit_of_work():
+        changed = changes.edit(node, {"is_cordoned": True})
+        changes.write(node, draining_since=now, drain_reason=reason)
+        if changed:
+            _tell(node.cluster, _node_event(node), actor, now)
+
+
+def note_drain(node: Node, *, pods: int, jobs: int, actor: Actor, now: datetime) -> None:
+    """Record that these many pods of so many jobs are evicted from a node that drains. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
+    event = events.NodeDrained(node=node.name, reason=node.drain_reason, pods=pods, jobs=jobs)
+    with unit_of_work():
+        _tell(node.cluster, event, actor, now)
 
 
 def create_environment(*, name: str, description: str, requirements: str, actor: Actor, now: datetime) -> Environment:

@@ -12,6 +12,7 @@ ROUTES = {
     "clusters:remove": RouteAccess(post=OPERATORS, impersonation=OPEN),
     "clusters:remove_key": RouteAccess(post=OPERATORS, impersonation=OPEN),
     "clusters:cordon": RouteAccess(post=OPERATORS, impersonation=OPEN),
+    "clusters:drain": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
     "clusters:environments": RouteAccess(SIGNED_IN, impersonation=OPEN),
     "clusters:create_environment": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
     "clusters:edit_environment": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),

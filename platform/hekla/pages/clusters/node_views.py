@@ -19,7 +19,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.resources import Resources
 from hekla.lib import clock
-from hekla.pages.clusters import heat_map
+from hekla.pages.clusters import draining, heat_map
 from hekla.pages.clusters.node_state import state_badge
 from hekla.pages.clusters.node_table import NODE_SEARCH, NodesTable
 from hekla.pages.frame import current_tenant
@@ -126,5 +126,6 @@ def one_parts(user: User, node_id: int, rights: Rights | None = None) -> dict[st
         "view": view,
         "node": node,
         "badge": state_badge(node),
+        "drain": draining.progress(node),
         "may_cordon": accounts.may(user, Permission.MANAGE_CLUSTERS),
     }
