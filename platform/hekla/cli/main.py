@@ -339,6 +339,7 @@ _ALONE: dict[str, Entry] = {
     "ssh": ("ssh:ssh", "Open a shell in a pod, or run a command in it, by SSH."),
     "ssh-config": ("ssh:ssh_config", "Write settings for ssh, scp, rsync and editors."),
     "ssh-proxy": ("ssh_proxy:ssh_proxy", "Connect `ssh` to a pod; the settings for ssh name it."),
+    "system": ("system:show", "Show the state of the console itself."),
     "find": ("find:find", "Find anything by its name."),
     "replay": ("replay:replay", "Replay recorded scenarios through the engine."),
     "completion": ("completion:completion", "Print a completion script for your shell."),

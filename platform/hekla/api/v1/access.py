@@ -144,6 +144,7 @@ ROUTES = {
     "api:v1:experiments": RouteAccess(OPERATORS, OPERATORS),
     "api:v1:experiment": RouteAccess(OPERATORS, delete=OPERATORS),
     "api:v1:experiment_cancel": RouteAccess(post=OPERATORS),
+    "api:v1:system": RouteAccess(OPERATORS),
     "api:v1:nodes": RouteAccess(SIGNED_IN),
     "api:v1:node_drain": RouteAccess(OPERATORS, OPERATORS, delete=OPERATORS),
     "api:v1:environments": RouteAccess(SIGNED_IN),

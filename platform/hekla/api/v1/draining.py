@@ -79,7 +79,7 @@ class NodeDrainView(ApiView):
 
     @extend_schema(responses=DrainPreviewSerializer)
     def get(self, request: Request, cluster: str, node: str) -> Response:
-        """Preview a drain: which jobs lose what, and where and when they start again (operators and platform admins)."""
+        """Preview a drain: which jobs lose what, and where and when they start again (operators only)."""
         require(person(request), Permission.MANAGE_CLUSTERS)
         found = preview_drain(selectors.node_named(cluster, node), user=person(request))
         return respond(DrainPreviewSerializer(_document(found)))

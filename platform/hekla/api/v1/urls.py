@@ -41,6 +41,7 @@ from hekla.api.v1 import (
     sessions,
     sharing,
     start,
+    system,
     tenant_files,
     uploads,
     watching,
@@ -67,6 +68,7 @@ app_name = "v1"
 urlpatterns = [
     path("schema", SchemaView.as_view(), name="schema"),
     path("me", people.MeView.as_view(), name="me"),
+    path("system", system.SystemView.as_view(), name="system"),
     path("search", search.SearchView.as_view(), name="search"),
     path("tokens", people.TokenListView.as_view(), name="tokens"),
     path("tokens/<int:token_id>", people.TokenView.as_view(), name="token"),
