@@ -54,12 +54,16 @@ def test_waiting_messages_and_failed_tasks(valkey: Redis) -> None:
     for place in range(messages._MOST_FAILURES + 5):
         tasks.remember(sender=None, exception=ValueError(f"no\x00 {place} " + "x" * 1000))
     found = messages.broker_state()
-    assert found.version and found.memory_bytes > 2**18 and found.clients and not found.problem
+    assert found.version
+    assert found.memory_bytes > 2**18
+    assert found.clients
+    assert not found.problem
     by_name = {one.name: one for one in found.queues}
     assert (by_name["control"].length, by_name["default"].oldest_seconds) == (2, None)
     assert 300 <= (by_name["control"].oldest_seconds or 0) < 310
     assert len(found.failures) == messages._MOST_FAILURES
-    assert found.failures[0].error.startswith("ValueError: no  54 x") and len(found.failures[0].error) == 300
+    assert found.failures[0].error.startswith("ValueError: no  54 x")
+    assert len(found.failures[0].error) == 300
 
 
 def test_valkey_that_does_not_answer_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +91,8 @@ def test_report_equals_the_rows(people: People, otto: User, valkey: Redis) -> No
     assert (readers["notifications"].behind, found.last_event) == (2, last)
     mails = next(one for one in found.outboxes if one.kind == "notification_mail")
     assert (mails.waiting, mails.overdue, mails.error) == (1, 1, "the mail server refuses")
-    assert found.database.size_bytes > 2**20 and found.database.tables[0].size_bytes > 0
+    assert found.database.size_bytes > 2**20
+    assert found.database.tables[0].size_bytes > 0
     with pytest.raises(Forbidden):
         system_report(people.ada if people.ada.platform_role == "" else people.alice, now=now)
 
