@@ -327,7 +327,7 @@ def make_world() -> World:
     invitation, secret = invitations.invite(people.lab, role="viewer", by=people.ada, now=now)
     view, cycle = jobs.save_view(name="shared", query="phase=failed", **common), store_cycle(people.cluster).pk
     arguments: dict[str, list[Any]] = {
-        **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key")},
+        **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key", "cluster_metrics_token")},
         **{f"federated_queues:{name}": ["over"] for name in ("detail", "edit", "delete")},
         "api:v1:federated_queue": ["over"],
         "api:v1:policy": ["sim"], "api:v1:policy_trial": ["sim"], "api:v1:cycles": ["sim"],
@@ -352,7 +352,7 @@ def make_world() -> World:
         "api:v1:node_drain": [Node.objects.get().cluster.name, Node.objects.get().name],
         "priorities:edit": ["high"], "priorities:delete": ["high"], "api:v1:priority_class": ["high"],
         "clusters:edit_environment": ["digits"], "clusters:edit": ["sim"], "clusters:detail": ["sim"],
-        "clusters:remove": ["spare"], "clusters:remove_key": ["sim"], "queues:edit": ["labs-own"],
+        "clusters:metrics_token": ["spare"], "clusters:remove": ["spare"], "clusters:remove_key": ["sim"], "queues:edit": ["labs-own"],
         "queues:set_state": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
         "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk],
         "live:search_log": [pod.pk], "api:v1:upload": [upload.uid], "live:download_file": [pod.pk],

@@ -61,7 +61,7 @@ class MetricsServer:
         ]
 
     def _result(self, query: str) -> object:
-        found = next(values for metric, values in self.prometheus.items() if metric in query)
+        found = next((values for metric, values in self.prometheus.items() if metric in query), {})
         if wanted := re.search(r'instance="([^"]*)"', query):
             found = {name: value for name, value in found.items() if name == wanted[1]}
         result = [{"metric": _labels(name), "value": [0, str(value)]} for name, value in found.items()]

@@ -239,6 +239,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "list": ("clusters:list_clusters", "List clusters and their state."),
             "show": ("clusters:show", "Show a cluster's state and configuration."),
             "set": ("clusters:set_cluster", "Add a cluster, or change one."),
+            "metrics-token": ("clusters:metrics_token", "Set the token for the Prometheus of a cluster."),
             "check": ("clusters:check", "Check the connection to a cluster."),
             "delete": ("clusters:delete", "Delete a cluster, or its credentials."),
         },

@@ -137,6 +137,7 @@ ROUTES = {
     "api:v1:cluster": RouteAccess(OPERATORS, patch=OPERATORS, delete=OPERATORS),
     "api:v1:cluster_try": RouteAccess(post=OPERATORS),
     "api:v1:cluster_key": RouteAccess(delete=OPERATORS),
+    "api:v1:cluster_metrics_token": RouteAccess(put=OPERATORS, delete=OPERATORS),
     "api:v1:cycles": RouteAccess(OPERATORS),
     "api:v1:cycle": RouteAccess(OPERATORS),
     "api:v1:cycle_job": RouteAccess(OPERATORS),

@@ -194,6 +194,9 @@ urlpatterns = [
     path("clusters/<slug:name>", clusters.ClusterView.as_view(), name="cluster"),
     path("clusters/<slug:name>/try", clusters.ClusterProbeView.as_view(), name="cluster_try"),
     path("clusters/<slug:name>/key", clusters.ClusterKeyView.as_view(), name="cluster_key"),
+    path(
+        "clusters/<slug:name>/metrics-token", clusters.ClusterMetricsTokenView.as_view(), name="cluster_metrics_token"
+    ),
     path("policy-lab", policy_lab.ExperimentsView.as_view(), name="experiments"),
     path("policy-lab/<uuid:uid>", policy_lab.ExperimentView.as_view(), name="experiment"),
     path("policy-lab/<uuid:uid>/cancel", policy_lab.ExperimentCancelView.as_view(), name="experiment_cancel"),

@@ -11,6 +11,7 @@ ROUTES = {
     "clusters:detail": RouteAccess(OPERATORS, impersonation=OPEN),
     "clusters:remove": RouteAccess(post=OPERATORS, impersonation=OPEN),
     "clusters:remove_key": RouteAccess(post=OPERATORS, impersonation=OPEN),
+    "clusters:metrics_token": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
     "clusters:cordon": RouteAccess(post=OPERATORS, impersonation=OPEN),
     "clusters:drain": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
     "clusters:environments": RouteAccess(SIGNED_IN, impersonation=OPEN),

@@ -18,5 +18,6 @@ urlpatterns = [
     path("<slug:name>/", views.show, name="detail"),
     path("<slug:name>/edit/", views.edit, name="edit"),
     path("<slug:name>/remove/", views.remove, name="remove"),
+    path("<slug:name>/metrics-token/", views.set_metrics_token, name="metrics_token"),
     path("<slug:name>/key/remove/", views.remove_key, name="remove_key"),
 ]
