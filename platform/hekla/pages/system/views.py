@@ -85,7 +85,7 @@ def _problems(report: SystemReport) -> Iterator[str]:
     for queue in report.broker.queues:
         if (queue.oldest_seconds or 0.0) > _LATE_SECONDS:
             yield _(
-                "Messages of the queue “%s” wait for minutes. Start another worker, or look at the log of the running ones."
+                "Messages of the queue “%s” wait for minutes. Start another worker, or look at the logs of workers."
             ) % (queue.name)
     for one in report.controllers:
         if one.is_silent:
