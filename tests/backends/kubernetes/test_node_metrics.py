@@ -166,7 +166,7 @@ def test_prometheus_answers_for_all_nodes_at_once(server: MetricsServer) -> None
     }
     found = Prometheus(PrometheusConfig(address=f"{server.url}/"), lambda: NOW).measure(SIZES)
     assert [(one.name, one.cpu, one.memory) for one in found] == [("a", 40, 20), ("b", 50, 30)]
-    assert len(server.requests) == 2
+    assert len(server.requests) == 4
 
 
 NAMESPACE = "hekla"
