@@ -262,6 +262,7 @@ MACHINES: dict[str, Call] = {
     "clusters.remove_key": lambda w, by: clusters.remove_key(_spare(), **_acts(by)),
     "clusters.set_policy": lambda w, by: clusters.set_policy(_spare(), "a: b", note="", by=by, **_acts(by)),
     "clusters.cordon": lambda w, by: clusters.cordon(Node.objects.get(), cordoned=True, **_acts(by)),
+    "jobs.drain": lambda w, by: jobs.drain(Node.objects.get(), reason="a new fan", **_by(by)),
     "clusters.begin_draining": lambda w, by: clusters.begin_draining(Node.objects.get(), reason="fan", **_acts(by)),
     "clusters.note_drain": lambda w, by: clusters.note_drain(Node.objects.get(), pods=1, jobs=1, **_acts(by)),
     "clusters.create_environment": lambda w, by: clusters.create_environment(
@@ -332,7 +333,6 @@ ITS_OWNER: dict[str, Call] = {
     "flows.delete": lambda w, by: flows.delete(_ended_flow(), **_by(by)),
     "jobs.command": lambda w, by: jobs.command(w.job, LifecycleAction.ABORT_JOB, **_by(by)),
     "jobs.act_on_all": _abort_all,
-    "jobs.drain": lambda w, by: jobs.drain(Node.objects.get(), reason="a new fan", **_by(by)),
     "jobs.delete": lambda w, by: jobs.delete(_ended_job(w), **_by(by)),
     "jobs.record_ssh": lambda w, by: jobs.record_ssh(_running_pod(w), uuid4(), **_by(by)),
     "jobs.record_terminal": lambda w, by: jobs.record_terminal(_running_pod(w), uuid4(), **_by(by)),

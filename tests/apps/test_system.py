@@ -77,7 +77,7 @@ def test_report_equals_the_rows(people: People, otto: User, valkey: Redis) -> No
     NotificationCursor.objects.update_or_create(pk=1, defaults={"number": last - 2})
     Lease.objects.update_or_create(
         cluster=people.cluster,
-        defaults={"holder": "host:1", "epoch": 4, "expires_at": now + timedelta(seconds=3), "fault": "ValueError: no"},
+        defaults={"holder": "host:1", "epoch": 4, "expires_at": now + timedelta(minutes=5), "fault": "ValueError: no"},
     )
     notice = Notification.objects.create(user=people.alice, key="one", moment="failed", at=now)
     late = {"due_at": now - timedelta(minutes=10), "attempts": 3, "error": "the mail server refuses"}

@@ -26,4 +26,10 @@ def outbox_facts(waiting: QuerySet[Any], abandoned: QuerySet[Any], now: datetime
         waiting=Count("pk"), overdue=Count("pk", filter=Q(due_at__lte=now)), oldest_at=Min("due_at")
     )
     faulty = (waiting | abandoned).exclude(error="").order_by("-pk").values_list("error", flat=True)
-    return OutboxFacts(**found, abandoned=abandoned.count(), error=faulty.first() or "")
+    return OutboxFacts(
+        waiting=found["waiting"],
+        overdue=found["overdue"],
+        oldest_at=found["oldest_at"],
+        abandoned=abandoned.count(),
+        error=faulty.first() or "",
+    )

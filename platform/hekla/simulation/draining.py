@@ -179,7 +179,8 @@ class _Drain:
 
     def _stranded(self, deadline: float) -> tuple[tuple[Job, ...], int]:
         """The waiting jobs that start in an empty cluster with this node, and not without; how many are unknown."""
-        found, waiting = [], [uid for uid in self._base.waiting() if uid not in self._jobs]
+        found = list[Job]()
+        waiting = [uid for uid in self._base.waiting() if uid not in self._jobs]
         for place, uid in enumerate(waiting):
             if time.monotonic() > deadline:
                 return tuple(found), len(waiting) - place

@@ -262,7 +262,7 @@ def test_other_source_measures_while_prometheus_is_silent() -> None:
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "::ffff:169.254.169.254", "fe80::1%eth0"])
-def test_name_that_resolves_to_a_metadata_service_is_not_asked(
+def test_name_that_resolves_to_a_metadata_service_is_refused(
     server: MetricsServer, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     """The configuration has a name; at the connection it has this address."""

@@ -22,7 +22,7 @@ QUEUES = (settings.CELERY_TASK_DEFAULT_QUEUE, "control")
 SENT_AT = "sent_at"
 """The header of a message with the time when it was sent, in seconds since 1970."""
 _FAILURES = "hekla:failed-tasks"
-_MOST_FAILURES, _LONGEST_ERROR, _KEPT_SECONDS = 50, 300, 7 * 86_400
+_MOST_FAILURES, _LONGEST_ERROR, _LIFETIME_SECONDS = 50, 300, 7 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def note_failure(task: str, error: BaseException) -> None:
         with _valkey().pipeline(transaction=False) as commands:
             commands.lpush(_FAILURES, json.dumps(row))
             commands.ltrim(_FAILURES, 0, _MOST_FAILURES - 1)
-            commands.expire(_FAILURES, _KEPT_SECONDS)
+            commands.expire(_FAILURES, _LIFETIME_SECONDS)
             commands.execute()
     except (RedisError, OSError) as problem:
         log.warning("cannot remember the failure of %s: %s", task, problem)

@@ -19,7 +19,7 @@ from hekla.apps.measures import selectors as measures
 from hekla.apps.notifications import selectors as notifications
 from hekla.apps.system.database import DatabaseState, database_state
 from hekla.apps.system.messages import BrokerState, broker_state
-from hekla.apps.system.outbox import OutboxState, outboxes
+from hekla.apps.system.deliveries import OutboxState, outboxes
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
-from hekla.apps.system.outbox import OutboxState
+from hekla.apps.system.deliveries import OutboxState
 from hekla.apps.system.report import LogReader, SystemReport, system_report
 from hekla.lib import clock
 from hekla.pages.frame.people import person
