@@ -18,8 +18,8 @@ from hekla.apps.job_metrics import selectors as job_metrics
 from hekla.apps.measures import selectors as measures
 from hekla.apps.notifications import selectors as notifications
 from hekla.apps.system.database import DatabaseState, database_state
-from hekla.apps.system.messages import BrokerState, broker_state
 from hekla.apps.system.deliveries import OutboxState, outboxes
+from hekla.apps.system.messages import BrokerState, broker_state
 
 
 @dataclass(frozen=True, slots=True)
