@@ -105,6 +105,7 @@ DATA: dict[str, dict[str, Any]] = {
     "tenancy:change_role": {"role": "member"},
     "clusters:cordon": {"cordon": "yes"},
     "clusters:drain": {"reason": "a new fan"},
+    "api:v1:cluster_metrics_token": {"token": "s3cret"},
     "api:v1:node_drain": {"reason": "a new fan"},
     "jobs:submit_yaml": {"text": MANIFEST},
     "jobs:command": {"action": "AbortJob"},

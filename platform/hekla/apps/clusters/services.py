@@ -114,13 +114,13 @@ def create(
 def change(cluster: Cluster, values: Mapping[str, Any], *, actor: Actor, now: datetime) -> None:
     """Change a cluster's fields, for example pause it or replace its configuration. Raises Forbidden.
 
-    A token for Prometheus is deleted with its address: it is never sent to another server.
+    A token for Prometheus is deleted with its address: it is not sent to another server.
     """
     accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
         before = _metrics_address(cluster.config)
         changed = changes.edit(cluster, values)
-        if _metrics_address(cluster.config) != before:
+        if before is not None and _metrics_address(cluster.config) != before:
             StoredMetricsToken.objects.filter(cluster=cluster).delete()
         _tell(cluster, events.ClusterChanged(name=cluster.name, changes=changed), actor, now)
 
@@ -176,11 +176,9 @@ def remove_key(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
 def set_metrics_token(cluster: Cluster, token: str, *, actor: Actor, now: datetime) -> None:
     """Store the token for the cluster's server of metrics, instead of an earlier one; empty: delete it.
 
-    Raises Forbidden, and Refused if it cannot be sent, or no such server is configured.
+    Raises Forbidden, and Refused if it cannot be sent.
     """
     accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
-    if token and not cluster.config.get("prometheus"):
-        raise Refused(_("The configuration of this cluster names no Prometheus. Enter its address first."), "token")
     if len(token) > MAX_METRICS_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
         raise Refused(_("A token has letters, digits and signs only, and at most 4,096 of them."), "token")
     with unit_of_work():
