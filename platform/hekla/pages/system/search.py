@@ -13,9 +13,9 @@ from hekla.apps.search.registry import Hit, Source
 
 
 def _pages(user: User, text: str, _language: str) -> Iterator[Hit]:
-    name = _("System")
+    name = _("System status")
     if text.casefold() in name.casefold() and accounts.may(user, Permission.MANAGE_CLUSTERS):
         yield Hit("system", name, "", reverse("system:show"))
 
 
-SOURCES = [Source("system", gettext_lazy("System"), "chip", 190, _pages)]
+SOURCES = [Source("system", gettext_lazy("System status"), "chip", 190, _pages)]
