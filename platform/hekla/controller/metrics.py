@@ -64,7 +64,8 @@ class QueueShareMetrics(Collector):
             for queue, one in sorted(shares.items())
             if one.plugin and now - at < _HOLDS_SECONDS
         ]
-        yield from resource_gauges("hekla_queue_deserved", "Deserved resources of a queue", ["cluster", "queue"], found[:_MOST_QUEUES])
+        text, labels = "Deserved resources of a queue", ["cluster", "queue"]
+        yield from resource_gauges("hekla_queue_deserved", text, labels, found[:_MOST_QUEUES])
 
 
 shares = QueueShareMetrics()
