@@ -162,6 +162,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "idleness:job",  # only of jobs with GPUs
         "operations:holdings",  # only where pods have held GPUs
         "policy_lab:state",  # a part of a page
+        "clusters:metrics_token",  # only of clusters with Prometheus
     }  # fmt: skip
     admin_routes = {
         name
