@@ -95,6 +95,10 @@ def _alert(notice: Notification) -> str:
     return _("Alert %(rule)s: %(about)s. Value %(value)s, threshold %(threshold)s.") % words
 
 
+def _report(notice: Notification) -> str:
+    return _("Report %s is ready.") % str(notice.facts["report"])
+
+
 _SENTENCES = {
     Moment.STARTED: _started,
     Moment.ENDED: _ended,
@@ -107,6 +111,7 @@ _SENTENCES = {
     Moment.IDLE: _idle,
     Moment.INVITED: _invited,
     Moment.ALERT: _alert,
+    Moment.REPORT: _report,
 }
 
 

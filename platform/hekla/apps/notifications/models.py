@@ -92,9 +92,11 @@ class Notification(models.Model):
 
     @property
     def page(self) -> str:
-        """The path of what it is about: a rule, a batch, a session, a job, invitations, or the notifications."""
+        """The path of what it is about: a rule, report, batch, session, job, invitations, or the notifications."""
         if self.moment == Moment.ALERT:
             return reverse("alerts:detail", args=[UUID(self.facts["rule_uid"])])
+        if self.moment == Moment.REPORT:
+            return reverse("reports:run", args=[UUID(self.facts["report_uid"]), UUID(self.facts["run"])])
         if self.moment == Moment.INVITED:
             return reverse("sharing:mine")
         if session := self.facts.get("session"):
