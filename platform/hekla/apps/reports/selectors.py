@@ -49,6 +49,11 @@ def recipients(report: Report) -> list[User]:
     return list(accounts.everybody().filter(pk__in=ids).order_by("username"))
 
 
+def obtains(report: Report, user: User) -> bool:
+    """Whether the person is a recipient now."""
+    return ReportRecipient.objects.filter(report=report, user=user).exists()
+
+
 def spec_of(report: Report) -> ReportSpec:
     """The spec of a report as it is now."""
     names = [user.username for user in recipients(report)]
@@ -98,6 +103,6 @@ def due(now: datetime) -> list[int]:
     return list(Report.objects.filter(next_at__lte=now).order_by("next_at", "id").values_list("pk", flat=True))
 
 
-def start_work() -> list[QuerySet[Any, Any]]:
+def send_work() -> list[QuerySet[Any, Any]]:
     """Reports that are due now or soon (see `due_work`)."""
     return [Report.objects.filter(next_at__lte=due_work.horizon())]
