@@ -18,6 +18,15 @@ class ReportTable:
     foot: tuple[str, ...] = ()
     colours: tuple[str, ...] = ()
 
+    @property
+    def coloured_rows(self) -> list[tuple[list[tuple[str, str]], str]]:
+        """Each row as pairs of head and cell, with its colour; empty if the table has none."""
+        colours = self.colours or ("",) * len(self.rows)
+        return [
+            (list(zip(self.heads, row, strict=True)), colour)
+            for row, colour in zip(self.rows, colours, strict=True)
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class ReportFigure:

@@ -11,7 +11,6 @@ from hekla.apps.notifications.letters import WRITERS, Letter, LetterWithdrawn
 from hekla.apps.notifications.models import Notification
 from hekla.apps.reports import composing, html, labels, pdf, selectors, services
 from hekla.apps.reports.models import ReportRun
-from hekla.domain.reports import ReportSpan
 from hekla.lib import clock
 
 MOST_BYTES = 2 * 1024 * 1024
@@ -31,7 +30,7 @@ class ReportLetters:
             raise LetterWithdrawn(str(labels.OBSTACLES[found]))
         if not selectors.obtains(run.report, reader):
             raise LetterWithdrawn(_("The person is no recipient any more."))
-        span = span_of(run)
+        span = run.span
         contents = composing.compose(spec, span, reader, now=clock.now())
         link = composing.address(run.report)
         page = html.document(contents, link)
@@ -47,11 +46,6 @@ class ReportLetters:
         """Note the fate of the mail in the history of the report."""
         run_uid = notification.facts["run"]
         services.settle(run_uid, notification.user, error=error, is_over=is_over, now=now)
-
-
-def span_of(run: ReportRun) -> ReportSpan:
-    """The time that a run covers."""
-    return ReportSpan(run.begin, run.end, run.before)
 
 
 def register() -> None:

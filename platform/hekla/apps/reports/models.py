@@ -8,7 +8,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 
-from hekla.domain.reports import MAX_NAME, ReportObstacle
+from hekla.domain.reports import MAX_NAME, ReportObstacle, ReportSpan
 
 MAX_ERROR = 300
 _OBSTACLES = [(value.value, value.value) for value in ReportObstacle]
@@ -72,6 +72,11 @@ class ReportRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.report_id} of {self.due_at}"
+
+    @property
+    def span(self) -> ReportSpan:
+        """The time that it covers."""
+        return ReportSpan(self.begin, self.end, self.before)
 
 
 class ReportCopy(models.Model):

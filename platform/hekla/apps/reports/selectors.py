@@ -16,10 +16,7 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.reports.models import Report, ReportCopy, ReportRecipient, ReportRun
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
-from hekla.domain.reports import ReportObstacle, ReportScope, ReportSpec
-
-MOST_CHOICES = 500
-"""People that the form offers as recipients."""
+from hekla.domain.reports import ReportObstacle, ReportScope, ReportSpan, ReportSpec
 
 
 def visible_to(user: User) -> QuerySet[Report]:
@@ -96,6 +93,14 @@ def runs(report: Report, reader: User) -> QuerySet[ReportRun]:
     if not may_change(reader, report):
         copies = copies.filter(user=reader)
     return ReportRun.objects.filter(report=report).prefetch_related(Prefetch("copies", copies)).order_by("-id")
+
+
+def span_of(report: Report, run_uid: UUID) -> ReportSpan:
+    """The time that one of its runs covers. Raises NotFound."""
+    run = ReportRun.objects.filter(report=report, uid=run_uid).first()
+    if run is None:
+        raise NotFound(_("Unknown report."))
+    return run.span
 
 
 def due(now: datetime) -> list[int]:
