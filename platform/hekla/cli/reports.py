@@ -14,7 +14,7 @@ from hekla.lib.text import strip_control_codes
 
 _MOST = 1000
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_RUN = click.option("--run", help="The period of this run (see `hekla report history`). Default: the last whole period.")
+_RUN = click.option("--run", help="The period of this run, as `history` lists them. Default: the last whole period.")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
@@ -116,9 +116,7 @@ def show(choice: ServerOptions, report: str, run: str | None, as_json: bool) -> 
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @_RUN
 @click.pass_obj
-def download(
-    choice: ServerOptions, report: str, kind: str, target: Path | None, force: bool, run: str | None
-) -> None:
+def download(choice: ServerOptions, report: str, kind: str, target: Path | None, force: bool, run: str | None) -> None:
     """Download what you may see of REPORT (a name or uid) as a file."""
     client = client_of(choice)
     chunks = client.read_bytes(f"{_path(client, report)}/file", kind=kind, run=run)

@@ -159,6 +159,6 @@ def _first_day(day: date, period: ReportPeriod) -> date:
 
 
 def _midnight(day: date, zone: ZoneInfo) -> datetime:
-    """The begin of a day, in UTC. In zones with half hours: the whole hour before, because measures have whole hours."""
+    """The begin of a day, in UTC. In zones with half hours the whole hour before: measures have whole hours."""
     at = datetime.combine(day, time(), zone).astimezone(UTC)
     return at - (at - _EPOCH) % _HOUR

@@ -23,8 +23,7 @@ class ReportTable:
         """Each row as pairs of head and cell, with its colour; empty if the table has none."""
         colours = self.colours or ("",) * len(self.rows)
         return [
-            (list(zip(self.heads, row, strict=True)), colour)
-            for row, colour in zip(self.rows, colours, strict=True)
+            (list(zip(self.heads, row, strict=True)), colour) for row, colour in zip(self.rows, colours, strict=True)
         ]
 
 
@@ -49,7 +48,7 @@ class ReportPart:
 
 @dataclass(frozen=True, slots=True)
 class ReportContents:
-    """A whole report. `lines`: what it is about, as sentences. `notices`: what its reader must know about its figures."""
+    """A whole report. `lines`: what it is about. `notices`: what its reader must know about its figures."""
 
     title: str
     lines: tuple[str, ...]
@@ -65,4 +64,3 @@ def plain(text: str) -> str:
 def moment(at: datetime, zone: tzinfo = UTC) -> str:
     """An instant by the clock of a zone."""
     return f"{at.astimezone(zone):%Y-%m-%d %H:%M}"
-

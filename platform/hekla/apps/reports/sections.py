@@ -26,7 +26,7 @@ _MOST_WASTEFUL = 10
 
 @dataclass(slots=True)
 class SectionSource:
-    """What sections are written from: the report, its question to the measures, its reader, and what was read so far."""
+    """What sections are written from: the report, its question to the measures, its reader, and what was read."""
 
     spec: ReportSpec
     query: SpanQuery

@@ -58,7 +58,7 @@ def spec_of(report: Report) -> ReportSpec:
 
 
 def obstacle(user: User, spec: ReportSpec) -> ReportObstacle | None:
-    """Why this person cannot get the report; None: they can. What they see of its subject is decided by the measures."""
+    """Why this person cannot get the report; None: they can. The measures decide what they see of its subject."""
     if not user.is_active:
         return ReportObstacle.DISABLED
     return None if _sees(user, spec.scope, spec.subject) else ReportObstacle.HIDDEN

@@ -30,9 +30,7 @@ class ReportForm(forms.Form):
     sections = forms.MultipleChoiceField(
         label=_("Contents"), widget=forms.CheckboxSelectMultiple, initial=list(sections.DEFAULT)
     )
-    period = forms.ChoiceField(
-        label=_("Period"), choices=list(labels.PERIODS.items()), initial=ReportPeriod.WEEK.value
-    )
+    period = forms.ChoiceField(label=_("Period"), choices=list(labels.PERIODS.items()), initial=ReportPeriod.WEEK.value)
     every = forms.ChoiceField(label=_("Send"), choices=list(labels.EVERY.items()), initial=ReportEvery.WEEK.value)
     hour = forms.TypedChoiceField(label=_("At"), choices=_HOURS, coerce=int, initial=8)
     time_zone = forms.ChoiceField(
