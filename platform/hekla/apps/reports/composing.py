@@ -7,16 +7,19 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.reports import labels
+from hekla.apps.reports import labels, selectors
 from hekla.apps.reports.contents import ReportContents, moment, plain
 from hekla.apps.reports.models import Report
 from hekla.apps.reports.sections import SECTIONS, SectionSource
 from hekla.apps.reports.spans import query_of
+from hekla.domain.errors import NotFound
 from hekla.domain.reports import ReportSpan, ReportSpec
 
 
 def compose(spec: ReportSpec, span: ReportSpan, reader: User, *, now: datetime) -> ReportContents:
     """What this person may see of the report, in the current language. Raises NotFound if its subject is hidden."""
+    if found := selectors.obstacle(reader, spec):
+        raise NotFound(str(labels.OBSTACLES[found]))
     source = SectionSource(spec, query_of(spec, span), reader, now)
     parts = [part for name in spec.sections if name in SECTIONS for part in SECTIONS[name].write(source)]
     times = {"begin": moment(span.begin, spec.zone), "end": moment(span.end, spec.zone), "zone": spec.time_zone}
