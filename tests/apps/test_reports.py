@@ -167,15 +167,16 @@ def test_two_workers_and_a_late_start_send_one_report(measured: People, mailbox:
 
 
 def test_who_loses_the_right_is_left_out_or_stops_the_report(measured: People, mailbox: Mailbox) -> None:
-    with_mail(measured.alice, measured.bob)
-    report = made(measured, scope="tenant", subject="lab", recipients=["alice", "bob"])
-    tenancy.remove_member(measured.lab, measured.bob.pk, actor=PLATFORM, now=NOW)
+    with_mail(measured.bob, measured.charlie)
+    tenancy.add_member(measured.lab, measured.charlie, "viewer", actor=PLATFORM, now=NOW)
+    report = made(measured, measured.bob, scope="tenant", subject="lab", recipients=["bob", "charlie"])
+    tenancy.remove_member(measured.lab, measured.charlie.pk, actor=PLATFORM, now=NOW)
     services.send_due(now=MONDAY)
-    assert copies() == [("alice", "", False), ("bob", "hidden", False)]
-    tenancy.remove_member(measured.lab, measured.alice.pk, actor=PLATFORM, now=NOW)
-    assert notifications.send_due(now=MONDAY) == 0  # the mail was queued, but she may not see it any more
+    assert copies() == [("bob", "", False), ("charlie", "hidden", False)]
+    tenancy.remove_member(measured.lab, measured.bob.pk, actor=PLATFORM, now=NOW)
+    assert notifications.send_due(now=MONDAY) == 0  # the mail was queued, but he may not see it any more
     assert mailbox.messages == []
-    copy = ReportCopy.objects.get(user=measured.alice)
+    copy = ReportCopy.objects.get(user=measured.bob)
     assert (copy.failed_at, copy.error) == (MONDAY, "may not see what the report is about")
     services.send_due(now=MONDAY + timedelta(days=7))
     report.refresh_from_db()
@@ -262,9 +263,11 @@ def test_pages_and_files(measured: People, as_: As) -> None:
     for name, kind in (("html", "text/html; charset=utf-8"), ("pdf", "application/pdf")):
         answer = browser.get(reverse(f"reports:{name}", args=[report.uid]), {"run": run.uid})
         assert answer["Content-Type"] == kind
-        assert answer["Content-Disposition"] == f'attachment; filename="Use-i-2026-11-22.{name}"'
+        assert answer["Content-Disposition"] == f'attachment; filename="Use-i-2026-11-23.{name}"'
     assert as_(measured.charlie).get(reverse("reports:detail", args=[report.uid])).status_code == 404
-    tenancy.remove_member(measured.lab, measured.alice.pk, actor=PLATFORM, now=NOW)
+    services.change(report, {"recipients": ["alice", "bob"]}, user=measured.alice, now=NOW)
+    tenancy.remove_member(measured.lab, measured.bob.pk, actor=PLATFORM, now=NOW)
+    browser = as_(measured.bob)
     page = browser.get(reverse("reports:detail", args=[report.uid])).content.decode()
     assert "You cannot see this report" in page
     assert browser.get(reverse("reports:pdf", args=[report.uid])).status_code == 404

@@ -7,7 +7,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -16,73 +15,122 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='Report',
+            name="Report",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('uid', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('name', models.CharField(max_length=60)),
-                ('spec', models.JSONField()),
-                ('is_paused', models.BooleanField(default=False)),
-                ('stopped', models.CharField(blank=True, choices=[('disabled', 'disabled'), ('hidden', 'hidden')], default='', max_length=16)),
-                ('next_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField()),
-                ('changed_at', models.DateTimeField()),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("uid", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("name", models.CharField(max_length=60)),
+                ("spec", models.JSONField()),
+                ("is_paused", models.BooleanField(default=False)),
+                (
+                    "stopped",
+                    models.CharField(
+                        blank=True, choices=[("disabled", "disabled"), ("hidden", "hidden")], default="", max_length=16
+                    ),
+                ),
+                ("next_at", models.DateTimeField(null=True)),
+                ("created_at", models.DateTimeField()),
+                ("changed_at", models.DateTimeField()),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ReportRecipient',
+            name="ReportRecipient",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('report', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='reports.report')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "report",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="reports.report",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ReportRun',
+            name="ReportRun",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('uid', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('due_at', models.DateTimeField()),
-                ('by_hand', models.BooleanField(default=False)),
-                ('begin', models.DateTimeField()),
-                ('end', models.DateTimeField()),
-                ('before', models.DateTimeField()),
-                ('created_at', models.DateTimeField()),
-                ('report', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='reports.report')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("uid", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("due_at", models.DateTimeField()),
+                ("by_hand", models.BooleanField(default=False)),
+                ("begin", models.DateTimeField()),
+                ("end", models.DateTimeField()),
+                ("before", models.DateTimeField()),
+                ("created_at", models.DateTimeField()),
+                (
+                    "report",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="reports.report",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ReportCopy',
+            name="ReportCopy",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('obstacle', models.CharField(blank=True, choices=[('disabled', 'disabled'), ('hidden', 'hidden')], default='', max_length=16)),
-                ('has_mail', models.BooleanField(default=False)),
-                ('sent_at', models.DateTimeField(null=True)),
-                ('failed_at', models.DateTimeField(null=True)),
-                ('error', models.CharField(blank=True, default='', max_length=300)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='copies', to='reports.reportrun')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "obstacle",
+                    models.CharField(
+                        blank=True, choices=[("disabled", "disabled"), ("hidden", "hidden")], default="", max_length=16
+                    ),
+                ),
+                ("has_mail", models.BooleanField(default=False)),
+                ("sent_at", models.DateTimeField(null=True)),
+                ("failed_at", models.DateTimeField(null=True)),
+                ("error", models.CharField(blank=True, default="", max_length=300)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="copies",
+                        to="reports.reportrun",
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='report',
-            index=models.Index(condition=models.Q(('next_at__isnull', False)), fields=['next_at'], name='report_due'),
+            model_name="report",
+            index=models.Index(condition=models.Q(("next_at__isnull", False)), fields=["next_at"], name="report_due"),
         ),
         migrations.AddConstraint(
-            model_name='report',
-            constraint=models.UniqueConstraint(fields=('owner', 'name'), name='one_report_of_a_name'),
+            model_name="report",
+            constraint=models.UniqueConstraint(fields=("owner", "name"), name="one_report_of_a_name"),
         ),
         migrations.AddConstraint(
-            model_name='reportrecipient',
-            constraint=models.UniqueConstraint(fields=('report', 'user'), name='one_copy_of_a_report'),
+            model_name="reportrecipient",
+            constraint=models.UniqueConstraint(fields=("report", "user"), name="one_copy_of_a_report"),
         ),
         migrations.AddConstraint(
-            model_name='reportrun',
-            constraint=models.UniqueConstraint(fields=('report', 'due_at', 'by_hand'), name='one_run_of_a_report'),
+            model_name="reportrun",
+            constraint=models.UniqueConstraint(fields=("report", "due_at", "by_hand"), name="one_run_of_a_report"),
         ),
         migrations.AddConstraint(
-            model_name='reportcopy',
-            constraint=models.UniqueConstraint(fields=('run', 'user'), name='one_copy_of_a_run'),
+            model_name="reportcopy",
+            constraint=models.UniqueConstraint(fields=("run", "user"), name="one_copy_of_a_run"),
         ),
     ]
