@@ -1,11 +1,20 @@
 """Reports on the command line, from their creation to their end."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pypdfium2
+import pytest
+from tests.controller.conftest import SIZE, World, operated
 
 from hekla.apps.reports.models import Report
+
+
+@pytest.fixture
+def world(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[World]:
+    with operated([{"name": "n", "allocatable": SIZE}], settings, tmp_path) as made:
+        yield made
 
 
 def test_a_report_from_its_creation_to_its_end(console: Any, tmp_path: Path) -> None:

@@ -119,7 +119,8 @@ def show(choice: ServerOptions, report: str, run: str | None, as_json: bool) -> 
 def download(choice: ServerOptions, report: str, kind: str, target: Path | None, force: bool, run: str | None) -> None:
     """Download what you may see of REPORT (a name or uid) as a file."""
     client = client_of(choice)
-    chunks = client.read_bytes(f"{_path(client, report)}/file", kind=kind, run=run)
+    query = {"run": run} if run else {}
+    chunks = client.read_bytes(f"{_path(client, report)}/file", kind=kind, **query)
     file = target or Path(f"report.{kind}")
     if force:
         save(chunks, file)

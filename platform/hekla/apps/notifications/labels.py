@@ -17,7 +17,7 @@ from hekla.lib.text import show_bidi_controls
 
 def sentence(notification: Notification) -> str:
     """The sentence of a notification, for pages, mails and webhooks. Bidirectional controls in names are shown."""
-    kinds = _OF_BATCHES if "batch" in notification.facts else _SENTENCES
+    kinds = _OF_BATCHES if "batch" in notification.facts else SENTENCES
     return show_bidi_controls(kinds[Moment(notification.moment)](notification))
 
 
@@ -99,7 +99,7 @@ def _report(notice: Notification) -> str:
     return _("Report %s is ready.") % str(notice.facts["report"])
 
 
-_SENTENCES = {
+SENTENCES = {
     Moment.STARTED: _started,
     Moment.ENDED: _ended,
     Moment.FAILED: _failed,
