@@ -58,14 +58,14 @@ def list_sections(choice: ServerOptions, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
-    output.table(("SECTION", "SHOWS"), [(one["name"], one["label"]) for one in found], "")
+    output.table(("SECTION", "SHOWS"), [(one["name"], one["meaning"]) for one in found], "")
 
 
 @click.command()
 @click.argument("name")
 @_settings
 @click.pass_obj
-def create(choice: ServerOptions, name: str, **settings: Any) -> None:  # noqa: ANN401
+def create(choice: ServerOptions, /, name: str, **settings: Any) -> None:  # noqa: ANN401
     """Create the report NAME. By default it shows the last week, and is sent only by hand."""
     document = {"sections": ["classes", "tenants", "waste"], **_given(settings), "name": name}
     _say(client_of(choice).post("reports", document))
@@ -76,7 +76,7 @@ def create(choice: ServerOptions, name: str, **settings: Any) -> None:  # noqa: 
 @click.option("--name", help="A new name.")
 @_settings
 @click.pass_obj
-def edit(choice: ServerOptions, report: str, name: str | None, **settings: Any) -> None:  # noqa: ANN401
+def edit(choice: ServerOptions, /, report: str, name: str | None, **settings: Any) -> None:  # noqa: ANN401
     """Change REPORT (a name or uid). It is yours from then on."""
     document = _given({**settings, "name": name})
     if not document:

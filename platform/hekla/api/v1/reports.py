@@ -1,5 +1,6 @@
 """Endpoints of reports: their settings, contents, files and history."""
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -18,13 +19,17 @@ from hekla.api.v1.schema import REPORT_CHANGE, REPORT_SPEC
 from hekla.api.views import ApiView, CursorPages, DeletableViewSet, person, respond
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.reports import composing, html, pdf, sections, selectors, services
+from hekla.apps.reports.contents import ReportContents
 from hekla.apps.reports.models import Report, ReportCopy, ReportRun
 from hekla.apps.streaming import FileResponse
 from hekla.domain.reports import ReportSpan, ReportSpec
 from hekla.lib import clock
 
 _MOST = 100
-_WRITERS = {"html": (html.document, "text/html"), "pdf": (pdf.document, "application/pdf")}
+_WRITERS: dict[str, tuple[Callable[[ReportContents, str], str | bytes], str]] = {
+    "html": (html.document, "text/html"),
+    "pdf": (pdf.document, "application/pdf"),
+}
 
 
 class ReportPeriodQuery(serializers.Serializer[Any]):
@@ -104,7 +109,7 @@ class ReportContentsSerializer(serializers.Serializer[Any]):
 
 class ReportSectionSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
-    label = serializers.CharField()
+    meaning = serializers.CharField()
 
 
 class _ByName(CursorPages):
@@ -220,7 +225,7 @@ class ReportSectionsView(ApiView):
     @extend_schema(responses=ReportSectionSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The sections that a report can have."""
-        found = [{"name": name, "label": str(section.label)} for name, section in sections.SECTIONS.items()]
+        found = [{"name": name, "meaning": str(section.label)} for name, section in sections.SECTIONS.items()]
         return array(request, found, ReportSectionSerializer)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -174,7 +175,7 @@ def _dispatch(
 
 def _copy(run: ReportRun, user: User, spec: ReportSpec, now: datetime) -> ReportCopy:
     found = selectors.obstacle(user, spec)
-    has_mail = found is None and bool(notifications.preference(user).mail)
+    has_mail = found is None and settings.MAIL_IS_SET_UP and bool(notifications.preference(user).mail)
     if found is None:
         facts = {"report": spec.name, "report_uid": str(run.report.uid), "run": str(run.uid)}
         key = f"report:{run.uid}"

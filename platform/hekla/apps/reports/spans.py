@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hekla.apps.measures.levels import HOUR
 from hekla.apps.measures.selectors import GpuTimeQuery
@@ -30,5 +31,5 @@ class SpanQuery(GpuTimeQuery):
 
 def query_of(spec: ReportSpec, span: ReportSpan) -> SpanQuery:
     """What a report asks of the measures."""
-    names = {spec.scope.value: spec.subject} if spec.scope is not ReportScope.ALL else {}
+    names: dict[str, Any] = {spec.scope.value: spec.subject} if spec.scope is not ReportScope.ALL else {}
     return SpanQuery(span=span, **names)
