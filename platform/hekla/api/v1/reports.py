@@ -26,7 +26,11 @@ from hekla.domain.reports import ReportSpan, ReportSpec
 from hekla.lib import clock
 
 _MOST = 100
-_WRITERS: dict[str, tuple[Callable[[ReportContents, str], str | bytes], str]] = {
+_Write = Callable[[ReportContents, str], str | bytes]
+_WRITERS: dict[str, tuple[_Write, str]] = {
+    "html": (html.document, "text/html"),
+    "pdf": (pdf.document, "application/pdf"),
+}
     "html": (html.document, "text/html"),
     "pdf": (pdf.document, "application/pdf"),
 }
