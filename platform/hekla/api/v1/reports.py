@@ -31,9 +31,6 @@ _WRITERS: dict[str, tuple[_Write, str]] = {
     "html": (html.document, "text/html"),
     "pdf": (pdf.document, "application/pdf"),
 }
-    "html": (html.document, "text/html"),
-    "pdf": (pdf.document, "application/pdf"),
-}
 
 
 class ReportPeriodQuery(serializers.Serializer[Any]):
