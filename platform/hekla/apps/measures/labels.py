@@ -16,7 +16,7 @@ CLASSES: dict[GpuClass, str | Promise] = {
     GpuClass.FAILED: _("Failed"),
     GpuClass.FREE: _("Free"),
     GpuClass.DRAINED: _("Cordoned"),
-    GpuClass.DOWN: _("Down"),
+    GpuClass.DOWN: _("Node down"),
 }
 MEANINGS: dict[GpuClass, str | Promise] = {
     GpuClass.USEFUL: _("A pod held the GPUs and kept at least 5 per cent of them busy in that minute."),

@@ -91,7 +91,10 @@ def _classes(source: SectionSource) -> Iterator[ReportPart]:
 
 def _change(amount: int, before: int) -> str:
     """How much more in per cent; empty without an amount before."""
-    return f"{100 * (amount - before) / before:+.0f} %" if before else ""
+    if not before:
+        return ""
+    percent = round(100 * (amount - before) / before)
+    return f"{percent:+} %" if percent else "0 %"
 
 
 def _figure(report: GpuTimeReport, spec: ReportSpec) -> ReportFigure | None:

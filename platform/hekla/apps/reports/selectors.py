@@ -92,7 +92,12 @@ def runs(report: Report, reader: User) -> QuerySet[ReportRun]:
     copies = ReportCopy.objects.select_related("user").order_by("user__username")
     if not may_change(reader, report):
         copies = copies.filter(user=reader)
-    return ReportRun.objects.filter(report=report).prefetch_related(Prefetch("copies", copies)).order_by("-id")
+    return (
+        ReportRun.objects.filter(report=report)
+        .select_related("report")
+        .prefetch_related(Prefetch("copies", copies))
+        .order_by("-id")
+    )
 
 
 def span_of(report: Report, run_uid: UUID) -> ReportSpan:

@@ -1,5 +1,8 @@
 """The tables of reports, and of the occasions at which one was sent."""
 
+from datetime import timedelta
+
+from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 
@@ -49,18 +52,21 @@ class ReportsFilter(ListFilter):
     hint = gettext_lazy("Name or owner")
 
 
-def _period(run: ReportRun) -> SafeString:
-    path = html.address("reports:run", run.report.uid, run.uid)
-    return SafeString(f'<a href="{path}">{html.moment(run.begin, exact=True)} – {html.moment(run.end, exact=True)}</a>')
+def _days(run: ReportRun) -> str:
+    """The first and the last day of a run, by the clock of the report."""
+    zone = _spec(run.report).zone
+    first, last = run.begin.astimezone(zone), (run.end - timedelta(hours=1)).astimezone(zone)
+    return f"{first:%Y-%m-%d}" if first.date() == last.date() else f"{first:%Y-%m-%d} – {last:%Y-%m-%d}"
 
 
 class ReportRunsTable(ListTable):
-    """The occasions at which a report was sent, newest first."""
+    """The occasions at which a report was sent, newest first. It is narrow: it stands beside the report."""
 
     label = gettext_lazy("History")
     ids = "run-{0.uid}"
     size = 10
 
-    due_at = ListColumn(gettext_lazy("Sent"), cell=lambda run: html.moment(run.created_at, exact=True))
-    period = ListColumn(gettext_lazy("Period"), cell=_period)
-    copies = ListColumn(gettext_lazy("Recipients"), template="reports/_copies.html")
+    run = ListColumn(
+        gettext_lazy("Sent"),
+        cell=lambda run: render_to_string("reports/_run.html", {"run": run, "days": _days(run)}),
+    )
