@@ -10,8 +10,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.reports import labels, selectors
 from hekla.apps.reports.contents import ReportContents, moment, plain
 from hekla.apps.reports.models import Report
+from hekla.apps.reports.period_queries import query_of
 from hekla.apps.reports.sections import SECTIONS, SectionSource
-from hekla.apps.reports.spans import query_of
 from hekla.domain.errors import NotFound
 from hekla.domain.reports import ReportSpan, ReportSpec
 

@@ -37,7 +37,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class BarDrawing:
     """A figure as shapes. `grid`: the heights of horizontal lines."""
 
     rectangles: tuple[Rectangle, ...]
@@ -46,7 +46,7 @@ class Drawing:
     left: float = _LEFT
 
 
-def draw(figure: ReportFigure) -> Drawing:
+def draw(figure: ReportFigure) -> BarDrawing:
     """The shapes of stacked bars."""
     step = _tick(max((sum(parts) for _label, parts in figure.bars), default=0.0))
     count = max(1, -int(-max((sum(parts) for _label, parts in figure.bars), default=0.0) // step))
@@ -54,7 +54,7 @@ def draw(figure: ReportFigure) -> Drawing:
     levels = [number * step for number in range(count + 1)]
     heights = tuple(HEIGHT - _BOTTOM - level * scale for level in levels)
     words = [Word(_LEFT - 6, y + 3.5, f"{level:,g}", True) for level, y in zip(levels, heights, strict=True)]
-    return Drawing(tuple(_bars(figure, scale)), heights, (*words, *_labels(figure)))
+    return BarDrawing(tuple(_bars(figure, scale)), heights, (*words, *_labels(figure)))
 
 
 def _tick(most: float) -> float:

@@ -15,7 +15,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.measures import labels, selectors
 from hekla.apps.measures.selectors import Amounts, GpuTimePart, GpuTimePoint, GpuTimeReport, GroupBy
 from hekla.apps.reports.contents import ReportFigure, ReportPart, ReportTable, moment, plain
-from hekla.apps.reports.spans import SpanQuery
+from hekla.apps.reports.period_queries import SpanQuery
 from hekla.domain.gpu_time import GPU_HOUR, HELD, WASTED, GpuClass
 from hekla.domain.reports import ReportPeriod, ReportSpec
 

@@ -42,7 +42,7 @@ def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
     def stored() -> dict[str, Any]:
         return first_values(selectors.spec_of(selectors.get(uid, user)))
 
-    form = ReportChangeForm(request.POST or None, stored=stored, user=user, kept_paused=report.is_paused)
+    form = ReportChangeForm(request.POST or None, stored=stored, user=user, is_paused=report.is_paused)
     if request.method == "POST" and form.is_valid():
         try:
             with form.saving():

@@ -46,9 +46,9 @@ class ReportForm(forms.Form):
         help_text=_("User names, with commas between them. Each must be allowed to see what the report is about."),
     )
 
-    def __init__(self, *args: Any, user: User, kept_paused: bool = False, **kwargs: Any) -> None:  # noqa: ANN401
+    def __init__(self, *args: Any, user: User, is_paused: bool = False, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
-        self._paused = kept_paused
+        self._paused = is_paused
         self._choose("about", [*_subjects(user)])
         self._choose("sections", [(name, section.label) for name, section in sections.SECTIONS.items()])
 
