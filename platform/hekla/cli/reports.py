@@ -67,7 +67,7 @@ def list_sections(choice: ServerOptions, as_json: bool) -> None:
 @click.pass_obj
 def create(choice: ServerOptions, /, name: str, **settings: Any) -> None:  # noqa: ANN401
     """Create the report NAME. By default it shows the last week, and is sent only by hand."""
-    document = {"sections": ["classes", "tenants", "waste"], **_given(settings), "name": name}
+    document = {"sections": ["classes", "tenants", "waste"], **_fields(settings), "name": name}
     _say(client_of(choice).post("reports", document))
 
 
@@ -78,7 +78,7 @@ def create(choice: ServerOptions, /, name: str, **settings: Any) -> None:  # noq
 @click.pass_obj
 def edit(choice: ServerOptions, /, report: str, name: str | None, **settings: Any) -> None:  # noqa: ANN401
     """Change REPORT (a name or uid). It is yours from then on."""
-    document = _given({**settings, "name": name})
+    document = _fields({**settings, "name": name})
     if not document:
         raise click.UsageError("Say what to change, for example --every week.")
     client = client_of(choice)
@@ -183,7 +183,7 @@ def delete(choice: ServerOptions, report: str) -> None:
     click.echo(f"{report} is deleted.")
 
 
-def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The options that a command has, as fields of a spec."""
     found = {name: value for name, value in settings.items() if value not in (None, ())}
     if found.get("scope") == "all":
