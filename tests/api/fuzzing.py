@@ -128,6 +128,8 @@ FITS: dict[str, Fit] = {
     "POST /api/v1/clusters": _without(*SECRETS, kind="simulated", config={"nodes": []}),
     "PATCH /api/v1/clusters/{name}": _without(*SECRETS, config={"nodes": []}),
     "POST /api/v1/clusters/{name}/try": _without(*SECRETS, config={"nodes": []}),
+    "PUT /api/v1/clusters/{name}/metrics-token": _with(token="s3cret"),
+    "POST /api/v1/nodes/{cluster}/{node}/drain": _with(reason="a new fan"),
     # Texts have their own syntax.
     "PUT /api/v1/clusters/{name}/policy": _with(text=POLICY),
     "POST /api/v1/clusters/{name}/policy/trial": _with(text=POLICY),
@@ -179,6 +181,7 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ("POST /api/v1/reports", {"name": "use", "sections": ["classes"]}),
     ("POST /api/v1/clusters", {"name": "new-one", "kind": "simulated", "config": {"nodes": []}}),
     ("POST /api/v1/clusters/{name}/try", {}),
+    ("PUT /api/v1/clusters/{name}/metrics-token", {"token": "s3cret"}),
     ("PUT /api/v1/clusters/{name}/policy", {"text": POLICY}),
     ("POST /api/v1/clusters/{name}/policy/trial", {"text": POLICY}),
     ("POST /api/v1/queues", {"name": "small", "cluster": "sim", "weight": 2, "tenants": ["lab"]}),
