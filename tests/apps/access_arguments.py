@@ -27,9 +27,15 @@ def rule_arguments(people: People, spec: AlertRuleSpec, now: datetime) -> dict[s
 
 
 REPORT = {"name": "use", "sections": ["classes"], "every": "week", "recipients": ["alice"]}
-REPORT_FORM = {
+_REPORT_FORM = {
     **{"name": "other", "about": "all", "sections": ["classes"], "period": "week", "every": "never"},
     **{"hour": "8", "time_zone": "UTC", "recipients": "alice"},
+}
+REPORT_DATA: dict[str, dict[str, Any]] = {
+    **{f"reports:{name}": _REPORT_FORM for name in ("create", "edit")},
+    "reports:pause": {"pause": "yes"},
+    "api:v1:reports": {"name": "other", "sections": ["classes"]},
+    "api:v1:report": {"hour": 9},
 }
 _WITHOUT_REPORT = {"reports:list", "reports:create", "api:v1:reports", "api:v1:report_sections"}
 

@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from tests.apps.access_arguments import (
-    REPORT_FORM,
+    REPORT_DATA,
     experiment_arguments,
     openpai_arguments,
     report_arguments,
@@ -122,10 +122,7 @@ DATA: dict[str, dict[str, Any]] = {
     "idleness:tenant": {"idle_minutes": "60", "grace_minutes": "30"},
     "idleness:keep_job": {"hours": "2", "reason": "It waits."},
     "api:v1:job_keep": {"hours": 2, "reason": "It waits."},
-    **{f"reports:{name}": REPORT_FORM for name in ("create", "edit")},
-    "reports:pause": {"pause": "yes"},
-    "api:v1:reports": {"name": "other", "sections": ["classes"]},
-    "api:v1:report": {"hour": 9},
+    **REPORT_DATA,
     "alerts:create": RULE_FORM,
     "alerts:create_for": {**RULE_FORM, "name": "other", "measure": "jobs_waiting"},
     "alerts:edit": {**RULE_FORM, "measure": "jobs_waiting", "webhook_url": HOOK},
