@@ -20,6 +20,8 @@ FILES = {
     "audit_file",
     "decisions:file",
     "operations:gpu_time_file",
+    "reports:html",
+    "reports:pdf",
     "batches:table",
     "files:archive",
     "files:image",

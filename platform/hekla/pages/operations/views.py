@@ -16,6 +16,7 @@ from hekla.pages.frame import downloads
 from hekla.pages.frame.people import person
 from hekla.pages.frame.selects import options
 from hekla.pages.operations import figures, queries
+from hekla.pages.operations.tabs import tabs_on
 
 _MOST_PARTS = 50
 
@@ -34,6 +35,7 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
         "parts": figures.part_rows(report.parts[:_MOST_PARTS], query),
         "more_parts": max(len(report.parts) - _MOST_PARTS, 0),
         "by": labels.PARTS[query.by],
+        "tabs": tabs_on("operations:gpu_time"),
         **_choices(request, query),
         **_links(report, now),
     }
@@ -72,7 +74,8 @@ def holdings(request: HttpRequest) -> HttpResponse:
 def waste(request: HttpRequest) -> HttpResponse:
     """List who holds GPUs now without using them, and since when."""
     rows = ledger.waste(person(request), queries.parse(request.GET), now=clock.now())
-    context = {"rows": rows, "whole": labels.hours(sum(row.gpu_us for row in rows)), "minutes": ledger.WASTED_MINUTES}
+    whole = labels.hours(sum(row.gpu_us for row in rows))
+    context = {"rows": rows, "whole": whole, "minutes": ledger.WASTED_MINUTES, "tabs": tabs_on("operations:waste")}
     return render(request, "operations/waste.html", context)
 
 
