@@ -11,6 +11,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.policy_lab import selectors, services
 from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.policy_lab.problems import LabProblem
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.scheduling import cache, policies, policy_check
@@ -19,7 +20,7 @@ from hekla.simulation.lab.change import LabChange, change_as_json, changed, read
 from hekla.simulation.lab.experiment import Experiment
 from hekla.simulation.lab.simulated_run import Progress, RunBroken
 from hekla.simulation.lab.workload import Workload
-from hekla.simulation.recorded_workload import recorded_workload
+from hekla.simulation.recorded_workload import WorkloadTooLarge, recorded_workload
 
 Runs = Callable[[Experiment, Progress], Mapping[experiment.LabColumn, experiment.FinishedRun]]
 _READ = 0.1
@@ -76,8 +77,16 @@ def execute(uid: UUID, attempt: int, runs: Runs = process.finish_all) -> bool:
     except Unwanted:
         return False
     except (HeklaError, RunBroken) as error:
-        return services.fail(uid, attempt, str(error), now=clock.now())
+        return services.fail(uid, attempt, _problem_of(error), now=clock.now())
     return services.finish(uid, attempt, _rounded(result), now=clock.now())
+
+
+def _problem_of(error: HeklaError | RunBroken) -> LabProblem:
+    if isinstance(error, WorkloadTooLarge):
+        return error.problem
+    if isinstance(error, RunBroken):
+        return LabProblem(error.code, error.values)
+    return LabProblem("refused", {"text": str(error)})
 
 
 def _report(uid: UUID, attempt: int, part: float) -> None:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import median
 
-from django.utils.translation import gettext as _
-
 from hekla.apps.clusters import node_history
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.clusters.selectors import policy_texts
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.policy_lab.problems import LabProblem, english
 from hekla.domain import lifecycle
 from hekla.domain.errors import Refused
 from hekla.domain.events import FieldChange, JobChanged, NodeChanged
@@ -54,8 +53,16 @@ _RESTARTS = frozenset({LifecycleAction.RESTART_JOB})
 Slot = tuple[str, int]
 
 
+class WorkloadTooLarge(Refused):
+    """The period has too many jobs or pods. `problem`: which, as experiments store it."""
+
+    def __init__(self, code: str, limit: int) -> None:
+        self.problem = LabProblem(code, {"limit": limit})
+        super().__init__(english(self.problem))
+
+
 def recorded_workload(cluster: Cluster, starts_at: datetime, ends_at: datetime, *, now: datetime) -> Workload:
-    """What was submitted to a cluster in a period, and what ran there when it began. Raises Refused if it is too large.
+    """What was submitted to a cluster in a period, and what ran there when it began. Raises WorkloadTooLarge.
 
     Queues and limits are those of the present.
     """
@@ -117,7 +124,7 @@ def _jobs(
 ) -> Iterator[WorkloadJob]:
     rows = selectors.of_period(cluster, *period)
     if rows.count() > MAX_JOBS:
-        raise Refused(_("More than %d jobs were submitted in this period. Choose a shorter one.") % MAX_JOBS)
+        raise WorkloadTooLarge("too_many_jobs", MAX_JOBS)
     priorities = _priorities(record.times.changes)
     pods = 0
     for some in _batches(rows.iterator(_AT_ONCE)):
@@ -132,7 +139,7 @@ def _jobs(
                 job = _with_priorities(job, found)
             pods += len(job.group.pods)
             if pods > MAX_PODS:
-                raise Refused(_("More than %d pods ran in this period. Choose a shorter one.") % MAX_PODS)
+                raise WorkloadTooLarge("too_many_pods", MAX_PODS)
             if job.group.pods:
                 yield job
 

@@ -48,7 +48,17 @@ _Event = tuple[int, int, Callable[[], None]]
 
 
 class RunBroken(Exception):
-    """The run cannot go on: a plugin failed, or the policy evicts the same pods over and over."""
+    """The run cannot go on: a plugin failed, or the policy evicts the same pods over and over.
+
+    `code`, `values`: the same for a sentence in the reader's language.
+    """
+
+    def __init__(self, message: str, code: str = "refused", values: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, code, values)
+        self.message, self.code, self.values = message, code, values or {"text": message}
+
+    def __str__(self) -> str:
+        return self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +184,7 @@ class _Run:
         for _ in range(_MAX_ROUNDS):
             self._cycles += 1
             if self._cycles > self._most_cycles:
-                raise RunBroken("The policy evicts the same pods again and again.")
+                raise RunBroken("The policy evicts the same pods again and again.", "evicts_again")
             groups = tuple([one.group for one in self._alive.values() if one.group is not None])
             self._state = replace(self._state, jobs=groups)
             decided = cycle(
@@ -182,7 +192,8 @@ class _Run:
             )
             if decided.faults:
                 fault = decided.faults[0]
-                raise RunBroken(f"{fault.name} failed at {fault.point}: {fault.error}")
+                values = {"plugin": fault.name, "point": str(fault.point), "error": fault.error}
+                raise RunBroken(f"{fault.name} failed at {fault.point}: {fault.error}", "plugin_failed", values)
             self._apply(decided)
             if not self._move_on():
                 break
