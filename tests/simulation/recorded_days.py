@@ -69,9 +69,7 @@ class RecordedDays:
         self._world = world = World.found("simulated", config)
         world.alice.platform_role = PlatformRole.OPERATOR
         world.alice.save()
-        queues.create(
-            cluster=world.cluster, name="second", values={"weight": 2}, actor=PLATFORM, now=self.now
-        )
+        queues.create(cluster=world.cluster, name="second", values={"weight": 2}, actor=PLATFORM, now=self.now)
         clusters.set_policy(world.cluster, POLICY, note="", by=None, actor=PLATFORM, now=self.now)
         self._controller, self._backend = ClusterController(world.cluster.pk), backend_of(world.cluster)
         for timer in (self._controller.reading_nodes, self._controller.sweeping, self._controller.purging):

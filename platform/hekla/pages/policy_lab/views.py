@@ -111,6 +111,8 @@ def _context(row: LabRun) -> dict[str, Any]:
         "tenants": figures.groups(row.result, "tenants"),
         "trust": figures.trust(row.result),
         "notes": figures.notes(row.result),
+        "differing": figures.differing(row.result),
+        "differing_count": figures.differing_count(row.result),
     }
 
 
