@@ -1,6 +1,7 @@
 """Experiments of the policy lab on the workload of a cluster: requested here, and run in a process of their own."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,6 +10,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.policy_lab import selectors, services
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.policy_lab.problems import LabProblem
@@ -73,12 +75,17 @@ def execute(uid: UUID, attempt: int, runs: Runs = process.finish_all) -> bool:
             read_change(row.change),
         )
         finished = runs(wanted, lambda part: _report(uid, attempt, part))
-        result = experiment.report(wanted, finished)
+        result = experiment.report(wanted, finished) | {"forecasts": _forecasts(row)}
     except Unwanted:
         return False
     except (HeklaError, RunBroken) as error:
         return services.fail(uid, attempt, _problem_of(error), now=clock.now())
     return services.finish(uid, attempt, _rounded(result), now=clock.now())
+
+
+def _forecasts(row: LabRun) -> dict[str, int]:
+    """How many of the start times held that people read in this period."""
+    return asdict(forecasts.accuracy_between(row.cluster_id, row.starts_at, row.ends_at))
 
 
 def _problem_of(error: HeklaError | RunBroken) -> LabProblem:

@@ -137,6 +137,30 @@ def trust(result: Json) -> list[str]:
     return sentences
 
 
+def predictions(result: Json) -> list[str]:
+    """How many predicted start times held, in sentences; none in results of versions that did not count them."""
+    found = result.get("forecasts")
+    if not found:
+        return []
+    cases, unknown = found["cases"], found["unknown"]
+    if not cases and not unknown:
+        return [_("No start time was predicted: no job of the period waited long enough.")]
+    sentences = []
+    if cases:
+        sentence = _("%(held)d of %(cases)d jobs that waited started within their predicted range (%(part).1f %%).")
+        sentences.append(sentence % {"held": found["held"], "cases": cases, "part": found["held"] / cases * 100})
+        sentence = _(
+            "Earlier than predicted: %(early)d. Later: %(late)d. A range is made to hold for 90 %% of the jobs."
+        )
+        sentences.append(sentence % {"early": found["early"], "late": found["late"]})
+    if unknown:
+        sentence = ngettext(
+            "%(n)d job waited without a prediction.", "%(n)d jobs waited without a prediction.", unknown
+        )
+        sentences.append(sentence % {"n": unknown})
+    return sentences
+
+
 @dataclass(frozen=True, slots=True)
 class DifferingJob:
     """A job that the unchanged simulation bound elsewhere, and why."""

@@ -111,6 +111,7 @@ def _context(row: LabRun) -> dict[str, Any]:
         "tenants": figures.groups(row.result, "tenants"),
         "trust": figures.trust(row.result),
         "notes": figures.notes(row.result),
+        "predictions": figures.predictions(row.result),
         "differing": figures.differing(row.result),
         "differing_count": figures.differing_count(row.result),
     }
