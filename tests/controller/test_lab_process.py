@@ -136,9 +136,7 @@ def test_a_cancelled_process_ends(world: World, stopped: list["subprocess.Popen[
     assert stopped[0].returncode == -signal.SIGKILL
 
 
-def test_a_killed_process_is_a_failure_with_its_reason(
-    world: World, stopped: list["subprocess.Popen[bytes]"]
-) -> None:
+def test_a_killed_process_is_a_failure_with_its_reason(world: World, stopped: list["subprocess.Popen[bytes]"]) -> None:
     row = request(world)
     _run_until(lambda: stopped[0].send_signal(signal.SIGKILL), stopped)
     row.refresh_from_db()

@@ -52,16 +52,19 @@ class RecordedDays:
         with clock.simulated(lambda: self.now):
             self._found()
             self._plan_all()
-            while True:
-                at, is_plan = self._next()
-                if at is None:
-                    return self._world
+            while (at := self._next()) is not None:
                 self.now = max(self.now + _INSTANT, at)
-                while is_plan and self._plans and self._plans[0][0] <= self.now:
+                while self._plans and self._plans[0][0] <= self.now:
                     self._try(heapq.heappop(self._plans)[2])
-                if not is_plan or self.dice.random() < 0.8:  # else it is seen with what follows
-                    self._acted = self.now
-                    self._controller.reconcile(self._world.cluster)
+                if self.dice.random() < 0.8:
+                    self._act()
+                else:  # it is seen a little later, maybe with what follows
+                    self._plan((self.now - BEGIN).total_seconds() + self.dice.uniform(0.5, 20), self._act)
+        return self._world
+
+    def _act(self) -> None:
+        self._acted = self.now
+        self._controller.reconcile(self._world.cluster)
 
     def _found(self) -> None:
         nodes = [{"name": "n", "count": 3, "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "20"}}]
@@ -74,8 +77,7 @@ class RecordedDays:
         self._controller, self._backend = ClusterController(world.cluster.pk), backend_of(world.cluster)
         for timer in (self._controller.reading_nodes, self._controller.sweeping, self._controller.purging):
             timer.every = timedelta(hours=12)
-        self._controller.reconcile(world.cluster)
-        self._acted = self.now
+        self._act()
         self._plans: list[tuple[datetime, int, Callable[[], Any]]] = []
         self._numbers = count()
 
@@ -93,17 +95,14 @@ class RecordedDays:
                 self._plan(at + dice.uniform(1, 3000), lambda number=number: self._raise(number))
         self._plan(dice.uniform(3600, 7200), self._weigh)
 
-    def _next(self) -> tuple[datetime | None, bool]:
-        """What happens next: something planned, or the start or end of a pod, noticed a little later."""
+    def _next(self) -> datetime | None:
+        """When something happens next: planned here, or the start or end of a pod, noticed a little later."""
         last = self._acted.timestamp()
-        looks = []
+        looks = [self._plans[0][0]] if self._plans else []
         for plan in self._backend.plans_ending_after(last):  # type: ignore[attr-defined]
-            late = self.dice.uniform(0, self.notices)
-            looks.append(plan.runs_at if plan.runs_at > last else plan.ends_at + late)
-        look = datetime.fromtimestamp(min(looks), UTC) + _INSTANT if looks else None
-        if self._plans and (look is None or self._plans[0][0] <= look):
-            return self._plans[0][0], True
-        return look, False
+            at = plan.runs_at if plan.runs_at > last else plan.ends_at + self.dice.uniform(0, self.notices)
+            looks.append(datetime.fromtimestamp(at, UTC) + _INSTANT)
+        return min(looks, default=None)
 
     def _try(self, act: Callable[[], Any]) -> None:
         try:

@@ -71,7 +71,7 @@ def recorded_workload(cluster: Cluster, starts_at: datetime, ends_at: datetime, 
     notes: dict[WorkloadNote, int] = {WorkloadNote.SIMULATED: 1} if cluster.is_simulated else {}
     times = recorded_times(cluster.pk, starts_at, ends_at)
     nodes, changes = _nodes(cluster, current.state, starts_at, times, notes)
-    queues, queue_changes = queue_history(cluster, current.state.queues, times.changes)
+    queues, queue_changes = queue_history(cluster, times.changes)
     jobs = list(_jobs(cluster, RecordedRows(current.runtimes, times, starts), (starts_at, ends_at), notes))
     state = replace(
         current.state,

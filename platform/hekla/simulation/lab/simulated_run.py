@@ -41,6 +41,10 @@ _RECHECK = 60 * SECOND
 """While jobs wait under a policy that reads the clock, the engine runs at least so often, as the controller does."""
 _WAITING_ACTIONS = frozenset({"enqueue", "allocate", "backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim"})
 """Actions that decide nothing while no job waits."""
+_PLACING_ACTIONS = frozenset({"enqueue", "allocate", "backfill"})
+"""Actions that evict nothing. What one cycle binds then needs no other: it has tried all waiting jobs with what was
+left.
+"""
 Progress = Callable[[float], None]
 """Gets the part of the jobs that have ended or left, from 0 to 1. May raise to stop the run."""
 _Event = tuple[int, int, Callable[[], None]]
@@ -106,6 +110,8 @@ class _Run:
         self._waiting: set[str] = set()
         self._changed: list[str] = []
         """The jobs whose phase the last cycle changed."""
+        self._has_decided = False
+        """Whether the last cycle bound or evicted pods."""
         self._gone: dict[str, set[int]] = {}
         """Pods that the last cycle evicted, and that leave their nodes at once."""
         self._nominated: dict[str, str] = {}
@@ -119,6 +125,7 @@ class _Run:
     def _set_policy(self, policy: SchedulerPolicy) -> None:
         self._policy = policy
         self._needs_all = not _WAITING_ACTIONS.issuperset(policy.actions)
+        self._evicts = not _PLACING_ACTIONS.issuperset(policy.actions)
 
     def outcome(self) -> RunOutcome:
         for job in self._workload.jobs:
@@ -216,6 +223,7 @@ class _Run:
             self._state = replace(self._state, last_shuffle_at=self._now / SECOND)
         if self._nominated or decided.nominated:
             self._nominate(decided.nominated, {bind.pod for bind in decided.binds})
+        self._has_decided = bool(decided.binds or decided.evictions)
         phases, alive = decided.phases, self._alive
         self._changed = [
             uid for uid, one in alive.items() if one.group and phases.get(uid, one.group.phase) is not one.group.phase
@@ -273,9 +281,8 @@ class _Run:
     # Between cycles.
 
     def _move_on(self) -> bool:
-        """Whether the next cycle has something new to decide: admitted jobs, or resources that were released.
-
-        What a cycle binds needs no other cycle: its actions have tried all waiting jobs with what was left.
+        """Whether the next cycle has something new to decide: admitted jobs, resources that were released, or pods
+        that can be evicted now.
         """
         gone, self._gone = self._gone, {}
         for uid, pods in gone.items():
@@ -283,7 +290,7 @@ class _Run:
         admitted = [uid for uid in self._changed if uid in self._alive and self._alive[uid].lacks_pods]
         for uid in admitted:
             self._alive[uid].create_pods(self._now / SECOND)
-        return bool(gone or admitted)
+        return bool(gone or admitted or (self._evicts and self._has_decided))
 
     def _let_go(self, one: JobRun, pods: Collection[int]) -> None:
         """Evicted pods have left their nodes."""
