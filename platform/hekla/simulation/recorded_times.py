@@ -12,14 +12,16 @@ from typing import Any
 
 from hekla.apps.event_log import selectors
 from hekla.domain import events
-from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
 PodKey = tuple[str, str, int, int]
 """The subject of the job, task, index and attempt."""
 _Event = tuple[str, str, tuple[str, int, int] | None, str]
 """Kind, subject, task with index and attempt, and the new phase."""
-_EVICTED = "PodEvicted"
-_DECISIONS = frozenset({"PodBound", _EVICTED, "GangPhaseChanged", "JobUnschedulable"})
+_EVICTED, _GANG = "PodEvicted", "GangPhaseChanged"
+_DECIDED = frozenset({GangPhase.INQUEUE.value, GangPhase.RUNNING.value, GangPhase.UNKNOWN.value})
+"""The phases of gangs that the engine decides. The others follow from pods and commands."""
+_DECISIONS = frozenset({"PodBound", _EVICTED, _GANG, "JobUnschedulable"})
 _TIMED = frozenset({"JobSubmitted", "PodPhaseChanged", "PodStopRequested", "JobPhaseChanged"})
 WHOLE = frozenset({"JobChanged", "NodeChanged", "QueueChanged", "QueueOpened", "QueueClosed", "QueueDrained"})
 _ENDED = frozenset(phase.value for phase in PodPhase if phase.is_final)
@@ -69,7 +71,7 @@ def ordered_times(rows: Iterable[selectors.ClusterEvent]) -> RecordedTimes:
     times: dict[int, int] = {}
     for at, kind, subject, by_person, pod, new, document in rows:
         time = milliseconds(at)
-        if kind in _DECISIONS and not by_person:
+        if kind in _DECISIONS and not by_person and (kind != _GANG or new in _DECIDED):
             log.decide(time)
             if kind == _EVICTED and pod is not None:
                 found.stops[(subject, *pod)] = log.floor
