@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -105,10 +106,8 @@ class RecordedDays:
         return min(looks, default=None)
 
     def _try(self, act: Callable[[], Any]) -> None:
-        try:
+        with suppress(HeklaError):  # it may be over already
             act()
-        except HeklaError:
-            pass  # it is over already
 
     def _submit(self, number: int) -> None:
         pods, cpus = self.dice.choice(_SIZES)
