@@ -25,7 +25,6 @@ from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.unexplained import UnexplainedSession
 from hekla.simulation.lab.change import read_policy
 from hekla.simulation.lab.job_run import JobRun
-from hekla.simulation.lab.refusals import PLACING_ACTIONS, Refusals, is_plain
 from hekla.simulation.lab.workload import (
     SECOND,
     CapacityChange,
@@ -42,6 +41,10 @@ _RECHECK = 60 * SECOND
 """While jobs wait under a policy that reads the clock, the engine runs at least so often, as the controller does."""
 _WAITING_ACTIONS = frozenset({"enqueue", "allocate", "backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim"})
 """Actions that decide nothing while no job waits."""
+_PLACING_ACTIONS = frozenset({"enqueue", "allocate", "backfill"})
+"""Actions that evict nothing. What one cycle binds then needs no other: it has tried all waiting jobs with what was
+left.
+"""
 Progress = Callable[[float], None]
 """Gets the part of the jobs that have ended or left, from 0 to 1. May raise to stop the run."""
 _Event = tuple[int, int, Callable[[], None]]
@@ -109,11 +112,6 @@ class _Run:
         """The jobs whose phase the last cycle changed."""
         self._has_decided = False
         """Whether the last cycle bound or evicted pods."""
-        self._arrivals: list[JobRun] = []
-        """The jobs that were submitted at this instant."""
-        self._refusals = Refusals()
-        self._is_settled = False
-        """Whether the last cycle decided nothing, and only jobs were submitted since."""
         self._gone: dict[str, set[int]] = {}
         """Pods that the last cycle evicted, and that leave their nodes at once."""
         self._nominated: dict[str, str] = {}
@@ -127,8 +125,7 @@ class _Run:
     def _set_policy(self, policy: SchedulerPolicy) -> None:
         self._policy = policy
         self._needs_all = not _WAITING_ACTIONS.issuperset(policy.actions)
-        self._is_plain = is_plain(policy, self._queues.values())
-        self._evicts = not PLACING_ACTIONS.issuperset(policy.actions)
+        self._evicts = not _PLACING_ACTIONS.issuperset(policy.actions)
 
     def outcome(self) -> RunOutcome:
         for job in self._workload.jobs:
@@ -160,15 +157,10 @@ class _Run:
 
     def _step(self) -> None:
         """All events of the next instant, then the engine."""
-        self._now, self._arrivals, acts = self._events[0][0], [], 0
+        self._now = self._events[0][0]
         while self._events and self._events[0][0] == self._now:
             heapq.heappop(self._events)[2]()
-            acts += 1
-        self._is_settled &= acts == len(self._arrivals)
-        is_known = self._is_settled and self._is_plain and all(map(self._refusals.has_one_like, self._arrivals))
-        for one in self._arrivals:
-            self._refusals.add(one)
-        if (self._waiting or self._needs_all) and not is_known:
+        if self._waiting or self._needs_all:
             self._settle()
         if self._policy.reads_clock and self._waiting and self._recheck <= self._now and self._events:
             self._recheck = self._now + _RECHECK
@@ -179,7 +171,6 @@ class _Run:
         one.arrive()
         self._alive[one.job.uid] = one
         self._waiting.add(one.job.uid)
-        self._arrivals.append(one)
         if one.job.leaves is not None:
             self._plan(max(one.job.leaves, self._now), partial(self._give_up, one))
 
@@ -239,8 +230,6 @@ class _Run:
         ]
         for uid in self._changed:
             alive[uid].set_phase(phases[uid])
-            self._refusals.discard(uid)
-        self._is_settled = not (self._has_decided or self._changed)
 
     def _nominate(self, new: Mapping[str, str], bound: Collection[str]) -> None:
         """Pods that wait for evicted ones get their nodes, until they are bound, as from the controller."""
@@ -316,7 +305,6 @@ class _Run:
                 self._leave(one)
                 return
             one.restart()
-            self._refusals.add(one)
         self._look_at(one)
 
     def _stop_pods(self, one: JobRun, version: int, pods: Iterable[int]) -> None:
@@ -343,7 +331,6 @@ class _Run:
             self._left += 1
             one.group = None
         self._waiting.discard(one.job.uid)
-        self._refusals.discard(one.job.uid)
 
     # The cluster.
 
