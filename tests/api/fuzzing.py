@@ -11,6 +11,7 @@ from django.test.client import ClientHandler
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.settings import patched_settings
 from schemathesis.config import SchemathesisConfig
+from tests.support.once import once
 
 from hekla.api.v1.schema import SchemaView
 
@@ -222,6 +223,10 @@ def openapi_document() -> dict[str, Any]:
 
 @cache
 def _text() -> str:
+    return once("openapi.json", _generated)
+
+
+def _generated() -> str:
     with patched_settings(SchemaView().custom_settings):
         return json.dumps(SchemaGenerator().get_schema(request=None, public=True), default=str)
 

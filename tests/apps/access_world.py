@@ -428,10 +428,15 @@ _WITHOUT_JOB |= {"api:v1:jobs_bulk", "api:v1:job_groups", "api:v1:jobs_compare"}
 _WITHOUT_JOB |= {"jobs:compare", "jobs:arrange", "jobs:save_view"}
 
 
-def at_the_limits(verdicts: Verdicts) -> list[str]:
-    """All roles that are not admitted, and of those that are admitted the first and the last."""
-    admitted = [role for role in ROLES if verdicts[role] == "ok"]
-    return [role for role in ROLES if role not in admitted[1:-1]]
+def at_the_limits(verdicts: Verdicts, *, every: bool) -> list[str]:
+    """All roles that are not admitted, and of those that are admitted the first and the last.
+
+    Without `every`: of each verdict the first and the last role.
+    """
+    between = set[str]()
+    for verdict_of_some in {"ok"} if every else {*verdicts.values()}:
+        between.update([role for role in ROLES if verdicts[role] == verdict_of_some][1:-1])
+    return [role for role in ROLES if role not in between]
 
 
 def verdict_for(world: World, name: str, method: str, role: str) -> str:
