@@ -52,12 +52,12 @@ def test_jobs_that_differ_are_listed_with_what_their_record_lacks() -> None:
     workload = Workload(0, 10 * HOUR, ClusterState(synthetic.nodes(1), (QueueSpec("queue-0"),), ()), tuple(jobs))
     outcome = simulated_run.run(workload, parse(DEFAULT_POLICY_TEXT))
     recorded = results.as_recorded(workload, outcome.histories)
-    moved = [
+    others = [
         replace(job, history=replace(job.history, binds=(RecordedBind(0, 0, f"other-{at}", at * HOUR),)))
         for at, job in enumerate(recorded.jobs)
     ]
-    moved[1] = replace(moved[1], gaps=(RecordGap.RESTARTED,))
-    found = results.trust(replace(recorded, jobs=tuple(moved)), outcome.histories)
+    others[1] = replace(others[1], gaps=(RecordGap.RESTARTED,))
+    found = results.trust(replace(recorded, jobs=tuple(others)), outcome.histories)
     assert found is not None
     assert (found.binds, found.equal_binds, found.differing.jobs) == (3, 0, 3)
     assert [one.causes for one in found.differing.listed] == [("moment",), ("restarted",), ("after",)]
