@@ -79,7 +79,7 @@ def life(people: Any, random: Random, name: str) -> Iterator[Fact]:
     at += step(900)
     gang = events.GangPhaseChanged(old="inqueue", new="running")
     yield Fact(late(at), lambda at=at: tell(job, gang, at))
-    end = random.choice(["completed", "failed", "failed", "aborted", "", "unstarted"])
+    end = random.choice(["completed", "completed", "failed", "failed", "aborted", "", "unstarted"])
     at += step(100)
     if end == "unstarted":
         stop = phase("pending", "aborted")

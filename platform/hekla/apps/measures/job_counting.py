@@ -4,13 +4,13 @@ Nothing else depends on the sums: what is lost is derived again. Moments outlive
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import BigIntegerField, QuerySet, Subquery
+from django.db.models import BigIntegerField, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, TruncHour
 
 from hekla.apps import due_work
@@ -22,6 +22,8 @@ from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MI
 from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum, StaleJobHour
 
 KINDS = ("JobSubmitted", "JobPhaseChanged", "JobReassigned", "JobChanged", "PodEvicted")
+WAITS = ("JobUnschedulable", "GangPhaseChanged")
+"""How a job waits counts when it starts. Only a job that has started is derived again for such an event."""
 SETTLE = timedelta(seconds=50)
 """How long a stale hour waits for further changes."""
 _AT_ONCE, _JOBS_AT_ONCE = 2000, 500
@@ -87,10 +89,9 @@ def _read_part(now: datetime) -> bool | None:
     if cursor is None:
         return None
     last = event_log.last_number()
-    found = event_log.of_kinds_after(cursor.last, KINDS, limit=_AT_ONCE)
-    jobs = {UUID(event.subject.removeprefix("job:")) for event in found}
-    if jobs:
-        _refresh(Job.objects.filter(uid__in=jobs).values_list("pk", flat=True), now=now)
+    found = event_log.of_kinds_after(cursor.last, (*KINDS, *WAITS), limit=_AT_ONCE)
+    if found:
+        _refresh(_named(found), now=now)
     is_all = len(found) < _AT_ONCE
     cursor.last = max(last, cursor.last) if is_all else found[-1].pk
     cursor.at = now if is_all else found[-1].at
@@ -98,9 +99,17 @@ def _read_part(now: datetime) -> bool | None:
     return is_all
 
 
-def _refresh(job_ids: Collection[int] | QuerySet[Any, int], *, now: datetime) -> None:
+def _named(found: Iterable[LoggedEvent]) -> list[int]:
+    """The jobs that these events change."""
+    by_kind: dict[bool, set[UUID]] = {True: set(), False: set()}
+    for event in found:
+        by_kind[event.kind in WAITS].add(UUID(event.subject.removeprefix("job:")))
+    condition = Q(uid__in=by_kind[False]) | Q(uid__in=by_kind[True], started_at__isnull=False)
+    return list(Job.objects.filter(condition).values_list("pk", flat=True))
+
+
+def _refresh(ids: Collection[int], *, now: datetime) -> None:
     """Derive the moments of these jobs again, and mark the hours that differ."""
-    ids = list(job_ids)
     stored = {_key(row): row for row in JobMoment.objects.filter(job_id__in=ids)}
     fresh = {_key(row): row for row in job_moments.of_jobs(ids)}
     oldest = _oldest(now)

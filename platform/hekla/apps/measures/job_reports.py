@@ -24,6 +24,7 @@ from hekla.domain.phases import JobPhase
 
 MOST_PLACES = 20
 MOST_JOBS = 200
+_MONTH = timedelta(days=31)
 
 
 class JobGroupBy(StrEnum):
@@ -328,7 +329,7 @@ def _with_jobs(moments: QuerySet[JobMoment]) -> list[CountedJob]:
     return [CountedJob(row, known.get(row.job_id)) for row in rows]
 
 
-def kinds() -> list[str]:
-    """The kinds of jobs that were counted in the last days, by name."""
-    found = JobSum.objects.filter(level=1440).order_by("kind").values_list("kind", flat=True)
+def kinds(*, now: datetime) -> list[str]:
+    """The kinds of jobs that were counted in the last month, by name."""
+    found = JobSum.objects.filter(level=1440, at__gte=now - _MONTH).order_by("kind").values_list("kind", flat=True)
     return list(found.distinct())

@@ -9,6 +9,9 @@ ITEMS = [
         "operations:gpu_time",
         "chip",
         _("Capacity and use"),
-        also=("operations:holdings", "operations:waste"),
+        also=(
+            *("operations:holdings", "operations:waste"),
+            *("operations:waiting", "operations:waiting_now", "operations:failures", "operations:counted"),
+        ),
     ),
 ]
