@@ -1,5 +1,8 @@
 """Counts of jobs agree with the raw rows, in whatever order facts arrive, and with a full rebuild."""
 
+import csv
+import html
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,10 +10,13 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
+import pytest
+from django.urls import reverse
 from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_measures import attempt, node, tell, training
 
 from hekla.apps import due_work
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.measures import services
@@ -248,3 +254,126 @@ def test_old_sums_and_moments_are_deleted(people: Any) -> None:
     services.count_jobs(now=clock.now() + 402 * DAY)
     assert not JobMoment.objects.exists()
     assert set(JobSum.objects.values_list("level", flat=True)) == {1440}
+
+
+@pytest.fixture
+def counted(people: Any) -> Any:
+    """Three jobs of the last hour: one waited a minute and completed, one waited ten and failed on n1, one waits."""
+    Cluster.objects.filter(pk=people.cluster.pk).update(kind="local")
+    node(people, "n1", clock.now() - HOUR)
+    now = clock.now()
+    people.jobs = [training(people, name, gpus, 1) for name, gpus in (("good", 1), ("bad", 4), ("late", 1))]
+    good, bad, late = people.jobs
+    Job.objects.filter(pk__in=[job.pk for job in people.jobs]).update(submitted_at=now - timedelta(minutes=20))
+    for job, minutes in ((good, 1), (bad, 10)):
+        started = now - timedelta(minutes=20 - minutes)
+        why = events.JobUnschedulable(reasons=({"cause": "quota"},))
+        tell(job, why, now - timedelta(minutes=20))
+        change(job, phase("pending", "running"), started, phase="running", started_at=started)
+    over = now - timedelta(minutes=5)
+    change(good, phase("running", "completed"), over, phase="completed", finished_at=over)
+    fail(bad, over, FAILURES[0])
+    Job.objects.filter(pk=late.pk).update(waiting=[{"cause": "capacity"}])
+    services.roll_up(now=now, most_seconds=60)
+    services.count_jobs(now=now, settle=timedelta(), most_seconds=60)
+    return people
+
+
+def rest(as_: Any, user: Any, name: str, **query: str) -> Any:
+    response = as_(user).get(reverse(f"api:v1:{name}"), query)
+    return response.json() if response.status_code == 200 else response.status_code
+
+
+def test_waiting_times_by_rest(counted: Any, as_: Any) -> None:
+    """Of the jobs of one's tenants; outside of them nothing exists."""
+    found = rest(as_, counted.bob, "job_waiting")
+    counts = {name: n for name, n in found["total"]["counts"].items() if n}
+    assert counts == {"submitted": 3, "started": 2, "completed": 1, "failed": 1}
+    waits = found["total"]["wait_seconds"]
+    assert 60 <= waits["p50"] <= 72
+    assert 600 <= waits["p99"] <= 720
+    assert round(waits["mean"]) == 330
+    assert found["total"]["waited_seconds_by_reason"] == {"quota": 660.0}
+    assert found["waiting"]["count"] == 1
+    assert found["waiting"]["reasons"] == {"capacity": 1}
+    assert 1200 <= found["waiting"]["longest_seconds"] < 1300
+    assert sum(point["counts"]["started"] for point in found["points"]) == 2
+    assert [(part["name"], part["key"], part["waiting"]) for part in found["parts"]] == [("default", "default", 1)]
+    for user, query in ((counted.charlie, {"tenant": "lab"}), (counted.ada, {"cluster": "none"})):
+        assert rest(as_, user, "job_waiting", **query) == 404
+    assert sum(rest(as_, counted.charlie, "job_waiting")["total"]["counts"].values()) == 0
+    assert rest(as_, counted.charlie, "job_waiting")["waiting"]["count"] == 0
+    assert rest(as_, counted.ada, "job_waiting", size="7") == 400
+
+
+def test_filters_and_parts_of_jobs(counted: Any, as_: Any) -> None:
+    names = {"queue": "default", "tenant": "Lab", "person": "alice", "kind": "training", "cluster": "sim"}
+    for by, name in names.items():
+        (part,) = rest(as_, counted.ada, "job_waiting", by=by)["parts"]
+        assert part["name"] == name
+        narrowed = rest(as_, counted.ada, "job_waiting", **{by: part["key"]})
+        assert narrowed["total"]["counts"]["started"] == 2
+    sizes = rest(as_, counted.ada, "job_waiting", by="size")["parts"]
+    assert {part["name"]: part["counts"]["started"] for part in sizes} == {"1": 1, "2-4": 1}
+    assert rest(as_, counted.ada, "job_waiting", size="2-4")["total"]["counts"]["started"] == 1
+    assert rest(as_, counted.ada, "job_waiting", model="A100")["total"]["counts"]["started"] == 1
+    assert rest(as_, counted.ada, "job_waiting", person="nobody")["total"]["counts"]["started"] == 0
+    Cluster.objects.filter(pk=counted.cluster.pk).update(kind="simulated")
+    assert rest(as_, counted.ada, "job_waiting")["total"]["counts"]["started"] == 0
+    assert rest(as_, counted.ada, "job_waiting", cluster="sim")["is_simulated"]
+
+
+def test_failures_by_rest(counted: Any, as_: Any) -> None:
+    found = rest(as_, counted.bob, "job_failures")
+    assert found["total"]["failed_by_cause"] == {"memory": 1}
+    assert found["nodes"] == [{"name": "n1", "failed": 1, "main_cause": "memory"}]
+    assert found["exit_codes"] == [{"name": "137", "failed": 1, "main_cause": "memory"}]
+    assert found["images"] == []
+    assert rest(as_, counted.charlie, "job_failures")["nodes"] == []
+
+
+def page(as_: Any, user: Any, name: str, **query: str) -> str:
+    response = as_(user).get(reverse(f"operations:{name}"), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_pages_lead_from_a_figure_to_its_jobs(counted: Any, as_: Any) -> None:
+    good, bad, late = (reverse("jobs:detail", args=[job.uid]) for job in counted.jobs)
+    text = page(as_, counted.bob, "waiting")
+    assert "10 min" in text
+    assert '"barmode":"stack"' in text
+    assert "1 job waits" in text
+    link = re.search(r'href="([^"]+of=waited[^"]*part=quota)"', text)
+    assert link is not None
+    jobs = as_(counted.bob).get(html.unescape(link[1])).content.decode()
+    assert good in jobs
+    assert bad in jobs
+    assert late in page(as_, counted.bob, "waiting_now")
+    text = page(as_, counted.bob, "failures")
+    assert "Out of memory" in text
+    link = re.search(r'href="([^"]+of=failed[^"]*node=n1)"', text)
+    assert link is not None
+    jobs = as_(counted.bob).get(html.unescape(link[1])).content.decode()
+    assert bad in jobs
+    assert good not in jobs
+    for name in ("counted", "waiting_now"):
+        assert "No jobs" in page(as_, counted.charlie, name)
+        assert as_(counted.charlie).get(reverse(f"operations:{name}"), {"tenant": "lab"}).status_code == 404
+
+
+def test_files_have_the_figures(counted: Any, as_: Any) -> None:
+    rows = list(csv.DictReader(page(as_, counted.bob, "waiting_file", period="hour").splitlines()))
+    assert len(rows) == 60
+    assert sum(int(row["started"]) for row in rows) == 2
+    assert len([row for row in rows if row["wait_p95_seconds"]]) == 2
+    rows = list(csv.DictReader(page(as_, counted.bob, "failures_file").splitlines()))
+    assert sum(int(row["memory"]) for row in rows) == 1
+    assert sum(int(row["ended"]) for row in rows) == 2
+
+
+@pytest.mark.parametrize("until", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00", "\0"])
+def test_strange_addresses_are_bounded(people: Any, as_: Any, until: str) -> None:
+    for name in ("waiting", "failures", "counted", "waiting_now", "waiting_file", "failures_file"):
+        page(as_, people.bob, name, until=until, size="\0", kind="\0", of="x", exit_code="9" * 30, node="\0")
+    assert "No jobs in this period" in page(as_, people.charlie, "waiting")
