@@ -120,7 +120,7 @@ def run(people: Any, seed: int) -> datetime:
             facts.pop(0).apply()
         if random.random() < 0.3 and (event := LoggedEvent.objects.filter(kind="PodEvicted").order_by("?").first()):
             tell(Job.objects.get(uid=event.subject[4:]), events.parse(event.kind, event.payload), event.at)
-        services.count_jobs(now=now, settle=random.choice([0, 50]) * SECOND, most_seconds=60)
+        services.count_jobs(now=now, settle=random.choice([0, 600]) * SECOND, most_seconds=60)
     services.count_jobs(now=now + HOUR, settle=timedelta(), most_seconds=60)
     assert not StaleJobHour.objects.exists()
     return now + HOUR

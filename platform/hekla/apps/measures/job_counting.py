@@ -24,8 +24,8 @@ from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum, StaleJobHo
 KINDS = ("JobSubmitted", "JobPhaseChanged", "JobReassigned", "JobChanged", "PodEvicted")
 WAITS = ("JobUnschedulable", "GangPhaseChanged")
 """How a job waits counts when it starts. Only a job that has started is derived again for such an event."""
-SETTLE = timedelta(seconds=50)
-"""How long a stale hour waits for further changes."""
+SETTLE = timedelta(minutes=10)
+"""How long a stale hour waits for further changes. The present one and the one before wait for none."""
 _AT_ONCE, _JOBS_AT_ONCE = 2000, 500
 _MOST_SECONDS = 2.0
 _FIELDS = (
@@ -159,7 +159,8 @@ def _settle_one(now: datetime, settle: timedelta) -> bool:
     """Add up the newest stale hour again. Returns whether there was one."""
     if _lock() is None:
         return False
-    found = StaleJobHour.objects.filter(since__lte=now - settle).order_by("-at", "cluster_id").first()
+    is_due = Q(since__lte=now - settle) | Q(at__gte=floor(now, HOUR) - HOUR)
+    found = StaleJobHour.objects.filter(is_due).order_by("-at", "cluster_id").first()
     if found is None:
         return False
     job_sums.write(found.cluster_id, found.at, now=now)
