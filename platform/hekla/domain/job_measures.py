@@ -133,7 +133,7 @@ def bucket_of(milliseconds: int) -> int:
 
 def limit_of(bucket: int) -> float:
     """The longest waiting time of a bucket, in seconds."""
-    return 2.0 ** (bucket / _PER_DOUBLING)
+    return math.pow(2, bucket / _PER_DOUBLING)
 
 
 def quantile(buckets: Mapping[int, int], part: float) -> float | None:
