@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from django.utils.safestring import SafeString
 
+from hekla.apps.job_history.labels import about
 from hekla.apps.jobs.models import Job
 from hekla.apps.measures import job_labels, labels
 from hekla.apps.measures.job_reports import (
@@ -40,6 +41,7 @@ _CAUSE_LOOKS = {
 }
 """Colour and pattern. The colours are Okabe's and Ito's and greys; a pattern tells apart what colours may not."""
 _DASHES = ("solid", "dash", "dashdot", "dot")
+_FEW = 5
 _SECONDS = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800, 2_592_000)
 """Ticks of the axis of waiting times."""
 COUNTED = (
@@ -119,12 +121,17 @@ def job_rows(rows: Sequence[CountedJob]) -> list[CountedRow]:
             size=job_labels.part_name(JobGroupBy.SIZE, row.moment.size),
             at=row.moment.at,
             waited=job_labels.seconds(row.waited.total_seconds()),
-            cause=causes.get(row.moment.part, ""),
+            cause=_cause(causes.get(row.moment.part, ""), row.moment.exit_code),
             node=row.moment.node,
             image=row.moment.image,
         )
         for row in rows
     ]
+
+
+def _cause(name: str, exit_code: int | None) -> str:
+    """A cause with the exit code, if there is one."""
+    return f"{name} · {exit_code}" if name and exit_code else name
 
 
 def waits_figure(report: JobsReport) -> SafeString:
@@ -144,7 +151,7 @@ def waits_figure(report: JobsReport) -> SafeString:
         }
         for part, dash in zip(QUANTILES, _DASHES, strict=True)
     ]
-    ticks = {"tickvals": _SECONDS, "ticktext": [job_labels.seconds(one) for one in _SECONDS]}
+    ticks = {"tickvals": _SECONDS, "ticktext": [about(one) for one in _SECONDS]}
     axes = {"xaxis": {"type": "date"}, "yaxis": {"type": "log", **ticks}}
     return plots.json_of(traces, **axes, legend=_LEGEND, showlegend=True)
 
@@ -160,7 +167,7 @@ def throughput_figure(report: JobsReport) -> SafeString:
         _bars(report, str(job_labels.KINDS[what]), look, [one.count(what) for one in report.points.values()])
         for what, look in _RESULT_LOOKS.items()
     ]
-    return _stacked(bars)
+    return _stacked(report, bars)
 
 
 def causes_figure(report: JobsReport) -> SafeString:
@@ -171,16 +178,18 @@ def causes_figure(report: JobsReport) -> SafeString:
         for cause, look in _CAUSE_LOOKS.items()
         if report.total.count(failed, cause)
     ]
-    return _stacked(bars)
+    return _stacked(report, bars)
 
 
 def _bars(report: JobsReport, name: str, look: tuple[str, str], counts: Sequence[int]) -> dict[str, object]:
-    marker = {"color": look[0], "pattern": {"shape": look[1], "size": 6, "solidity": 0.2}}
+    marker = {"color": look[0], "pattern": {"shape": look[1], "fillmode": "overlay", "size": 6, "solidity": 0.2}}
     return {"type": "bar", "name": name, "x": _times(report.points), "y": counts, "marker": marker}
 
 
-def _stacked(bars: Sequence[Mapping[str, object]]) -> SafeString:
-    axes = {"xaxis": {"type": "date"}, "yaxis": {"rangemode": "tozero"}}
+def _stacked(report: JobsReport, bars: Sequence[Mapping[str, object]]) -> SafeString:
+    """Small counts get a tick for each whole number, since there is no part of a job."""
+    most = max((figures.ended for figures in report.points.values()), default=0)
+    axes = {"xaxis": {"type": "date"}, "yaxis": {"rangemode": "tozero", **({"dtick": 1} if most <= _FEW else {})}}
     return plots.json_of(bars, barmode="stack", **axes, legend=_LEGEND, showlegend=True)
 
 
