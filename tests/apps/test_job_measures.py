@@ -286,7 +286,7 @@ def rest(as_: Any, user: Any, name: str, **query: str) -> Any:
 
 def test_waiting_times_by_rest(counted: Any, as_: Any) -> None:
     """Of the jobs of one's tenants; outside of them nothing exists."""
-    found = rest(as_, counted.bob, "job_waiting")
+    found = rest(as_, counted.bob, "waiting_of_jobs")
     counts = {name: n for name, n in found["total"]["counts"].items() if n}
     assert counts == {"submitted": 3, "started": 2, "completed": 1, "failed": 1}
     waits = found["total"]["wait_seconds"]
@@ -300,36 +300,36 @@ def test_waiting_times_by_rest(counted: Any, as_: Any) -> None:
     assert sum(point["counts"]["started"] for point in found["points"]) == 2
     assert [(part["name"], part["key"], part["waiting"]) for part in found["parts"]] == [("default", "default", 1)]
     for user, query in ((counted.charlie, {"tenant": "lab"}), (counted.ada, {"cluster": "none"})):
-        assert rest(as_, user, "job_waiting", **query) == 404
-    assert sum(rest(as_, counted.charlie, "job_waiting")["total"]["counts"].values()) == 0
-    assert rest(as_, counted.charlie, "job_waiting")["waiting"]["count"] == 0
-    assert rest(as_, counted.ada, "job_waiting", size="7") == 400
+        assert rest(as_, user, "waiting_of_jobs", **query) == 404
+    assert sum(rest(as_, counted.charlie, "waiting_of_jobs")["total"]["counts"].values()) == 0
+    assert rest(as_, counted.charlie, "waiting_of_jobs")["waiting"]["count"] == 0
+    assert rest(as_, counted.ada, "waiting_of_jobs", size="7") == 400
 
 
 def test_filters_and_parts_of_jobs(counted: Any, as_: Any) -> None:
     names = {"queue": "default", "tenant": "Lab", "person": "alice", "kind": "training", "cluster": "sim"}
     for by, name in names.items():
-        (part,) = rest(as_, counted.ada, "job_waiting", by=by)["parts"]
+        (part,) = rest(as_, counted.ada, "waiting_of_jobs", by=by)["parts"]
         assert part["name"] == name
-        narrowed = rest(as_, counted.ada, "job_waiting", **{by: part["key"]})
+        narrowed = rest(as_, counted.ada, "waiting_of_jobs", **{by: part["key"]})
         assert narrowed["total"]["counts"]["started"] == 2
-    sizes = rest(as_, counted.ada, "job_waiting", by="size")["parts"]
+    sizes = rest(as_, counted.ada, "waiting_of_jobs", by="size")["parts"]
     assert {part["name"]: part["counts"]["started"] for part in sizes} == {"1": 1, "2-4": 1}
-    assert rest(as_, counted.ada, "job_waiting", size="2-4")["total"]["counts"]["started"] == 1
-    assert rest(as_, counted.ada, "job_waiting", model="A100")["total"]["counts"]["started"] == 1
-    assert rest(as_, counted.ada, "job_waiting", person="nobody")["total"]["counts"]["started"] == 0
+    assert rest(as_, counted.ada, "waiting_of_jobs", size="2-4")["total"]["counts"]["started"] == 1
+    assert rest(as_, counted.ada, "waiting_of_jobs", model="A100")["total"]["counts"]["started"] == 1
+    assert rest(as_, counted.ada, "waiting_of_jobs", person="nobody")["total"]["counts"]["started"] == 0
     Cluster.objects.filter(pk=counted.cluster.pk).update(kind="simulated")
-    assert rest(as_, counted.ada, "job_waiting")["total"]["counts"]["started"] == 0
-    assert rest(as_, counted.ada, "job_waiting", cluster="sim")["is_simulated"]
+    assert rest(as_, counted.ada, "waiting_of_jobs")["total"]["counts"]["started"] == 0
+    assert rest(as_, counted.ada, "waiting_of_jobs", cluster="sim")["is_simulated"]
 
 
 def test_failures_by_rest(counted: Any, as_: Any) -> None:
-    found = rest(as_, counted.bob, "job_failures")
+    found = rest(as_, counted.bob, "failures_of_jobs")
     assert found["total"]["failed_by_cause"] == {"memory": 1}
     assert found["nodes"] == [{"name": "n1", "failed": 1, "main_cause": "memory"}]
     assert found["exit_codes"] == [{"name": "137", "failed": 1, "main_cause": "memory"}]
     assert found["images"] == []
-    assert rest(as_, counted.charlie, "job_failures")["nodes"] == []
+    assert rest(as_, counted.charlie, "failures_of_jobs")["nodes"] == []
 
 
 def page(as_: Any, user: Any, name: str, **query: str) -> str:

@@ -30,8 +30,8 @@ _CONCERNS = ACTS_ON_THE_JOB | {"viewer": "ok", "member": "absent", "manager": "a
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
     "api:v1:gpu_time": RouteAccess(SIGNED_IN),
-    "api:v1:job_failures": RouteAccess(SIGNED_IN),
-    "api:v1:job_waiting": RouteAccess(SIGNED_IN),
+    "api:v1:failures_of_jobs": RouteAccess(SIGNED_IN),
+    "api:v1:waiting_of_jobs": RouteAccess(SIGNED_IN),
     "api:v1:second_factor": RouteAccess(delete=PLATFORM_ADMINS),
     "api:v1:invitations": RouteAccess(MANAGES_MEMBERS, MANAGES_MEMBERS),
     "api:v1:import_people": RouteAccess(post=GIVES_ROLES),

@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce, TruncHour
 
 from hekla.apps import due_work
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.event_log.models import LoggedEvent, Numbering
 from hekla.apps.jobs.models import Job
 from hekla.apps.measures import job_moments, job_sums
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MINUTES, floor
@@ -68,10 +68,14 @@ def rebuild_jobs(*, now: datetime) -> int:
 
 
 def counting_work() -> list[QuerySet[Any, Any]]:
-    """Events of jobs that were not read, or hours to add up again (see `due_work`)."""
+    """Events of jobs that were not read, or hours to add up again (see `due_work`).
+
+    A long part of the log is read anyway, or looking for jobs in it takes long.
+    """
     last = Coalesce(Subquery(JobsCursor.objects.values("last")[:1]), 0, output_field=BigIntegerField())
     return [
         LoggedEvent.objects.filter(id__gt=last, kind__in=KINDS),
+        Numbering.objects.filter(last__gt=last + _AT_ONCE),
         StaleJobHour.objects.filter(since__lte=due_work.present()),
     ]
 
