@@ -25,7 +25,7 @@ from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.job_metrics.models import EventMetrics, MetricLog
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import FileUpload, Job, Placement, Pod
-from hekla.apps.measures.models import GpuCapacity
+from hekla.apps.measures.models import GpuCapacity, StaleJobHour
 from hekla.apps.notifications.models import Delivery, Notification
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.queues.models import FederatedQueue
@@ -247,6 +247,10 @@ WORK: list[tuple[Case, set[str]]] = [
     (lambda world: experiment(world, state="finished"), set()),
     (capacity, {"hekla.measures.roll_up"}),
     (lambda world: capacity(world, end_at=NOW), set()),
+    (
+        lambda world: StaleJobHour.objects.create(cluster_id=world.cluster.pk, at=NOW, since=NOW),
+        {"hekla.measures.count_jobs"},
+    ),
     (lambda world: fork(world, ended_at=NOW), set()),
 ]
 

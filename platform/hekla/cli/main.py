@@ -345,7 +345,11 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
     "notification": ("Notifications.", {"list": ("notifications:list_notifications", "List your notifications.")}),
     "measures": (
         "Measures of clusters, queues and tenants.",
-        {"gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free.")},
+        {
+            "failures": ("job_measures:failures", "Show how many jobs failed, why and where."),
+            "gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free."),
+            "waiting": ("job_measures:waiting", "Show how long jobs waited, and how many started and ended."),
+        },
     ),
     "audit": ("The audit log.", {"list": ("audit:list_events", "List events of the audit log.")}),
 }

@@ -39,6 +39,8 @@ ROUTES = {
     "api:v1:report_runs": RouteAccess(_READS_REPORT, _OWNS_REPORT),
     "api:v1:report_contents": RouteAccess(_READS_REPORT),
     "api:v1:report_file": RouteAccess(_READS_REPORT),
+    "api:v1:failures_of_jobs": RouteAccess(SIGNED_IN),
+    "api:v1:waiting_of_jobs": RouteAccess(SIGNED_IN),
     "api:v1:second_factor": RouteAccess(delete=PLATFORM_ADMINS),
     "api:v1:invitations": RouteAccess(MANAGES_MEMBERS, MANAGES_MEMBERS),
     "api:v1:import_people": RouteAccess(post=GIVES_ROLES),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 from django.db.models import BigIntegerField, Model, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -79,11 +79,8 @@ Amounts = Mapping[GpuClass, int]
 
 
 @dataclass(frozen=True, slots=True)
-class GpuTimeQuery:
-    """What to report: a period that ends at `until` (None: now), and filters by name; empty: all.
-
-    `by`: the parts; None: by tenant.
-    """
+class MeasuresQuery:
+    """What to report: a period that ends at `until` (None: now), and filters by name; empty: all."""
 
     period: Period = Period.DAY
     until: datetime | None = None
@@ -91,7 +88,6 @@ class GpuTimeQuery:
     queue: str = ""
     tenant: str = ""
     model: str = ""
-    by: GroupBy = GroupBy.TENANT
 
     @property
     def step(self) -> timedelta:
@@ -104,9 +100,16 @@ class GpuTimeQuery:
         end = end if end == last else end + self.step
         return end - _SCALES[self.period][0], end
 
-    def before(self, now: datetime) -> "GpuTimeQuery":
+    def before(self, now: datetime) -> Self:
         """The same of the period before."""
         return replace(self, until=self.bounds(now)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTimeQuery(MeasuresQuery):
+    """A query of GPU time. `by`: the parts."""
+
+    by: GroupBy = GroupBy.TENANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,7 @@ class Chosen:
     tenants: frozenset[int] | None
 
     @classmethod
-    def of(cls, query: GpuTimeQuery, user: User) -> "Chosen":
+    def of(cls, query: MeasuresQuery, user: User) -> "Chosen":
         """Simulated clusters count only if they are chosen. Raises NotFound."""
         if query.cluster:
             found = [clusters.get(query.cluster)]

@@ -12,6 +12,7 @@ ITEMS = [
         also=(
             *("operations:holdings", "operations:waste"),
             *("reports:list", "reports:detail", "reports:run", "reports:create", "reports:edit"),
+            *("operations:waiting", "operations:waiting_now", "operations:failures", "operations:counted"),
         ),
     ),
 ]

@@ -16,7 +16,7 @@ from hekla.pages.frame import downloads
 from hekla.pages.frame.people import person
 from hekla.pages.frame.selects import options
 from hekla.pages.operations import figures, queries
-from hekla.pages.operations.tabs import tabs_on
+from hekla.pages.operations.tabs import tabs
 
 _MOST_PARTS = 50
 
@@ -28,6 +28,7 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
     report = selectors.gpu_time(person(request), query, now=now)
     context = {
         "report": report,
+        "tabs": tabs("operations:gpu_time"),
         "figure": figures.figure(report),
         "classes": figures.class_rows(report),
         "whole": labels.hours(sum(report.totals.values())),
@@ -35,7 +36,6 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
         "parts": figures.part_rows(report.parts[:_MOST_PARTS], query),
         "more_parts": max(len(report.parts) - _MOST_PARTS, 0),
         "by": labels.PARTS[query.by],
-        "tabs": tabs_on("operations:gpu_time"),
         **_choices(request, query),
         **_links(report, now),
     }
@@ -74,8 +74,12 @@ def holdings(request: HttpRequest) -> HttpResponse:
 def waste(request: HttpRequest) -> HttpResponse:
     """List who holds GPUs now without using them, and since when."""
     rows = ledger.waste(person(request), queries.parse(request.GET), now=clock.now())
-    whole = labels.hours(sum(row.gpu_us for row in rows))
-    context = {"rows": rows, "whole": whole, "minutes": ledger.WASTED_MINUTES, "tabs": tabs_on("operations:waste")}
+    context = {
+        "tabs": tabs("operations:waste"),
+        "rows": rows,
+        "whole": labels.hours(sum(row.gpu_us for row in rows)),
+        "minutes": ledger.WASTED_MINUTES,
+    }
     return render(request, "operations/waste.html", context)
 
 
@@ -101,11 +105,7 @@ def _links(report: GpuTimeReport, now: datetime) -> dict[str, object]:
     after = report.end + length
     return {
         "file": queries.address(query),
-        "before": queries.address(query, until=_text(report.begin)),
-        "after": queries.address(query, until=_text(after) if after < now else "") if query.until else "",
-        "until": _text(query.until) if query.until else "",
+        "before": queries.address(query, until=queries.text(report.begin)),
+        "after": queries.address(query, until=queries.text(after) if after < now else "") if query.until else "",
+        "until": queries.text(query.until) if query.until else "",
     }
-
-
-def _text(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
