@@ -272,7 +272,9 @@ def stretches(begin: datetime, end: datetime, step: timedelta, *, now: datetime)
     if end >= now:
         last = max(end, floor(now, DAY) + DAY)
     while at < end:
-        level = next(one for one in _COARSE if one >= step and at == floor(at, one) and at + one <= last or one == step)
+        level = next(
+            one for one in _COARSE if (one >= step and at == floor(at, one) and at + one <= last) or one == step
+        )
         if found and found[-1][0] == level:
             found[-1] = (level, found[-1][1], at + level)
         else:

@@ -159,8 +159,7 @@ def rebuild(*, now: datetime) -> int:
             MeasuresCursor.objects.select_for_update().get(pk=1)
             following.refresh(ids, now=now)
         last = ids[-1]
-    for cluster in MeasuredCluster.objects.exclude(until=None):
-        _mark_all(cluster, now)
+    mark_all(now=now)
     count = 0
     while _settle_one(now, timedelta()):
         count += 1
@@ -174,6 +173,12 @@ def _derive_capacity(now: datetime) -> None:
     for event in LoggedEvent.objects.filter(kind__in=kinds).order_by("pk").iterator():
         capacities.follow(event)
     GpuCapacity.objects.filter(end_at__lt=now - KEEP_HOURS).delete()
+
+
+def mark_all(*, now: datetime) -> None:
+    """Mark all hours of all clusters to be computed again, except those whose use is not stored any more."""
+    for cluster in MeasuredCluster.objects.exclude(until=None):
+        _mark_all(cluster, now)
 
 
 def _mark_all(cluster: MeasuredCluster, now: datetime) -> None:
