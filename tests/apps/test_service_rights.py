@@ -128,7 +128,7 @@ OF_THE_PLATFORM = {
     },
     "job_metrics": {"claim", "follow", "release", "store"},
     "login_sessions": {"renew_signatures"},
-    "measures": {"rebuild", "roll_up"},
+    "measures": {"mark_all", "rebuild", "roll_up"},
     "notifications": {"follow", "look", "send_due", "tell_of_batch", "tell_of_themselves", "tidy"},
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},

@@ -268,18 +268,13 @@ def stretches(begin: datetime, end: datetime, step: timedelta, *, now: datetime)
 
     Sums of a day or hour that is not over count up to now, so they are whole if the time ends later.
     """
-    found, at, last = list[_Stretch](), begin, end
-    if end >= now:
-        last = max(end, floor(now, DAY) + DAY)
+    found, at = list[_Stretch](), begin
+    last = end if end < now else floor(now, DAY) + DAY
     while at < end:
-        level = next(
-            one for one in _COARSE if (one >= step and at == floor(at, one) and at + one <= last) or one == step
-        )
-        if found and found[-1][0] == level:
-            found[-1] = (level, found[-1][1], at + level)
-        else:
-            found.append((level, at, at + level))
+        level = next(one for one in _COARSE if one == step or (at == floor(at, one) and at + one <= max(last, end)))
+        since = found.pop()[1] if found and found[-1][0] == level else at
         at += level
+        found.append((level, since, at))
     return found
 
 

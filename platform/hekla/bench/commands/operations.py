@@ -21,16 +21,19 @@ _GIB = 2**30
     "--pods", type=click.IntRange(100, 1_000_000), default=300_000, show_default=True, help="Pods of the day."
 )
 @click.option("--days", type=click.IntRange(1, 400), default=90, show_default=True, help="Days with measures.")
+@click.option("--hours", type=click.IntRange(1, 24), default=24, show_default=True, help="Hours of each day.")
 @click.option("--tenants", type=click.IntRange(1, 1000), default=200, show_default=True, help="Number of tenants.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Requests per page.")
+@click.option("--page", "pages", multiple=True, help="Measure this route only, by its name. May be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def operations(as_json: bool, **sizes: int) -> None:
+def operations(as_json: bool, pages: tuple[str, ...], **sizes: int) -> None:
     """Let a day pass in simulated time, through the services of the controller, and roll up its measures.
 
     Then repeat its facts for the days before, compute their sums as for late data, and measure the dashboards. The
     default size takes an hour or more, and 20 GiB of disk.
     """
     words = [f"--{name}={value}" for name, value in sizes.items()]
+    words += [f"--page={page}" for page in pages]
     done = subprocess.run([sys.executable, "-P", "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise Failure("The dashboards could not be measured.")

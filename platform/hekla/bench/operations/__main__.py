@@ -21,14 +21,14 @@ def main() -> int:
     size = OperationsSize(**{name: getattr(options, name) for name in asdict(OperationsSize())})
     try:
         with servers():
-            print(json.dumps(_measure(size, options.repeat)))
+            print(json.dumps(_measure(size, options.repeat, options.page)))
     except LaunchRefused as error:
         _say(str(error))
         return 1
     return 0
 
 
-def _measure(size: OperationsSize, repeat: int) -> dict[str, Any]:
+def _measure(size: OperationsSize, repeat: int, only: list[str]) -> dict[str, Any]:
     """Everything.
 
     Django's environment is set only now, so everything that needs Django is imported here.
@@ -43,7 +43,7 @@ def _measure(size: OperationsSize, repeat: int) -> dict[str, Any]:
 
     call_command("migrate", verbosity=0)
     end = datetime.now(tz=UTC).replace(minute=0, second=0, microsecond=0)
-    begin, seconds = end - timedelta(days=1), {}
+    begin, seconds = end - timedelta(hours=size.hours), dict[str, float]()
     day = SimulatedDay(size, world.make(size, begin), begin)
     began = time.monotonic()
     day.run(_say)
@@ -51,7 +51,7 @@ def _measure(size: OperationsSize, repeat: int) -> dict[str, Any]:
     hours = history.repeat(size.days - 1, begin, end, _say)
     seconds["history"] = time.monotonic() - began - seconds["day"]
     tables = storage.measure()
-    timings = [asdict(timing) for timing in dashboards.measure(repeat, end, _say)]
+    timings = [asdict(timing) for timing in dashboards.measure(repeat, end, _say, only=only)]
     costs = [asdict(cost) | {"core_percent": 100 * cost.seconds / _HOUR_SECONDS} for cost in day.costs]
     facts = {"repeat": repeat, "hours_computed": hours, "seconds": seconds}
     return asdict(size) | facts | {"roll_up": costs, "tables": tables, "pages": timings}
@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, value in asdict(OperationsSize()).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
     parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--page", action="append", default=[])
     return parser
 
 

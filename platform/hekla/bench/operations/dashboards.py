@@ -1,6 +1,6 @@
 """The dashboards that are measured, by the names of their routes, and the queries with which each is opened."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -33,18 +33,20 @@ DASHBOARDS: dict[str, tuple[dict[str, str], ...]] = {
 _FOR_MEMBERS = ({"period": "day"}, {"period": "quarter", "by": "person"})
 
 
-def measure(repeat: int, now: datetime, say: Callable[[str], None]) -> Iterator[Timing]:
-    """Time every dashboard as the platform's admin, and some as a member of one tenant."""
+def measure(repeat: int, now: datetime, say: Callable[[str], None], *, only: Collection[str] = ()) -> Iterator[Timing]:
+    """Time every dashboard as the platform's admin, and some as a member of one tenant.
+
+    `only`: the names of their routes; empty: all.
+    """
     settle_with_pages()  # as in a web process
     shown = {ADMIN: DASHBOARDS, MEMBER: {**DASHBOARDS, "operations:gpu_time": _FOR_MEMBERS}}
     with clock.simulated(lambda: now):
         for name, pages in shown.items():
             client = signed_in(User.objects.get(username=name))
-            for route, queries in pages.items():
-                for query in queries:
-                    address = f"{reverse(route)}?{urlencode(query)}"
-                    what = " ".join((route.partition(":")[2], *query.values()))
-                    who = "admin" if name == ADMIN else "member"
-                    timing = timed(what, who, [address], client.get, repeat)
-                    say(f"{what}, {who}: {timing.p50} ms, {timing.queries} queries")
-                    yield timing
+            for route, query in [(one, query) for one in pages for query in pages[one] if not only or one in only]:
+                address = f"{reverse(route)}?{urlencode(query)}"
+                what = " ".join((route.partition(":")[2], *query.values()))
+                who = "admin" if name == ADMIN else "member"
+                timing = timed(what, who, [address], client.get, repeat)
+                say(f"{what}, {who}: {timing.p50} ms, {timing.queries} queries")
+                yield timing

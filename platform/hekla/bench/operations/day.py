@@ -27,10 +27,10 @@ from hekla.apps.usage.services import Reading
 from hekla.bench.operations.machines import Machines
 from hekla.bench.operations.meter import CpuMeter
 from hekla.bench.operations.size import OperationsSize
-from hekla.bench.operations.workload import DAY_MINUTES, GPU, Workload
+from hekla.bench.operations.workload import GPU, Workload
 from hekla.bench.operations.world import Member, OperationsWorld
+from hekla.domain.addresses import Replica
 from hekla.domain.phases import GangPhase, PodPhase
-from hekla.domain.replicas import Replica
 
 _MINUTE, _HOUR_MINUTES = timedelta(minutes=1), 60
 _AFTER = measures.LAG + timedelta(seconds=5)
@@ -86,7 +86,7 @@ class SimulatedDay:
     def run(self, say: Callable[[str], None]) -> None:
         """Let the day pass."""
         self._observe_nodes(self._begin)
-        for minute in range(1, DAY_MINUTES + 1):
+        for minute in range(1, self._size.hours * _HOUR_MINUTES + 1):
             now = self._begin + minute * _MINUTE
             self._observe(now)
             if minute % _HOUR_MINUTES == 0:
