@@ -39,7 +39,7 @@ def _measure(size: OperationsSize, repeat: int, only: list[str]) -> dict[str, An
     from django.core.management import call_command  # noqa: PLC0415
 
     from hekla.bench.operations import dashboards, history, storage, world  # noqa: PLC0415
-    from hekla.bench.operations.day import SimulatedDay  # noqa: PLC0415
+    from hekla.bench.operations.day import AFTER, SimulatedDay  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
     end = datetime.now(tz=UTC).replace(minute=0, second=0, microsecond=0)
@@ -48,7 +48,7 @@ def _measure(size: OperationsSize, repeat: int, only: list[str]) -> dict[str, An
     began = time.monotonic()
     day.run(_say)
     seconds["day"] = time.monotonic() - began
-    hours = history.repeat(size.days - 1, begin, end, _say)
+    hours = history.repeat(size.days - 1, (begin, end), end + AFTER, _say)
     seconds["history"] = time.monotonic() - began - seconds["day"]
     tables = storage.measure()
     timings = [asdict(timing) for timing in dashboards.measure(repeat, end, _say, only=only)]

@@ -33,7 +33,7 @@ from hekla.domain.addresses import Replica
 from hekla.domain.phases import GangPhase, PodPhase
 
 _MINUTE, _HOUR_MINUTES = timedelta(minutes=1), 60
-_AFTER = measures.LAG + timedelta(seconds=5)
+AFTER = measures.LAG + timedelta(seconds=5)
 """When a minute is rolled up, after its end."""
 _THIN_MINUTES, _NODE_MINUTES = 10, 30
 _PER_NODE_CHANGE = 500
@@ -98,7 +98,7 @@ class SimulatedDay:
             self._measure(now)
             if minute % _THIN_MINUTES == 0:
                 usage.thin(now=now)
-            self._roll_up(minute, now + _AFTER)
+            self._roll_up(minute, now + AFTER)
             if minute % _HOUR_MINUTES == 0:
                 cost = self.costs[-1]
                 say(f"hour {minute // 60}: {len(self._pods):,} pods, {cost.seconds:.1f} s of CPU to roll up")

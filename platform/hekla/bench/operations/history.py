@@ -38,20 +38,21 @@ FACTS = (
 """All facts of the measures. Those of other features join here."""
 
 
-def repeat(days: int, begin: datetime, end: datetime, say: Callable[[str], None]) -> int:
-    """Repeat the facts of the day from `begin` until `end`, `days` times. Returns the hours that were computed.
+def repeat(days: int, day: tuple[datetime, datetime], now: datetime, say: Callable[[str], None]) -> int:
+    """Repeat the facts of the day with this begin and end, `days` times. Returns the hours that were computed.
 
     What is late by so many days marks hours in the same way; these are settled here without waiting.
     """
+    begin, end = day
     for table in FACTS:
         for number in range(1, days + 1):
             with connection.cursor() as cursor:
                 cursor.execute(_statement(table), {"days": number, "shift": number * _DAY, "begin": begin, "end": end})
         say(f"{table.model._meta.db_table} has facts of {days + 1} days")
-    measures.mark_all(now=end)
+    measures.mark_all(now=now)
     hours = waiting = StaleHour.objects.count()
     while waiting:
-        measures.roll_up(now=end, settle=timedelta(), most_seconds=30.0)
+        measures.roll_up(now=now, settle=timedelta(), most_seconds=30.0)
         waiting = StaleHour.objects.count()
         say(f"{hours - waiting:,} of {hours:,} hours are computed")
     return hours

@@ -42,7 +42,8 @@ class Workload:
         self._chance = Random(7)  # noqa: S311  (the same day each time, not a secret)
         self._weights = [1 / (place + 1) ** 0.7 for place in range(size.tenants)]
         self._per_minute = size.jobs / DAY_MINUTES
-        whole = size.nodes * GPUS_PER_NODE * DAY_MINUTES * 60 * _LOAD
+        self._gpus = size.nodes * GPUS_PER_NODE
+        whole = self._gpus * DAY_MINUTES * 60 * _LOAD
         self._mean_seconds = whole / (size.pods * sum(_GPUS) / len(_GPUS))
 
     def arrivals(self, minute: int) -> int:
@@ -61,8 +62,9 @@ class Workload:
 
     def spec(self, name: str, queue: str) -> JobSpec:
         """A job."""
-        resources = {"cpu": "4", "memory": "16Gi", GPU: str(self._chance.choice(_GPUS))}
-        replicas = self._chance.choice(_SIZES)
+        gpus = self._chance.choice(_GPUS)
+        resources = {"cpu": "4", "memory": "16Gi", GPU: str(gpus)}
+        replicas = min(self._chance.choice(_SIZES), self._gpus // gpus)  # else it could never start
         task = {"name": "worker", "replicas": replicas, "command": ["python", "train.py"], "resources": resources}
         kind = self._chance.choice(_KINDS)
         return JobSpec.parse({"name": name, "queue": queue, "kind": kind, "tasks": [task]})
