@@ -30,7 +30,7 @@ from hekla.bench.operations.size import OperationsSize
 from hekla.bench.operations.workload import GPU, Workload
 from hekla.bench.operations.world import Member, OperationsWorld
 from hekla.domain.addresses import Replica
-from hekla.domain.phases import GangPhase, PodPhase
+from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
 _MINUTE, _HOUR_MINUTES = timedelta(minutes=1), 60
 AFTER = measures.LAG + timedelta(seconds=5)
@@ -94,6 +94,7 @@ class SimulatedDay:
             if minute % _NODE_MINUTES == 0:
                 self._observe_nodes(now)
             self._submit(minute, now)
+            self._admit(now)
             self._bind(now)
             self._measure(now)
             if minute % _THIN_MINUTES == 0:
@@ -124,8 +125,18 @@ class SimulatedDay:
     def _submit_some(self, member: Member, some: int, now: datetime) -> None:
         user: User = member.people[self._work.one_of(len(member.people))]
         specs = [self._work.spec(f"job-{next(self._names)}", member.queue) for _ in range(some)]
-        for job in jobs.submit_many(specs=specs, tenant=member.tenant, user=user, now=now):
-            jobs.sync(self._cluster.pk, self._world.epoch, job.pk, address_of=_address, now=now)
+        jobs.submit_many(specs=specs, tenant=member.tenant, user=user, now=now)
+
+    def _admit(self, now: datetime) -> None:
+        """Admit all gangs that wait, also those of jobs that start again, and create their pods."""
+        waiting = Job.objects.filter(phase=JobPhase.PENDING, gang_phase=GangPhase.PENDING).order_by("pk")
+        decisions = [
+            JobDecision(pk, version, revision, gang_phase=GangPhase.INQUEUE)
+            for pk, version, revision in waiting.values_list("pk", "version", "revision")
+        ]
+        jobs.commit(self._cluster.pk, self._world.epoch, decisions, now=now)
+        for one in decisions:
+            jobs.sync(self._cluster.pk, self._world.epoch, one.job_id, address_of=_address, now=now)
 
     def _bind(self, now: datetime) -> None:
         """Place gangs that wait, oldest first. A gang whose pods do not all fit waits."""
@@ -181,7 +192,7 @@ class SimulatedDay:
 
     def _evict(self, now: datetime) -> None:
         """Evict gangs, as an urgent job would. Their jobs start again."""
-        running = Job.objects.filter(phase="running").order_by("pk")
+        running = Job.objects.filter(phase=JobPhase.RUNNING).order_by("pk")
         chosen = self._work.evicted(list(running.values_list("pk", flat=True)))
         pods: Mapping[int, list[Pod]] = defaultdict(list)
         for pod in Pod.objects.filter(job__in=chosen, phase=PodPhase.RUNNING, stopping=False).order_by("pk"):
