@@ -125,13 +125,13 @@ def divide_minutes(
         unheld = _unheld(span, present, since, until) if span else None
         if span is None or unheld is None:
             for at in range(since - (since - hour) % MINUTE_MS, until, MINUTE_MS):
-                minute, both = (at - hour) // MINUTE_MS, (max(at, since), min(at + MINUTE_MS, until))
-                yield from divide(spans, present, *both, minute=minute)
+                minute = (at - hour) // MINUTE_MS
+                yield from divide(spans, present, max(at, since), min(at + MINUTE_MS, until), minute=minute)
             continue
         yield from unheld
         for one in present:
-            for what, *both in _classes(one, max(one.bound, since), min(one.end, until), hour) if one.gpus else ():
-                yield GpuShare(span.model, one.key, what, one.gpus, *both)
+            for what, at, after in _classes(one, max(one.bound, since), min(one.end, until), hour) if one.gpus else ():
+                yield GpuShare(span.model, one.key, what, one.gpus, at, after)
 
 
 def _unheld(span: CapacitySpan, holdings: Sequence[PodHolding], since: int, until: int) -> list[GpuShare] | None:

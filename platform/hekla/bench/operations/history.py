@@ -11,8 +11,6 @@ from django.db.models import Model
 from hekla.apps.measures import services as measures
 from hekla.apps.measures.models import GpuCapacity, GpuHolding, StaleHour
 
-_DAY = timedelta(days=1)
-
 
 @dataclass(frozen=True, slots=True)
 class FactTable:
@@ -47,7 +45,7 @@ def repeat(days: int, day: tuple[datetime, datetime], now: datetime, say: Callab
     for table in FACTS:
         for number in range(1, days + 1):
             with connection.cursor() as cursor:
-                cursor.execute(_statement(table), {"days": number, "shift": number * _DAY, "begin": begin, "end": end})
+                cursor.execute(_statement(table), {"days": number, "begin": begin, "end": end})
         say(f"{table.model._meta.db_table} has facts of {days + 1} days")
     measures.mark_all(now=now)
     hours = waiting = StaleHour.objects.count()
@@ -64,7 +62,9 @@ def _statement(table: FactTable) -> str:
     values = {name: name for name in columns}
     for name, default in table.times.items():
         bounds = "least(greatest({}, %(begin)s), %(end)s)".format(f"coalesce({name}, {default})")
-        values[name] = f"CASE WHEN coalesce({name}, {default}) IS NOT NULL THEN {bounds} - %(shift)s END"
+        values[name] = (
+            f"CASE WHEN coalesce({name}, {default}) IS NOT NULL THEN {bounds} - make_interval(days => %(days)s) END"
+        )
     for name, value in table.keys.items():
         if value is None:
             del values[name]

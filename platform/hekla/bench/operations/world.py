@@ -41,7 +41,7 @@ def make(size: OperationsSize, now: datetime) -> OperationsWorld:
     cluster = clusters.create(name=_CLUSTER, kind="local", config={}, actor=PLATFORM, now=now)
     User.objects.create(username=ADMIN, password="!", platform_role="admin", date_joined=now)  # noqa: S106  (unusable)
     found = [_tenant(number, size, now) for number in range(size.tenants)]
-    names = {}
+    names: dict[int, str] = {}
     for number in range(size.queues):
         theirs = [tenant for tenant, _people in found[number :: size.queues]]
         queues.create(cluster=cluster, name=f"queue-{number}", tenants=theirs, actor=PLATFORM, now=now)
