@@ -21,7 +21,9 @@ _GIB = 2**30
     "--pods", type=click.IntRange(100, 1_000_000), default=300_000, show_default=True, help="Pods of the day."
 )
 @click.option("--days", type=click.IntRange(1, 400), default=90, show_default=True, help="Days with measures.")
-@click.option("--hours", type=click.IntRange(1, 24), default=24, show_default=True, help="Hours of each day.")
+@click.option(
+    "--minutes", type=click.IntRange(1, 1440), default=1440, show_default=True, help="Minutes of each day that pass."
+)
 @click.option("--tenants", type=click.IntRange(1, 1000), default=200, show_default=True, help="Number of tenants.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Requests per page.")
 @click.option("--page", "pages", multiple=True, help="Measure this route only, by its name. May be repeated.")

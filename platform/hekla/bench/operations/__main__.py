@@ -43,7 +43,7 @@ def _measure(size: OperationsSize, repeat: int, only: list[str]) -> dict[str, An
 
     call_command("migrate", verbosity=0)
     end = datetime.now(tz=UTC).replace(minute=0, second=0, microsecond=0)
-    begin, seconds = end - timedelta(hours=size.hours), dict[str, float]()
+    begin, seconds = end - timedelta(minutes=size.minutes), dict[str, float]()
     day = SimulatedDay(size, world.make(size, begin), begin)
     began = time.monotonic()
     day.run(_say)

@@ -86,7 +86,7 @@ class SimulatedDay:
     def run(self, say: Callable[[str], None]) -> None:
         """Let the day pass."""
         self._observe_nodes(self._begin)
-        for minute in range(1, self._size.hours * _HOUR_MINUTES + 1):
+        for minute in range(1, self._size.minutes + 1):
             now = self._begin + minute * _MINUTE
             self._observe(now)
             if minute % _HOUR_MINUTES == 0:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 class OperationsSize:
     """Nodes of eight GPUs, pods of one simulated day, and the days for which measures exist in the end.
 
-    `hours`: how many of the day pass; with fewer, all days have that many.
+    `minutes`: how many of the day pass; with fewer, all days have that many.
     """
 
     nodes: int = 1000
     pods: int = 300_000
     days: int = 90
-    hours: int = 24
+    minutes: int = 1440
     tenants: int = 200
     people_per_tenant: int = 4
 

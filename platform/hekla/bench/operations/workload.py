@@ -48,7 +48,7 @@ class Workload:
 
     def arrivals(self, minute: int) -> int:
         """How many jobs come in this minute: more of them in the middle of the day."""
-        wave = 1 - 0.5 * math.cos(2 * math.pi * minute / DAY_MINUTES)
+        wave = 1 - 0.15 * math.cos(2 * math.pi * minute / DAY_MINUTES)
         wanted = self._per_minute * wave
         return int(wanted) + (self._chance.random() < wanted % 1)
 
