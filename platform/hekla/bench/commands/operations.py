@@ -49,13 +49,11 @@ def operations(as_json: bool, pages: tuple[str, ...], **sizes: int) -> None:
 def _print(found: dict[str, Any]) -> None:
     click.echo(f"{found['nodes']:,} nodes, {found['pods']:,} pods a day; ", nl=False)
     click.echo(f"the day took {found['seconds']['day']:,.0f} s, ", nl=False)
-    click.echo(
-        f"{found['days']} days of facts and {found['hours_computed']:,} hours {found['seconds']['history']:,.0f} s"
-    )
+    days, hours, seconds = found["days"], found["hours_computed"], found["seconds"]["history"]
+    click.echo(f"facts of {days} days and the sums of {hours:,} hours {seconds:,.0f} s")
     parts = [cost["core_percent"] for cost in found["roll_up"]]
-    click.echo(
-        f"Rolling up takes {statistics.mean(parts):.1f} % of a core, {max(parts):.1f} % in the worst hour; ", nl=False
-    )
+    mean, most = statistics.mean(parts), max(parts)
+    click.echo(f"Rolling up takes {mean:.1f} % of a core, {most:.1f} % in the worst hour; ", nl=False)
     click.echo(f"{found['roll_up'][-1]['waiting']} hours waited to be computed again in the end")
     click.echo()
     rows = [(row["what"], row["who"], row["p50"], row["p99"], row["cpu"], row["queries"]) for row in found["pages"]]
