@@ -29,6 +29,7 @@ from hekla.engine.node_fit import NodeFit
 from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.shared_values import ReasonsByJob
+from hekla.engine.share_rounds import ShareNotes
 from hekla.engine.subjobs import SubJobInfo
 from hekla.engine.topology_counts import TopologyCounts
 from hekla.engine.victim_selection import NamedFunction, VictimSelection
@@ -59,6 +60,8 @@ class Session:
         """The action that is running; empty before the first."""
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
+        self.share_notes: ShareNotes | None = None
+        """Where the plugin that divides the cluster notes how; None: nobody asked."""
         self.job_order_changes = False
         """Whether job order depends on more than the job itself; a plugin sets it when it opens."""
         self.job_orders = JobOrders()
