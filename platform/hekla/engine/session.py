@@ -28,8 +28,8 @@ from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.node_fit import NodeFit
 from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
-from hekla.engine.shared_values import ReasonsByJob
 from hekla.engine.share_rounds import ShareNotes
+from hekla.engine.shared_values import ReasonsByJob
 from hekla.engine.subjobs import SubJobInfo
 from hekla.engine.topology_counts import TopologyCounts
 from hekla.engine.victim_selection import NamedFunction, VictimSelection
