@@ -44,6 +44,9 @@ Call = Callable[[str, Mapping[str, Any], float], Any]
 class Session:
     """The working state of one cycle. `reasons`: why jobs wait; `binds` and `evictions`: the decisions so far."""
 
+    share_notes: ShareNotes | None = None
+    """Where the plugin that divides the cluster notes how; None: it notes nothing."""
+
     def __init__(self, cache: SchedulerCache, policy: SchedulerPolicy, now: float, call: Call | None = None) -> None:
         self.cache, self.state, self.policy, self.now, self.call = cache, cache.state, policy, now, call
         self.dimensions = cache.dimensions
@@ -60,8 +63,6 @@ class Session:
         """The action that is running; empty before the first."""
         self.binds: list[Bind] = []
         self.evictions: list[Eviction] = []
-        self.share_notes: ShareNotes | None = None
-        """Where the plugin that divides the cluster notes how; None: nobody asked."""
         self.job_order_changes = False
         """Whether job order depends on more than the job itself; a plugin sets it when it opens."""
         self.job_orders = JobOrders()

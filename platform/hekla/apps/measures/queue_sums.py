@@ -31,7 +31,7 @@ _BY_STEP = f"""
     _MILLISECONDS.format(until="least(over_at, step.at + %(step)s)", since="greatest(begin_at, step.at)")
 } AS ms) AS time
     GROUP BY step.at, {_KEYS}
-"""
+"""  # noqa: S608  (names of our own)
 _COMMON_BEGIN = "greatest(below.begin_at, above.begin_at, %(begin)s)"
 _COMMON_END = "least(below.over_at, above.over_at)"
 _PAIRS = f"""
@@ -44,7 +44,12 @@ _PAIRS = f"""
         AND above.allocated > above.deserved AND NOT above.is_inner
     GROUP BY below.cluster_id, below.resource, below.queue_id, above.queue_id
     ORDER BY ms DESC, below.queue_id, above.queue_id LIMIT {MOST_PAIRS}
-"""
+"""  # noqa: S608
+_WRITE_PAIRS = f"""
+    INSERT INTO measures_starvedqueuetime
+        (at, cluster_id, resource, queue_id, other_id, milliseconds, first_at, last_at)
+    {_HELD} SELECT %(begin)s, pairs.* FROM ({_PAIRS}) AS pairs
+"""  # noqa: S608
 _COLUMNS = f"{_KEYS}, is_inner, {', '.join(AMOUNTS)}"
 
 

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.operations import views
+from hekla.pages.operations import queue_views, views
 
 prefix = "operations/"
 app_name = "operations"
@@ -8,5 +8,7 @@ urlpatterns = [
     path("gpu-time/", views.gpu_time, name="gpu_time"),
     path("gpu-time/file/", views.gpu_time_file, name="gpu_time_file"),
     path("gpu-time/pods/", views.holdings, name="holdings"),
+    path("queues/", queue_views.show, name="queues"),
+    path("queues/file/", queue_views.download, name="queues_file"),
     path("waste/", views.waste, name="waste"),
 ]
