@@ -322,7 +322,10 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
     "notification": ("Notifications.", {"list": ("notifications:list_notifications", "List your notifications.")}),
     "measures": (
         "Measures of clusters, queues and tenants.",
-        {"gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free.")},
+        {
+            "gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free."),
+            "queues": ("queue_use:queue_use", "Show the GPUs that queues deserved and held over time."),
+        },
     ),
     "audit": ("The audit log.", {"list": ("audit:list_events", "List events of the audit log.")}),
 }

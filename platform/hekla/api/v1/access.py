@@ -30,6 +30,7 @@ _CONCERNS = ACTS_ON_THE_JOB | {"viewer": "ok", "member": "absent", "manager": "a
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
     "api:v1:gpu_time": RouteAccess(SIGNED_IN),
+    "api:v1:queue_use": RouteAccess(SIGNED_IN),
     "api:v1:second_factor": RouteAccess(delete=PLATFORM_ADMINS),
     "api:v1:invitations": RouteAccess(MANAGES_MEMBERS, MANAGES_MEMBERS),
     "api:v1:import_people": RouteAccess(post=GIVES_ROLES),

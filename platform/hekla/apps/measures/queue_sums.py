@@ -88,12 +88,7 @@ def write_hour(cluster_id: int, hour: datetime, *, now: datetime) -> None:
             [day, cluster_id, day, day + DAY],
         )
         cursor.execute("DELETE FROM measures_starvedqueuetime WHERE cluster_id = %s AND at = %s", [cluster_id, hour])
-        cursor.execute(
-            "INSERT INTO measures_starvedqueuetime"
-            " (at, cluster_id, resource, queue_id, other_id, milliseconds, first_at, last_at)"
-            f" {_HELD} SELECT %(begin)s, pairs.* FROM ({_PAIRS}) AS pairs",
-            values,
-        )
+        cursor.execute(_WRITE_PAIRS, values)
 
 
 def _delete(cursor: Any, level: int, cluster_id: int, at: datetime) -> None:  # noqa: ANN401

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import UTC
 from functools import reduce
 from typing import Any
 
@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from hekla.apps.job_history import labels as job_labels
 from hekla.apps.job_history import quota_messages
 from hekla.apps.measures import labels
 from hekla.apps.measures.queue_selectors import QueueTime, QueueUse, QueueUseReport, StarvedQueue
@@ -50,8 +51,8 @@ class StarvedRow:
     resource: str
 
     @property
-    def duration(self) -> timedelta:
-        return timedelta(milliseconds=self.pair.milliseconds)
+    def duration(self) -> str:
+        return job_labels.duration(self.pair.milliseconds / 1000)
 
 
 def figure(report: QueueUseReport) -> SafeString:
