@@ -221,6 +221,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         {
             "list": ("queues:list_queues", "List the queues that you may use."),
             "show": ("queues:show", "Show a queue's shares and its pending jobs."),
+            "share": ("queue_share:share", "Show why a queue deserves what it deserves."),
             "preview": ("queues:preview", "Preview a change of a queue's settings."),
             "edit": ("queues:edit", "Change, open, close or drain a queue."),
         },

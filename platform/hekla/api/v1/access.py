@@ -83,6 +83,7 @@ ROUTES = {
     ),
     "api:v1:queue": RouteAccess(TENANT, patch=CHANGES_THE_QUEUE),
     "api:v1:queue_preview": RouteAccess(post=CHANGES_THE_QUEUE),
+    "api:v1:queue_share": RouteAccess(TENANT),
     "api:v1:queue_shares": RouteAccess(TENANT),
     "api:v1:policy": RouteAccess(SEES_ALL, put=OPERATORS),
     "api:v1:policy_trial": RouteAccess(post=OPERATORS),
