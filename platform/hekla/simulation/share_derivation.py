@@ -182,8 +182,8 @@ class _Explaining:
             "deserved": self._words(deserved),
         }
         part = _(
-            "Round %(number)d: %(left)s are left. Its weight is %(weight)d of %(weights)s, so with what it has it would "
-            "get %(offered)s."
+            "Round %(number)d: %(left)s are left. Its weight is %(weight)d of %(weights)s, so with what it has it "
+            "would get %(offered)s."
         )
         return " ".join((part % facts, self._why(offered, deserved) % facts))
 
