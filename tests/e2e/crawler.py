@@ -20,6 +20,7 @@ FILES = {
     "audit_file",
     "decisions:file",
     "operations:gpu_time_file",
+    "operations:queues_file",
     "batches:table",
     "files:archive",
     "files:image",

@@ -19,9 +19,6 @@ def share(choice: ServerOptions, name: str, resource: str | None, as_json: bool)
     if as_json:
         output.as_json(found)
         return
-    if not found:
-        click.echo("The scheduler ignores this queue: its settings are invalid, or the policy fails.")
-        return
     for sentence in found["sentences"]:
         click.echo(f"- {strip_control_codes(sentence)}")
     click.echo()

@@ -225,10 +225,13 @@ class ClusterController:
         external_pods.report_reasons(lease, self.cache)
         displayed_queues.display_queues(cluster, lease, self.cache)
         # 9. Record the cycles that decided something and the amounts of queues; collect garbage of deleted jobs.
-        self.recorder.write(cluster, epoch, now=now)
-        self.queue_meter.store(cluster, lease, now=now)
+        self._record_cycles(cluster, lease, now)
         self._collect_garbage(lease, now)
         self._acted_on, self.full_look.done_at = last, now
+
+    def _record_cycles(self, cluster: Cluster, lease: LeaseContext, now: datetime) -> None:
+        self.recorder.write(cluster, lease.epoch, now=now)
+        self.queue_meter.store(cluster, lease, now=now)
 
     def _start_over(self, epoch: int) -> None:
         self.epoch, self._acted_on, self._nodes_of = epoch, -1, None

@@ -20,7 +20,7 @@ from hekla.engine.queue_shares import QueueShares
 from hekla.engine.queue_tree import ROOT
 from hekla.engine.session import Session
 
-Found = Mapping[tuple[str, str], QueueAmounts]
+AmountsByQueue = Mapping[tuple[str, str], QueueAmounts]
 """By name of the queue and resource."""
 _NO_QUEUE = ""
 """No queue has this name, so the order of pending jobs, the most expensive part, is not computed."""
@@ -31,8 +31,8 @@ class QueueMeter:
 
     def __init__(self) -> None:
         self._looked_at: datetime | None = None
-        self._found: Found | None = None
-        self._stored: tuple[datetime, Found] | None = None
+        self._found: AmountsByQueue | None = None
+        self._stored: tuple[datetime, AmountsByQueue] | None = None
 
     def look(self, now: datetime) -> Callable[[Session], None] | None:
         """A callback that reads the amounts from the next cycle's session; None if they were read recently."""
@@ -62,7 +62,7 @@ class QueueMeter:
         self._stored = now, found
 
 
-def _amounts(session: Session) -> Found:
+def _amounts(session: Session) -> AmountsByQueue:
     cards = [
         name
         for name, amount in zip(session.dimensions.names, session.total_resources.tolist(), strict=True)

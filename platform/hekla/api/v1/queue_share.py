@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -9,6 +10,7 @@ from rest_framework.response import Response
 
 from hekla.api.views import ApiView, person
 from hekla.apps.queues import selectors
+from hekla.domain.errors import NotFound
 from hekla.domain.resources import format_quantity
 from hekla.simulation import share_derivation
 from hekla.simulation.share_derivation import DivisionRow, RoundRow, ShareExplanation
@@ -62,12 +64,17 @@ class QueueShareExplanationSerializer(serializers.Serializer[Any]):
 class QueueShareView(ApiView):
     queries = {"get": QueueShareQuery}
 
-    @extend_schema(responses={200: QueueShareExplanationSerializer, 204: None})
+    @extend_schema(responses=QueueShareExplanationSerializer)
     def get(self, request: Request, name: str) -> Response:
-        """How the scheduler computes what the queue deserves of one resource. 204: it leaves the queue out."""
+        """How the scheduler computes what the queue deserves of one resource, with the queues beside it."""
         user = person(request)
         found = share_derivation.explain_share(user, selectors.get(name, user), self.query["resource"])
-        return Response(status=204) if found is None else Response(_document(found))
+        if found is None:
+            skipped = _(
+                "The scheduler skips this queue: its settings are contradictory, or the cluster's policy fails."
+            )
+            raise NotFound(skipped)
+        return Response(_document(found))
 
 
 def _document(found: ShareExplanation) -> dict[str, Any]:

@@ -243,7 +243,7 @@ class StarvedQueueTime(models.Model):
 
 
 class MeasuredQueues(models.Model):
-    """A cluster whose queues are measured. `looked_at`: when the scheduler last told the amounts.
+    """A cluster whose queues are measured. `looked_at`: when the scheduler last reported the amounts.
 
     `until`: up to which hour there are sums. `due_at`: when the next hour can be added.
     """

@@ -57,8 +57,8 @@ class StarvedRow:
 
 def figure(report: QueueUseReport) -> SafeString:
     """The GPUs that queues held, stacked; of one queue also the GPUs that it deserved and waited for."""
-    shown = [one for one in report.queues if one.total.allocated] if report.query.queue else _held(report)
-    first, rest = shown[:_MOST_QUEUES], shown[_MOST_QUEUES:]
+    rows = [one for one in report.queues if one.total.allocated] if report.query.queue else _held(report)
+    first, rest = rows[:_MOST_QUEUES], rows[_MOST_QUEUES:]
     traces = [
         _stacked(report, one.name, one.points, (_COLOURS[at % len(_COLOURS)], _PATTERNS[at // len(_COLOURS)]))
         for at, one in enumerate(first)

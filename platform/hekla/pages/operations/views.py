@@ -46,7 +46,7 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
 def gpu_time_file(request: HttpRequest) -> HttpResponse:
     """Download the figure as CSV: GPU hours by time and class."""
     report = selectors.gpu_time(person(request), queries.parse(request.GET), now=clock.now())
-    text = downloads.csvqueries.text([[downloads.cell(cell) for cell in row] for row in figures.file_rows(report)])
+    text = downloads.csv_text([[downloads.cell(cell) for cell in row] for row in figures.file_rows(report)])
     response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     return downloads.attach(response, f"gpu-time-{report.begin:%Y-%m-%d}.csv")
 
