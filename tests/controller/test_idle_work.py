@@ -170,7 +170,7 @@ def capacity(world: World, **values: Any) -> None:
     GpuCapacity.objects.create(**of, gpus=1000, state="open", begin_at=NOW, **values)
 
 
-def measured_queues(world: World, due_at: datetime) -> None:
+def measured_queues(world: World, due_at: Any) -> None:
     MeasuredQueues.objects.create(cluster_id=world.cluster.pk, looked_at=NOW, until=NOW, due_at=due_at)
 
 
