@@ -1,6 +1,6 @@
 """Adds up the amounts of queues over time, from spans to hours and from hours to days. Sums can be written again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -59,14 +59,14 @@ def by_step(
     """Of spans: the begin of the step, cluster, queue, resource, whether it is inner, and the amounts over time."""
     with connection.cursor() as cursor:
         cursor.execute(_HELD + _BY_STEP, _values(clusters, begin, end, now) | {"step": step})
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def pairs(clusters: Sequence[int], begin: datetime, end: datetime, *, now: datetime) -> list[tuple[Any, ...]]:
     """Of spans: cluster, resource, queue below, queue above, milliseconds, first begin, last end."""
     with connection.cursor() as cursor:
         cursor.execute(_HELD + _PAIRS, _values(clusters, begin, end, now))
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def write_hour(cluster_id: int, hour: datetime, *, now: datetime) -> None:
@@ -97,5 +97,5 @@ def _delete(cursor: Any, level: int, cluster_id: int, at: datetime) -> None:  # 
     )
 
 
-def _values(clusters: Sequence[int], begin: datetime, end: datetime, now: datetime) -> Mapping[str, Any]:
+def _values(clusters: Sequence[int], begin: datetime, end: datetime, now: datetime) -> dict[str, Any]:
     return {"clusters": list(clusters), "begin": begin, "end": end, "now": now, "holds": HOLDS}

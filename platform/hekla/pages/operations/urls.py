@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.operations import queue_views, views
+from hekla.pages.operations import queue_views, views, wall_views
 
 prefix = "operations/"
 app_name = "operations"
@@ -10,5 +10,7 @@ urlpatterns = [
     path("gpu-time/pods/", views.holdings, name="holdings"),
     path("queues/", queue_views.show, name="queues"),
     path("queues/file/", queue_views.download, name="queues_file"),
+    path("wall/", wall_views.show, name="wall"),
+    path("wall/state/", wall_views.state, name="wall_state"),
     path("waste/", views.waste, name="waste"),
 ]
