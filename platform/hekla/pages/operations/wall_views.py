@@ -1,4 +1,4 @@
-"""The wall screen: large figures that take turns, on a page without a rail. Only people who see everything may open it."""
+"""The wall screen: large figures that take turns, without a rail. Only people who see everything may open it."""
 
 from typing import Any
 
