@@ -21,6 +21,7 @@ from hekla.apps.clusters import leases
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, NodeFacts
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs.models import Job
 from hekla.apps.measures import queue_selectors, queue_services
 from hekla.apps.measures.levels import HOUR, floor
 from hekla.apps.measures.models import MeasuredQueues, QueueShareSpan, QueueShareTime
@@ -32,6 +33,7 @@ from hekla.apps.queues import services as queues
 from hekla.controller import tasks
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
+from hekla.scheduling import occupancy
 from hekla.simulation.share_derivation import explain_share
 from hekla.simulation.snapshot_cache import forget_all
 
@@ -213,3 +215,35 @@ def test_why_a_queue_deserves_its_share(people: People, as_: As) -> None:
     assert "/queues/other/" not in page
     assert "other" in as_(people.ada).get(reverse("queues:share", args=["default"]) + "?resource=cpu").content.decode()
     assert as_(people.alice).get(reverse("queues:share", args=["other"])).status_code == 404
+
+
+def test_the_wall_has_the_present_figures(people: People, as_: As) -> None:
+    occupancy.forget()
+    facts = [
+        NodeFacts("n1", {"cpu": "4", "memory": "8Gi", "pods": "10", GPU: "8"}, {}),
+        NodeFacts("n2", {"cpu": "4", "memory": "8Gi", "pods": "10", GPU: "4"}, {}, is_ready=False),
+    ]
+    clusters.observe_nodes(people.cluster, facts, now=clock.now())
+    job = people.submit("broken")
+    Job.objects.filter(pk=job.pk).update(phase="failed", finished_at=clock.now())
+    client = as_(people.ada)
+    page = client.get(reverse("operations:wall") + "?cluster=sim&seconds=7").content.decode()
+    assert 'data-wall-seconds="7"' in page
+    with CaptureQueriesContext(connection) as found:
+        parts = client.get(reverse("operations:wall_state") + "?cluster=sim").content.decode()
+    assert len(found) <= 16
+    text = " ".join(re.sub(r"<[^>]+>", " ", parts).split())
+    assert "0 used 8 free 4 on closed nodes" in text
+    assert "broken alice default" in text
+    assert "1 of 2 nodes" in text
+    assert "n2 sim 4 Not ready" in text
+    assert "simulated" in text
+    assert "No node has reported GPUs." in client.get(reverse("operations:wall_state")).content.decode()
+    assert as_(people.alice).get(reverse("operations:wall")).status_code == 404
+    assert client.get(reverse("operations:wall_state") + "?cluster=nowhere").status_code == 404
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("x", 15), ("0", 5), ("999", 600)])
+def test_seconds_of_the_wall_are_bounded(people: People, as_: As, text: str, seconds: int) -> None:
+    page = as_(people.ada).get(reverse("operations:wall"), {"seconds": text}).content.decode()
+    assert f'data-wall-seconds="{seconds}"' in page

@@ -65,6 +65,7 @@ class Wall:
     """All views. Lists have `MOST_ROWS` rows at most, and the numbers count all."""
 
     at: datetime
+    is_simulated: bool
     cards: ModelCards
     models: Sequence[ModelCards]
     queues: Sequence[QueueLine]
@@ -90,6 +91,7 @@ def wall(user: User, cluster: str, *, now: datetime) -> Wall:
     )
     return Wall(
         at=now,
+        is_simulated=any(one.is_simulated for one in every),
         cards=_added(models),
         models=models[:MOST_ROWS],
         queues=lines[:MOST_ROWS],
