@@ -9,6 +9,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from hekla.apps.job_history import labels as job_labels
 from hekla.apps.job_history import quota_messages
@@ -65,7 +66,7 @@ def figure(report: QueueUseReport) -> SafeString:
     ]
     if rest:
         points = [reduce(QueueTime.plus, step) for step in zip(*(one.points for one in rest), strict=True)]
-        traces.append(_stacked(report, _("%(n)d other queues") % {"n": len(rest)}, points, _REST))
+        traces.append(_stacked(report, _others(len(rest)), points, _REST))
     if report.query.queue:
         for one in report.queues:
             traces.append(_line(report, _("Deserved"), [point.deserved for point in one.points], "solid"))
@@ -73,6 +74,10 @@ def figure(report: QueueUseReport) -> SafeString:
             traces.append(_line(report, _("Allocated and waiting"), wanted, "dot"))
     legend = {"orientation": "h", "y": -0.2, "traceorder": "normal"}
     return plots.json_of(traces, xaxis={"type": "date"}, yaxis={"rangemode": "tozero"}, legend=legend, showlegend=True)
+
+
+def _others(count: int) -> str:
+    return ngettext("%(n)d other queue", "%(n)d other queues", count) % {"n": count}
 
 
 def _held(report: QueueUseReport) -> list[QueueUse]:
