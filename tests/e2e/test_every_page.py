@@ -161,7 +161,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "sharing:fork", "sharing:session", "sharing:terminal", "sharing:of_job", "sharing:recording",  # as well
         "idleness:job",  # only of jobs with GPUs
         "operations:holdings",  # only where pods have held GPUs
-        "policy_lab:state",  # a part of a page
+        "policy_lab:state", "operations:wall_state",  # parts of pages
     }  # fmt: skip
     admin_routes = {
         name

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db import transaction
-
 from hekla.apps.clusters import leases
+from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.measures import queue_sums
 from hekla.apps.measures.capacities import MOST_GPUS
 from hekla.apps.measures.levels import HOUR, KEEP_DAYS, KEEP_HOURS, floor
@@ -28,7 +27,7 @@ class QueueAmounts(NamedTuple):
     lent: int
 
 
-@transaction.atomic
+@unit_of_work()
 def observe_queues(
     cluster_id: int, epoch: int, found: Mapping[tuple[int, str], QueueAmounts], *, now: datetime
 ) -> None:
@@ -89,7 +88,7 @@ def roll_up_queues(*, now: datetime, most_seconds: float = _MOST_SECONDS) -> Non
     StarvedQueueTime.objects.filter(at__lt=floor(now, HOUR) - KEEP_HOURS).delete()
 
 
-@transaction.atomic
+@unit_of_work()
 def _add_hour(*, now: datetime) -> bool:
     """Add one hour of one cluster. Returns whether there was one."""
     due = MeasuredQueues.objects.select_for_update(skip_locked=True).filter(due_at__lte=now)
