@@ -24,7 +24,7 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Job
 from hekla.apps.measures import queue_selectors, queue_services
 from hekla.apps.measures.levels import HOUR, floor
-from hekla.apps.measures.models import MeasuredQueues, QueueShareSpan, QueueShareTime
+from hekla.apps.measures.models import MeasuredQueues, NodeGpuTime, QueueShareSpan, QueueShareTime
 from hekla.apps.measures.queue_levels import HOLDS, KEEP_SPANS
 from hekla.apps.measures.queue_selectors import QueueUseQuery, QueueUseReport
 from hekla.apps.measures.queue_services import QueueAmounts
@@ -247,3 +247,19 @@ def test_the_wall_has_the_present_figures(people: People, as_: As) -> None:
 def test_seconds_of_the_wall_are_bounded(people: People, as_: As, text: str, seconds: int) -> None:
     page = as_(people.ada).get(reverse("operations:wall"), {"seconds": text}).content.decode()
     assert f'data-wall-seconds="{seconds}"' in page
+
+
+def test_nodes_have_hours_and_cards(people: People, as_: As) -> None:
+    occupancy.forget()
+    card = {"resource": GPU, "index": 0, "id": "GPU-1", "model": "A100", "memory_mib": 81920, "is_healthy": True}
+    facts = NodeFacts("n1", {"cpu": "4", "memory": "8Gi", "pods": "10", GPU: "8"}, {}, cards=[card])
+    clusters.observe_nodes(people.cluster, [facts], now=clock.now())
+    hour = floor(clock.now(), HOUR)
+    of = {"level": 60, "cluster_id": people.cluster.pk, "node": "n1", "model": "A100"}
+    NodeGpuTime.objects.create(**of, at=hour - HOUR, useful=2 * HOUR_US, gang=HOUR_US, free=5 * HOUR_US)
+    page = as_(people.ada).get(reverse("operations:nodes") + "?cluster=sim").content.decode()
+    assert '<td class="heat-2">38</td>' in page
+    assert "A100 0" in page
+    assert "simulated" in page
+    assert "No nodes with GPUs" in as_(people.ada).get(reverse("operations:nodes")).content.decode()
+    assert as_(people.alice).get(reverse("operations:nodes")).status_code == 404

@@ -2,14 +2,15 @@
 
 from hekla.apps.accounts.access import READ, SIGNED_IN, RouteAccess, who
 
-SEES_WALL = who(rest="absent", manager="ok", operator="ok", platform_admin="ok")
+SEES_CAPACITY = who(rest="absent", manager="ok", operator="ok", platform_admin="ok")
 ROUTES = {
     "operations:gpu_time": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:gpu_time_file": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:holdings": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:queues": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:queues_file": RouteAccess(SIGNED_IN, impersonation=READ),
-    "operations:wall": RouteAccess(SEES_WALL, impersonation=READ),
-    "operations:wall_state": RouteAccess(SEES_WALL, impersonation=READ),
+    "operations:nodes": RouteAccess(SEES_CAPACITY, impersonation=READ),
+    "operations:wall": RouteAccess(SEES_CAPACITY, impersonation=READ),
+    "operations:wall_state": RouteAccess(SEES_CAPACITY, impersonation=READ),
     "operations:waste": RouteAccess(SIGNED_IN, impersonation=READ),
 }

@@ -9,6 +9,6 @@ ITEMS = [
         "operations:gpu_time",
         "chip",
         _("Capacity and use"),
-        also=("operations:holdings", "operations:waste", "operations:queues"),
+        also=("operations:holdings", "operations:waste", "operations:queues", "operations:nodes"),
     ),
 ]

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.operations import queue_views, views, wall_views
+from hekla.pages.operations import node_views, queue_views, views, wall_views
 
 prefix = "operations/"
 app_name = "operations"
@@ -12,5 +12,6 @@ urlpatterns = [
     path("queues/file/", queue_views.download, name="queues_file"),
     path("wall/", wall_views.show, name="wall"),
     path("wall/state/", wall_views.state, name="wall_state"),
+    path("nodes/", node_views.show, name="nodes"),
     path("waste/", views.waste, name="waste"),
 ]
