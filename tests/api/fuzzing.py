@@ -11,6 +11,7 @@ from django.test.client import ClientHandler
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.settings import patched_settings
 from schemathesis.config import SchemathesisConfig
+from tests.support.once import once
 
 from hekla.api.v1.schema import SchemaView
 
@@ -121,6 +122,8 @@ FITS: dict[str, Fit] = {
     "POST /api/v1/clusters": _without(*SECRETS, kind="simulated", config={"nodes": []}),
     "PATCH /api/v1/clusters/{name}": _without(*SECRETS, config={"nodes": []}),
     "POST /api/v1/clusters/{name}/try": _without(*SECRETS, config={"nodes": []}),
+    "PUT /api/v1/clusters/{name}/metrics-token": _with(token="s3cret"),
+    "POST /api/v1/nodes/{cluster}/{node}/drain": _with(reason="a new fan"),
     # Texts have their own syntax.
     "PUT /api/v1/clusters/{name}/policy": _with(text=POLICY),
     "POST /api/v1/clusters/{name}/policy/trial": _with(text=POLICY),
@@ -171,6 +174,7 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ("POST /api/v1/policy-lab", {"cluster": "sim", **_PERIOD}),
     ("POST /api/v1/clusters", {"name": "new-one", "kind": "simulated", "config": {"nodes": []}}),
     ("POST /api/v1/clusters/{name}/try", {}),
+    ("PUT /api/v1/clusters/{name}/metrics-token", {"token": "s3cret"}),
     ("PUT /api/v1/clusters/{name}/policy", {"text": POLICY}),
     ("POST /api/v1/clusters/{name}/policy/trial", {"text": POLICY}),
     ("POST /api/v1/queues", {"name": "small", "cluster": "sim", "weight": 2, "tenants": ["lab"]}),
@@ -222,6 +226,10 @@ def openapi_document() -> dict[str, Any]:
 
 @cache
 def _text() -> str:
+    return once("openapi.json", _generated)
+
+
+def _generated() -> str:
     with patched_settings(SchemaView().custom_settings):
         return json.dumps(SchemaGenerator().get_schema(request=None, public=True), default=str)
 

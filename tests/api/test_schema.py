@@ -10,6 +10,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.settings import patched_settings
 from jsonschema_rs import validator_for
 from rest_framework.exceptions import APIException
+from tests.support.examples import EVERY
 
 from hekla.api.v1.schema import SchemaView, document
 from hekla.domain.jobspec import JobSpec
@@ -71,12 +72,15 @@ def _kinds(error):
 
 
 def test_other_methods_are_answered_as_described(alice, root, a_job):
-    """405 with the methods of the document, at each address, and never 200 for one that the document does not have."""
+    """405 with the methods of the document, at each address, and never 200 for one that the document does not have.
+
+    By default a part of the methods is enough, another one at each address.
+    """
     uid = alice.post("/api/v1/jobs", a_job, format="json").json()["job"]["uid"]
     known = {"uid": uid, "session": uid, "name": "default", "slug": "lab", "task": "worker", "username": "bob"}
-    for path, operations in alice.get("/api/v1/schema").json()["paths"].items():
+    for number, (path, operations) in enumerate(alice.get("/api/v1/schema").json()["paths"].items()):
         address = re.sub(r"{(\w+)}", lambda found: known.get(found[1], "1"), path)
-        for method in ("get", "post", "put", "patch", "delete", "trace"):
+        for method in ("get", "post", "put", "patch", "delete", "trace")[number % EVERY :: EVERY]:
             if method not in operations:
                 found = root.generic(method.upper(), address)
                 assert (found.status_code, path) == (405, path)

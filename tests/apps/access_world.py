@@ -104,6 +104,9 @@ DATA: dict[str, dict[str, Any]] = {
     "tenancy:add_member": {"user": "charlie", "role": "member"},
     "tenancy:change_role": {"role": "member"},
     "clusters:cordon": {"cordon": "yes"},
+    "clusters:drain": {"reason": "a new fan"},
+    "api:v1:cluster_metrics_token": {"token": "s3cret"},
+    "api:v1:node_drain": {"reason": "a new fan"},
     "jobs:submit_yaml": {"text": MANIFEST},
     "jobs:command": {"action": "AbortJob"},
     "workbench:tools": {"port": "8080"},
@@ -325,7 +328,7 @@ def make_world() -> World:
     invitation, secret = invitations.invite(people.lab, role="viewer", by=people.ada, now=now)
     view, cycle = jobs.save_view(name="shared", query="phase=failed", **common), store_cycle(people.cluster).pk
     arguments: dict[str, list[Any]] = {
-        **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key")},
+        **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key", "cluster_metrics_token")},
         **{f"federated_queues:{name}": ["over"] for name in ("detail", "edit", "delete")},
         "api:v1:federated_queue": ["over"],
         "api:v1:policy": ["sim"], "api:v1:policy_trial": ["sim"], "api:v1:cycles": ["sim"],
@@ -347,9 +350,11 @@ def make_world() -> World:
         "accounts:revoke_token": [token.pk], "accounts:use_link": [link], "tenancy:detail": ["lab"],
         "tenancy:edit": ["lab"], "tenancy:add_member": ["lab"], "tenancy:change_role": ["lab", bob],
         "tenancy:remove_member": ["lab", bob], "clusters:cordon": [Node.objects.get().pk],
-        "clusters:node": [Node.objects.get().pk],
+        "clusters:node": [Node.objects.get().pk], "clusters:drain": [Node.objects.get().pk],
+        "api:v1:node_drain": [Node.objects.get().cluster.name, Node.objects.get().name],
         "priorities:edit": ["high"], "priorities:delete": ["high"], "api:v1:priority_class": ["high"],
         "clusters:edit_environment": ["digits"], "clusters:edit": ["sim"], "clusters:detail": ["sim"],
+        "clusters:metrics_token": ["spare"],
         "clusters:remove": ["spare"], "clusters:remove_key": ["sim"], "queues:edit": ["labs-own"],
         "queues:set_state": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
         "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk],
@@ -429,10 +434,15 @@ _WITHOUT_JOB |= {"api:v1:jobs_bulk", "api:v1:job_groups", "api:v1:jobs_compare"}
 _WITHOUT_JOB |= {"jobs:compare", "jobs:arrange", "jobs:save_view"}
 
 
-def at_the_limits(verdicts: Verdicts) -> list[str]:
-    """All roles that are not admitted, and of those that are admitted the first and the last."""
-    admitted = [role for role in ROLES if verdicts[role] == "ok"]
-    return [role for role in ROLES if role not in admitted[1:-1]]
+def at_the_limits(verdicts: Verdicts, *, every: bool) -> list[str]:
+    """All roles that are not admitted, and of those that are admitted the first and the last.
+
+    Without `every`: of each verdict the first and the last role.
+    """
+    between = set[str]()
+    for verdict_of_some in {"ok"} if every else {*verdicts.values()}:
+        between.update([role for role in ROLES if verdicts[role] == verdict_of_some][1:-1])
+    return [role for role in ROLES if role not in between]
 
 
 def verdict_for(world: World, name: str, method: str, role: str) -> str:

@@ -258,9 +258,13 @@ MACHINES: dict[str, Call] = {
     "clusters.change": lambda w, by: clusters.change(_spare(), {"is_paused": True}, **_acts(by)),
     "clusters.remove": lambda w, by: clusters.remove(_spare(), **_acts(by)),
     "clusters.give_key": lambda w, by: clusters.give_key(_spare(), KEY, by=by, **_acts(by)),
+    "clusters.set_metrics_token": lambda w, by: clusters.set_metrics_token(_spare(), "", **_acts(by)),
     "clusters.remove_key": lambda w, by: clusters.remove_key(_spare(), **_acts(by)),
     "clusters.set_policy": lambda w, by: clusters.set_policy(_spare(), "a: b", note="", by=by, **_acts(by)),
     "clusters.cordon": lambda w, by: clusters.cordon(Node.objects.get(), cordoned=True, **_acts(by)),
+    "jobs.drain": lambda w, by: jobs.drain(Node.objects.get(), reason="a new fan", **_by(by)),
+    "clusters.begin_draining": lambda w, by: clusters.begin_draining(Node.objects.get(), reason="fan", **_acts(by)),
+    "clusters.note_drain": lambda w, by: clusters.note_drain(Node.objects.get(), pods=1, jobs=1, **_acts(by)),
     "clusters.create_environment": lambda w, by: clusters.create_environment(
         name="new", description="", requirements="", **_acts(by)
     ),

@@ -55,12 +55,12 @@ def test_every_route_is_declared() -> None:
 def test_each_role_has_its_declared_verdict(world: World, part: str) -> None:
     """Verbs that are not declared are refused to the admin, too. `tests/api/test_schema.py` shows it for REST.
 
-    By default a part of them is enough, another one at each route.
+    By default a part of the roles and of these verbs is enough, another one at each route.
     """
     for number, name in enumerate(name for name in ROUTES if _part(name) == part):
         declared = dict(ROUTES[name].by_verb())
         for verb, verdicts in declared.items():
-            roles = list(ROLES) if number % EVERY**2 == 0 else at_the_limits(verdicts)
+            roles = list(ROLES) if number % EVERY**2 == 0 else at_the_limits(verdicts, every=number % EVERY == 0)
             found = {}
             for role in roles:
                 with _page_if(verdicts[role]):
@@ -77,7 +77,7 @@ def _page_if(expected: str) -> AbstractContextManager[None]:
 
 
 def _some(verbs: list[str], number: int) -> list[str]:
-    return verbs[number % min(EVERY, len(verbs)) :: EVERY] if verbs else []
+    return verbs[number % EVERY**2 :: EVERY**2] if EVERY > 1 else verbs
 
 
 @pytest.mark.parametrize("role", ["tenant_admin", "platform_admin"])
@@ -85,7 +85,8 @@ def _some(verbs: list[str], number: int) -> list[str]:
 def test_token_is_limited_by_owner_and_scope(world: World, held: Scope, role: str) -> None:
     """Every route that takes tokens, with every verb. A missing scope is why it is refused, also to the admin.
 
-    A scope beyond the one that is needed gets the same verdict, so by default a part of the routes is enough for it.
+    A scope beyond the one that is needed gets the same verdict, so by default a part of the routes is enough for it,
+    and for a missing scope.
     """
     owner, now = world.roles[role], clock.now()
     secret = accounts.create_token(owner, name="t", lifetime=timedelta(days=1), scopes=[held], now=now)
@@ -93,15 +94,10 @@ def test_token_is_limited_by_owner_and_scope(world: World, held: Scope, role: st
         (name, verb): _expected(name, verb, held, role)
         for number, name in enumerate(TAKE_TOKENS)
         for verb, _verdicts in ROUTES[name].by_verb()
-        if number % EVERY == 0 or not _exceeds(held, access.scope_for(ANSWERS[name], verb))
+        if number % EVERY == 0 or access.scope_for(ANSWERS[name], verb) is held
     }
     requested = {of: word for of, word in expected.items() if word != "lacks" or role == "platform_admin"}
     assert {(name, verb): _with_token(world, name, verb, secret) for name, verb in requested} == requested
-
-
-def _exceeds(held: Scope, needed: Scope | None) -> bool:
-    """Whether a token with this scope may do more than the route needs."""
-    return needed is not None and held is not needed and allows([held], needed)
 
 
 def _with_token(world: World, name: str, verb: str, secret: str) -> str:
@@ -128,8 +124,10 @@ def test_impersonation_has_the_rights_of_the_user_or_is_refused(world: World, pa
     client = impersonate(world.people.alice, by=world.people.ada)
     record_browser(client)
     cookies = client.cookies
-    for name in (name for name in ROUTES if _part(name) == part):
+    for number, name in enumerate(name for name in ROUTES if _part(name) == part):
         for verb, verdicts in ROUTES[name].by_verb():
+            if reach.is_open(name, verb) and number % EVERY:
+                continue  # most routes are: by default a part of them is enough
             as_the_person = verdicts["tenant_admin"] if reach.is_open(name, verb) else "refused"
             expected = "ok" if name in reach.AS_ONESELF else as_the_person
             with _page_if(expected):

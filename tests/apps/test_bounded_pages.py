@@ -20,7 +20,7 @@ from hekla.pages.login_sessions import middleware as login_session_middleware
 __all__ = ["db", "shared_world"]
 pytestmark = pytest.mark.usefixtures("db")
 
-FEW, MANY = range(3), range(3, 303)
+FEW, MANY = range(3), range(3, 223)
 MOST_BYTES = 1_000_000
 MOST_ROWS = 200
 """The longest list is a job's history."""

@@ -111,6 +111,7 @@ OF_THE_PLATFORM = {
         "end",
         "end_pods",
         "end_unstarted",
+        "evict_late",
         "follow",
         "mark_cleaned",
         "mark_frozen_cleaned",

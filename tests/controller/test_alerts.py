@@ -54,6 +54,7 @@ class Worker:
 
 
 def break_node(plane: ControlPlane, name: str) -> None:
+    """Reports that the node is not ready. Repeated: the pretended kubelet may be about to report that it is."""
     condition = {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "the disk has failed"}
     patch = {"content_type": "application/strategic-merge-patch+json"}
     plane.request("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"annotations": {BROKEN: "yes"}}}, **patch)
@@ -81,13 +82,14 @@ def test_a_real_node_that_fails_is_acted_on_within_seconds_and_recovers(
     timer = controllers.get(world.cluster.pk).reading_nodes
     assert timer.every + EVALUATED <= MOST
 
+    name = Node.objects.get().name
+
     def is_held() -> bool:
+        break_node(small_cluster, name)
         timer.done_at = None  # read now: the test need not wait
         worker.work()
         return Node.objects.get().is_cordoned and Queue.objects.get().is_draining
 
-    name = Node.objects.get().name
-    break_node(small_cluster, name)
     world.reconcile_until(is_held)
     broken_at = LoggedEvent.objects.filter(kind="NodeChanged", payload__ready=False).earliest("pk").at
     fired = Alert.objects.get()

@@ -48,7 +48,7 @@ _SETTLED_SECONDS = 4.0
 _NOTICED_SECONDS = 15.0
 _HYPERNODES_SECONDS = 3.0
 """Volcano begins to decide before it knows the HyperNodes; until then, all nodes are near each other for it."""
-_USUAL = ("spread over zones", "CPUs of one cell", "a claim that pods share")
+_USUAL = ("spread over zones", "CPUs of one cell")
 """Those that run by default."""
 SCENARIOS = {
     name: scenario

@@ -171,6 +171,7 @@ def dripping(simulated: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             backend_of(cluster).close()
 
 
+@pytest.mark.thorough  # silent servers use the same time limits
 def test_dripping_servers_leave_slots_for_a_cluster_that_answers(simulated: World, dripping: list[Cluster]) -> None:
     with ControlSlots([simulated.cluster]):
         alone = [seconds_until_complete(simulated, f"alone-{number}") for number in range(3)]

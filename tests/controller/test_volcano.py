@@ -60,6 +60,14 @@ def test_job_runs_as_one_volcano_job_with_the_usual_pods(delegated, plane, volca
     assert audit.findings() == []
 
 
+def test_a_job_that_ends_between_two_looks_has_its_pods(delegated, plane, volcano_namespace) -> None:
+    job = submit(delegated, replicas=2)
+    controllers.reconcile(delegated.cluster)
+    delegated.backend_until(lambda: list_jobs(plane, volcano_namespace)[0]["status"]["state"]["phase"] == "Completed")
+    reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
+    assert [pod.phase for pod in job.pods.all()] == [PodPhase.SUCCEEDED] * 2
+
+
 def test_pods_are_isolated_before_they_start(delegated, plane, volcano_namespace) -> None:
     """The network policies of their tenant and of their job exist, and select its pods from their creation."""
     submit(delegated, seconds=600)

@@ -126,6 +126,7 @@ EXAMPLES = {
     "MemberRemoved": {"username": "alice"},
     "MemberRoleChanged": {"username": "alice", "old": "member", "new": "admin"},
     "NodeChanged": {"node": "n1", "ready": True},
+    "NodeDrained": {"node": "n1", "reason": "a new power supply", "pods": 3, "jobs": 2},
     "ClusterObjectsChanged": {"kinds": ["ResourceClaim"]},
     "PodBound": {**_POD, "node": "n1"},
     "PodCreated": _POD,

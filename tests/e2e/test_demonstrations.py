@@ -12,6 +12,7 @@ from hekla.apps.demonstrations.scenes import Demonstration
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.thorough  # the drawings show two runs, too
 def test_one_button_runs_two_gangs_in_sequence(hekla: HeklaServer, page: Page) -> None:
     page.goto("/")
     page.get_by_role("link", name="Demonstrations").click()

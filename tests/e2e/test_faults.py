@@ -17,7 +17,8 @@ from tests.e2e.test_backup import rest
 from tests.support.examples import EVERY, examples
 
 pytestmark = pytest.mark.slow
-ROLES = ["web", "control", "default", "valkey", "postgres"]
+ROLES = ["web", "control", "default", "valkey", "postgres"] if EVERY == 1 else ["control", "valkey", "postgres"]
+"""Web and the default worker are also killed around sessions (`test_killed_sessions`)."""
 ROUNDS = examples(100) if EVERY == 1 else len(ROLES)
 RESTART_SECONDS = 30
 PODS = 2

@@ -10,7 +10,8 @@ from tests.e2e.conftest import HeklaServer
 from tests.e2e.people import send
 from tests.kubernetes.control_plane import ControlPlane
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
+"""`tests/apps/test_cluster_keys.py` adds clusters by the same forms, without a second API server for one browser."""
 
 
 def job(name: str, replicas: int, seconds: str) -> dict[str, object]:

@@ -32,6 +32,7 @@ def assert_samples_are_divided(logs):
     assert max(parts) - min(parts) <= 1
 
 
+@pytest.mark.thorough  # that of the digits ends in the same way
 @pytest.mark.parametrize("lost", [("worker", 1), pytest.param(("master", 0), marks=pytest.mark.thorough)])
 def test_killed_process_ends_the_others_with_a_message(run_example, until, lost):
     with run_example("rendezvous") as run:

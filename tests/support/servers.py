@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.once import FOLDER
 
 from hekla.launcher.embedded import Postgres, Valkey
 from hekla.launcher.embedded.rundir import run_dir
@@ -83,6 +84,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """The first hook of a run, before pytest-django reads the settings."""
     if early_config.known_args_namespace.numprocesses and "PYTEST_XDIST_WORKER" not in os.environ:
         _set_no_servers()
+        os.environ[FOLDER] = tempfile.mkdtemp(prefix="hekla-shared-")
+        early_config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(FOLDER), ignore_errors=True))
         return
     _servers.start()
     early_config.add_cleanup(_servers.stop)

@@ -240,11 +240,19 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "list": ("clusters:list_clusters", "List clusters and their state."),
             "show": ("clusters:show", "Show a cluster's state and configuration."),
             "set": ("clusters:set_cluster", "Add a cluster, or change one."),
+            "metrics-token": ("clusters:metrics_token", "Set the token for the Prometheus of a cluster."),
             "check": ("clusters:check", "Check the connection to a cluster."),
             "delete": ("clusters:delete", "Delete a cluster, or its credentials."),
         },
     ),
-    "node": ("Nodes.", {"list": ("nodes:list_nodes", "List nodes and their free resources.")}),
+    "node": (
+        "Nodes.",
+        {
+            "list": ("nodes:list_nodes", "List nodes and their free resources."),
+            "drain": ("nodes:drain", "Cordon a node and evict its pods, or preview that."),
+            "uncordon": ("nodes:uncordon", "Let pods start on a node again."),
+        },
+    ),
     "policy": (
         "Scheduling policies of clusters.",
         {
@@ -336,6 +344,7 @@ _ALONE: dict[str, Entry] = {
     "ssh": ("ssh:ssh", "Open a shell in a pod, or run a command in it, by SSH."),
     "ssh-config": ("ssh:ssh_config", "Write settings for ssh, scp, rsync and editors."),
     "ssh-proxy": ("ssh_proxy:ssh_proxy", "Connect `ssh` to a pod; the settings for ssh name it."),
+    "system": ("system:show", "Show the state of the console itself."),
     "find": ("find:find", "Find anything by its name."),
     "replay": ("replay:replay", "Replay recorded scenarios through the engine."),
     "completion": ("completion:completion", "Print a completion script for your shell."),

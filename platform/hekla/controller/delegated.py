@@ -64,7 +64,8 @@ def _round(lease: LeaseContext, delegated: DelegatedScheduling, faults: JobFault
     reports = delegated.list_jobs()
     pods = _by_job(delegated.list_pods(fresh=lease.state.cursor is None))
     concerned = _concerned(lease.cluster_id, reports)
-    if any(_ends_before_its_pods(job, reports.get(job.uid.hex), pods.get(job.uid.hex, [])) for job in concerned):
+    ends = [job for job in concerned if _is_new_end(job, reports.get(job.uid.hex))]
+    if ends and (_count(lease.cluster_id, delegated) or any(_seem_to_run(pods.get(job.uid.hex, [])) for job in ends)):
         pods = _by_job(delegated.list_pods(fresh=True))
     apply_tenancy(lease, {job.tenant_id: job.tenant.slug for job in concerned})
     lease.state.cursor = _FOLLOWS
@@ -86,10 +87,14 @@ def _concerned(cluster_id: int, reports: Mapping[str, JobReport]) -> list[Job]:
     return [*found.values(), *(jobs.by_uids(cluster_id, there) if there else ())]
 
 
-def _ends_before_its_pods(job: Job, report: JobReport | None, pods: Sequence[PodReport]) -> bool:
-    """Whether the job has newly ended while pods seem to run: the watch may be behind, and the end counts pods."""
-    is_new_end = report is not None and report.phase.is_final and not JobPhase(job.phase).is_final
-    return is_new_end and not all(pod.observation.phase.is_final for pod in pods)
+def _is_new_end(job: Job, report: JobReport | None) -> bool:
+    """Whether the job has ended since the last record, which counts its pods, also those without a number yet."""
+    return report is not None and report.phase.is_final and not JobPhase(job.phase).is_final
+
+
+def _seem_to_run(pods: Sequence[PodReport]) -> bool:
+    """Whether a pod runs as far as the watch knows, which may be behind."""
+    return not all(pod.observation.phase.is_final for pod in pods)
 
 
 def _lead(

@@ -26,9 +26,8 @@ _TRANSIENT = {
 
 
 _EXTERNAL_SERVERS = {"DATABASE_URL", "VALKEY_URL"} & os.environ.keys()
-_WORKERS = min((os.cpu_count() or 1) + 2, 4)
-"""Two more than cores, because one worker waits for a browser and one for Kubernetes; at most 4, because each has its
-own servers."""
+_WORKERS = min((os.cpu_count() or 1) + 1, 4)
+"""One more than cores, because some tests only wait; at most 4, because each has its own servers, and collects all."""
 _ON_ALL_CORES = ("-n", str(_WORKERS), "--dist", "loadfile", "--no-loadscope-reorder")
 _SLOWEST = ("--durations", "30")
 _FEW = 3

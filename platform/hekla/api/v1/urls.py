@@ -11,6 +11,7 @@ from hekla.api.v1 import (
     clusters,
     cycles,
     departments,
+    draining,
     federated_queues,
     files,
     flows,
@@ -42,6 +43,7 @@ from hekla.api.v1 import (
     sessions,
     sharing,
     start,
+    system,
     tenant_files,
     uploads,
     watching,
@@ -68,6 +70,7 @@ app_name = "v1"
 urlpatterns = [
     path("schema", SchemaView.as_view(), name="schema"),
     path("me", people.MeView.as_view(), name="me"),
+    path("system", system.SystemView.as_view(), name="system"),
     path("search", search.SearchView.as_view(), name="search"),
     path("tokens", people.TokenListView.as_view(), name="tokens"),
     path("tokens/<int:token_id>", people.TokenView.as_view(), name="token"),
@@ -195,6 +198,9 @@ urlpatterns = [
     path("clusters/<slug:name>", clusters.ClusterView.as_view(), name="cluster"),
     path("clusters/<slug:name>/try", clusters.ClusterProbeView.as_view(), name="cluster_try"),
     path("clusters/<slug:name>/key", clusters.ClusterKeyView.as_view(), name="cluster_key"),
+    path(
+        "clusters/<slug:name>/metrics-token", clusters.ClusterMetricsTokenView.as_view(), name="cluster_metrics_token"
+    ),
     path("policy-lab", policy_lab.ExperimentsView.as_view(), name="experiments"),
     path("policy-lab/<uuid:uid>", policy_lab.ExperimentView.as_view(), name="experiment"),
     path("policy-lab/<uuid:uid>/cancel", policy_lab.ExperimentCancelView.as_view(), name="experiment_cancel"),
@@ -205,6 +211,7 @@ urlpatterns = [
     path("clusters/<slug:name>/policy", policies.PolicyView.as_view(), name="policy"),
     path("clusters/<slug:name>/policy/trial", policies.PolicyTrialView.as_view(), name="policy_trial"),
     path("nodes", nodes.NodesView.as_view(), name="nodes"),
+    path("nodes/<slug:cluster>/<str:node>/drain", draining.NodeDrainView.as_view(), name="node_drain"),
     path("environments", nodes.EnvironmentsView.as_view(), name="environments"),
     *resource("priority-classes", "<slug:name>", priorities.PriorityClassViewSet, name="priority_class"),
 ]

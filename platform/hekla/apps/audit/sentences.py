@@ -397,6 +397,7 @@ SENTENCES: Mapping[str, Any] = {
         gettext_lazy("{actor} could not reach {object}. {message}"),
     ),
     "NodeChanged": _node,
+    "NodeDrained": gettext_lazy("{actor} drained node {node} of {object}. Evicted pods: {pods}. Reason: {reason}"),
     "ClusterObjectsChanged": gettext_lazy("{actor} noticed changed objects of {object}: {kinds}."),
     "AlertRuleCreated": _CREATED,
     "AlertRuleChanged": _changed,

@@ -79,6 +79,7 @@ KINDS = {
     "ClusterKeyRemoved": _("Cluster credentials removed"),
     "ClusterHealthChanged": _("Cluster health changed"),
     "NodeChanged": _("Node changed"),
+    "NodeDrained": _("Node drained"),
     "ClusterObjectsChanged": _("Objects that the scheduler reads changed"),
     "PolicyChanged": _("Policy changed"),
     "PolicyLabStarted": _("Experiment started"),

@@ -300,3 +300,8 @@ def roll_up_work() -> list[QuerySet[Any, Any]]:
         LoggedEvent.objects.filter(id__gt=last, kind__in=OF_NODES),
         Numbering.objects.filter(last__gt=last + _MOST_UNREAD),
     ]
+
+
+def reader_position() -> int | None:
+    """The number of the last event of the log that measures include; None if none was read yet."""
+    return MeasuresCursor.objects.values_list("last", flat=True).first()
