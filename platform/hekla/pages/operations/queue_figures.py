@@ -128,12 +128,12 @@ def use_rows(report: QueueUseReport) -> list[UseRow]:
     """A row for each queue."""
     return [
         UseRow(
-            one.name,
-            one.is_inner,
-            reverse("queues:detail", args=[one.name]),
-            queue_queries.address(report.query, queue=one.name),
-            *map(labels.hours, one.total),
-            labels.hours(one.before.allocated),
+            name=one.name,
+            is_inner=one.is_inner,
+            page=reverse("queues:detail", args=[one.name]),
+            address=queue_queries.address(report.query, queue=one.name),
+            before=labels.hours(one.before.allocated),
+            **{name: labels.hours(amount) for name, amount in one.total._asdict().items()},
         )
         for one in report.queues
     ]
