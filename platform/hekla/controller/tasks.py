@@ -20,6 +20,7 @@ from hekla.apps.measures import queue_selectors as queue_measures
 from hekla.apps.measures import queue_services
 from hekla.apps.measures import selectors as measures
 from hekla.apps.measures import services as measuring_gpus
+from hekla.apps.measures.job_counting import counting_work
 from hekla.apps.policy_lab import selectors as policy_lab
 from hekla.apps.sharing import selectors as sharing
 from hekla.apps.sharing.wake import copying
@@ -152,6 +153,12 @@ def roll_up_queues() -> None:
     queue_services.roll_up_queues(now=clock.now())
 
 
+@shared_task(name="hekla.measures.count_jobs")
+def count_jobs() -> None:
+    """Count what happened to jobs, how long they waited and why they failed (Celery beat)."""
+    measuring_gpus.count_jobs(now=clock.now())
+
+
 @shared_task(name="hekla.policy_lab.run")
 def run_experiments() -> None:
     """Run the experiments of the policy lab that wait."""
@@ -205,3 +212,4 @@ due_work.declare("hekla.pod_files.look_after", jobs.upload_work, folders.measure
 due_work.declare("hekla.job_forks.copy", sharing.copy_work)
 due_work.declare("hekla.measures.roll_up", measures.roll_up_work)
 due_work.declare("hekla.measures.roll_up_queues", queue_measures.queue_hours_due)
+due_work.declare("hekla.measures.count_jobs", counting_work)

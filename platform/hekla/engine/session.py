@@ -42,7 +42,12 @@ Call = Callable[[str, Mapping[str, Any], float], Any]
 
 
 class Session:
-    """The working state of one cycle. `reasons`: why jobs wait; `binds` and `evictions`: the decisions so far."""
+    """The working state of one cycle. `reasons`: why jobs wait; `binds` and `evictions`: the decisions so far.
+
+    `is_explained`: whether reasons are worked out; no decision depends on it.
+    """
+
+    is_explained = True
 
     share_notes: ShareNotes | None = None
     """Where the plugin that divides the cluster notes how; None: it notes nothing."""

@@ -12,5 +12,12 @@ ROUTES = {
     "operations:nodes": RouteAccess(SEES_CAPACITY, impersonation=READ),
     "operations:wall": RouteAccess(SEES_CAPACITY, impersonation=READ),
     "operations:wall_state": RouteAccess(SEES_CAPACITY, impersonation=READ),
+    **dict.fromkeys(
+        (
+            *("operations:waiting", "operations:waiting_file", "operations:waiting_now"),
+            *("operations:failures", "operations:failures_file", "operations:counted"),
+        ),
+        RouteAccess(SIGNED_IN, impersonation=READ),
+    ),
     "operations:waste": RouteAccess(SIGNED_IN, impersonation=READ),
 }

@@ -9,7 +9,10 @@ from django.utils.translation import gettext_lazy as _
 TABS: tuple[tuple[str, str | Promise], ...] = (
     ("operations:gpu_time", _("GPU time")),
     ("operations:waste", _("Unused GPUs")),
+    ("operations:waiting", _("Waiting")),
+    ("operations:failures", _("Failures")),
     ("operations:queues", _("Queues")),
+    ("reports:list", _("Reports")),
 )
 """Route and label."""
 

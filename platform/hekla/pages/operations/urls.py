@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.operations import node_views, queue_views, views, wall_views
+from hekla.pages.operations import job_views, node_views, queue_views, views, wall_views
 
 prefix = "operations/"
 app_name = "operations"
@@ -13,5 +13,11 @@ urlpatterns = [
     path("wall/", wall_views.show, name="wall"),
     path("wall/state/", wall_views.state, name="wall_state"),
     path("nodes/", node_views.show, name="nodes"),
+    path("waiting/", job_views.waiting, name="waiting"),
+    path("waiting/file/", job_views.waiting_file, name="waiting_file"),
+    path("waiting/now/", job_views.waiting_now, name="waiting_now"),
+    path("failures/", job_views.failures, name="failures"),
+    path("failures/file/", job_views.failures_file, name="failures_file"),
+    path("jobs/", job_views.counted, name="counted"),
     path("waste/", views.waste, name="waste"),
 ]
