@@ -14,7 +14,7 @@ def _amounts() -> list[tuple[str, models.Field]]:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("measures", "0002_holdings_by_time"),
+        ("measures", "0005_jobs"),
     ]
 
     operations = [
