@@ -29,6 +29,7 @@ import { startTheme } from "./theme.js";
 import { startTime } from "./time.js";
 import { startToasts } from "./toast.js";
 import { startUploads } from "./upload.js";
+import { startWall } from "./wall.js";
 import { startWhatIf } from "./what_if.js";
 import { startYamlEditors } from "./yaml_editor.js";
 
@@ -57,6 +58,7 @@ startFileEditor(); // as well
 startFormChecks();
 startDraftBack();
 startUploads();
+startWall();
 startLive();
 startRefresh();
 

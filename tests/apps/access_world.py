@@ -349,6 +349,7 @@ def make_world() -> World:
         "api:v1:invitations": ["lab"], "api:v1:invitation": ["lab", invitation.pk],
         "jobs:delete_view": [view.pk], "notifications:job": [job.uid], "reclaim_risk": [job.uid],
         "api:v1:queue_shares": ["labs-own"],
+        "api:v1:queue_share": ["labs-own"], "queues:share": ["labs-own"],
         "api:v1:queue_preview": ["labs-own"], "queues:preview": ["labs-own"],
         "demonstrations:detail": ["gangs"], "demonstrations:start": ["gangs"],
         "run_example": ["digits"], "help:page": ["jobs"], "accounts:edit": [bob], "accounts:give_link": [bob],

@@ -132,6 +132,7 @@ OF_THE_PLATFORM = {
     "job_metrics": {"claim", "follow", "release", "store"},
     "login_sessions": {"renew_signatures"},
     "measures": {"count_jobs", "mark_all", "rebuild", "rebuild_jobs", "roll_up"},
+    "measures.queue_services": {"observe_queues", "roll_up_queues"},
     "notifications": {"follow", "look", "send_due", "tell_of_batch", "tell_of_themselves", "tidy"},
     "reports": {"send_due", "settle"},
     "schedules": {"start_due", "tidy"},
@@ -166,6 +167,7 @@ OTHER_MODULES = (
     "idleness.job_services",
     "invitations.importing",
     "invitations.letters",
+    "measures.queue_services",
     "tenancy.departments",
 )
 """Modules of apps that write, but are not named `services`."""

@@ -1,6 +1,7 @@
 """GPU time on the command line, of a job that the controller runs on a node with GPUs."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
@@ -11,6 +12,7 @@ from django.core.management import call_command
 from tests.controller.conftest import SIZE, World, operated
 
 from hekla.apps.measures import services
+from hekla.controller import queue_meter
 from hekla.lib import clock
 
 WITH_GPUS = {"name": "n", "allocatable": {**SIZE, "nvidia.com/gpu": "4"}, "labels": {"nvidia.com/gpu.product": "A100"}}
@@ -35,8 +37,10 @@ def world(transactional_db: None, settings: Any, tmp_path: Any) -> Iterator[Worl
         yield made
 
 
-def test_gpu_time_of_a_job_that_runs(console: Any, tmp_path: Any) -> None:
-    """From the submission to the table, then derived again from the log and the rows."""
+def test_gpu_time_of_a_job_that_runs(console: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the submission to the tables, then derived again from the log and the rows."""
+    monkeypatch.setattr(queue_meter, "LOOK_EVERY", timedelta())
+    assert "No queue is measured yet." in console("measures", "queues", "--cluster", "simulated").output
     assert "No GPU time is measured yet." in console("measures", "gpu-time", "--cluster", "simulated").output
     job = tmp_path / "job.yaml"
     job.write_text(TRAINING)
@@ -60,3 +64,8 @@ def test_gpu_time_of_a_job_that_runs(console: Any, tmp_path: Any) -> None:
     call_command("rebuild_measures", stdout=out)
     assert out.getvalue().startswith("Hours computed again: ")
     assert json.loads(console(*words, "--json").output)["gpu_seconds"] == found["gpu_seconds"]
+    words = ("measures", "queues", "--cluster", "simulated", "--period", "hour")
+    assert re.search(r"default +0\.\d", console(*words).output)
+    (queue,) = json.loads(console(*words, "--json").output)["queues"]
+    assert queue["gpu_seconds"]["allocated"] > 0
+    assert "The cluster has 4 GPU." in console("queue", "share", "default").output

@@ -25,7 +25,7 @@ from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.job_metrics.models import EventMetrics, MetricLog
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import FileUpload, Job, Placement, Pod
-from hekla.apps.measures.models import GpuCapacity, StaleJobHour
+from hekla.apps.measures.models import GpuCapacity, MeasuredQueues, StaleJobHour
 from hekla.apps.notifications.models import Delivery, Notification
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.queues.models import FederatedQueue
@@ -175,6 +175,10 @@ def capacity(world: World, **values: Any) -> None:
     GpuCapacity.objects.create(**of, gpus=1000, state="open", begin_at=NOW, **values)
 
 
+def measured_queues(world: World, due_at: Any) -> None:
+    MeasuredQueues.objects.create(cluster_id=world.cluster.pk, looked_at=NOW, until=NOW, due_at=due_at)
+
+
 Case = Callable[[World], object]
 WAITING = {"hekla.forecasts.request", "hekla.notifications.look"}
 WORK: list[tuple[Case, set[str]]] = [
@@ -247,6 +251,8 @@ WORK: list[tuple[Case, set[str]]] = [
     (lambda world: experiment(world, state="finished"), set()),
     (capacity, {"hekla.measures.roll_up"}),
     (lambda world: capacity(world, end_at=NOW), set()),
+    (lambda world: measured_queues(world, NOW), {"hekla.measures.roll_up_queues"}),
+    (lambda world: measured_queues(world, LATER), set()),
     (
         lambda world: StaleJobHour.objects.create(cluster_id=world.cluster.pk, at=NOW, since=NOW),
         {"hekla.measures.count_jobs"},

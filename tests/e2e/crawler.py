@@ -21,6 +21,7 @@ FILES = {
     "decisions:file",
     "operations:failures_file",
     "operations:gpu_time_file",
+    "operations:queues_file",
     "reports:html",
     "reports:pdf",
     "operations:waiting_file",

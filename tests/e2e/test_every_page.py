@@ -162,8 +162,8 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "sharing:fork", "sharing:session", "sharing:terminal", "sharing:of_job", "sharing:recording",  # as well
         "idleness:job",  # only of jobs with GPUs
         "operations:holdings",  # only where pods have held GPUs
+        "policy_lab:state", "operations:wall_state",  # parts of pages
         "operations:counted", "operations:waiting_now",  # only where jobs of real clusters are counted
-        "policy_lab:state",  # a part of a page
         "clusters:metrics_token",  # only of clusters with Prometheus
         "reports:run",  # only after a report was sent
     }  # fmt: skip

@@ -240,6 +240,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         {
             "list": ("queues:list_queues", "List the queues that you may use."),
             "show": ("queues:show", "Show a queue's shares and its pending jobs."),
+            "share": ("queue_share:share", "Show why a queue deserves what it deserves."),
             "preview": ("queues:preview", "Preview a change of a queue's settings."),
             "edit": ("queues:edit", "Change, open, close or drain a queue."),
         },
@@ -352,6 +353,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         {
             "failures": ("job_measures:failures", "Show how many jobs failed, why and where."),
             "gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free."),
+            "queues": ("queue_use:queue_use", "Show the GPUs that queues deserved and held over time."),
             "waiting": ("job_measures:waiting", "Show how long jobs waited, and how many started and ended."),
         },
     ),

@@ -59,6 +59,7 @@ from hekla.controller.cycle_recorder import (
 from hekla.controller.extender_calls import ExtenderCalls
 from hekla.controller.lease_context import LeaseContext, identity
 from hekla.controller.pods import apply_decisions
+from hekla.controller.queue_meter import QueueMeter
 from hekla.controller.state import ReconcilerState
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.engine.audit import differences
@@ -107,7 +108,7 @@ class ClusterController:
         self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
         self._faults: tuple[ExtensionFault, ...] = ()
         self._extenders = ExtenderCalls()
-        self.recorder = CycleRecorder()
+        self.recorder, self.queue_meter = CycleRecorder(), QueueMeter()
         self._acted_on = -1
         self.reading_nodes = Timer(timedelta(seconds=10))
         self._nodes_of: Backend | None = None
@@ -175,7 +176,7 @@ class ClusterController:
         """Drop the caches. The controller is not used afterwards."""
         with self._lock:
             self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
-            self.recorder = CycleRecorder()
+            self.recorder, self.queue_meter = CycleRecorder(), QueueMeter()
             self._extenders.close()
 
     def _reconcile(self, cluster: Cluster) -> None:
@@ -224,13 +225,18 @@ class ClusterController:
         # 8. Display queues, and the reasons of pending external pods, in the cluster.
         external_pods.report_reasons(lease, self.cache)
         displayed_queues.display_queues(cluster, lease, self.cache)
-        # 9. Record the cycles that decided something; collect garbage of deleted jobs.
-        self.recorder.write(cluster, epoch, now=now)
+        # 9. Record the cycles that decided something and the amounts of queues; collect garbage of deleted jobs.
+        self._record_cycles(cluster, lease, now)
         self._collect_garbage(lease, now)
         self._acted_on, self.full_look.done_at = last, now
 
+    def _record_cycles(self, cluster: Cluster, lease: LeaseContext, now: datetime) -> None:
+        self.recorder.write(cluster, lease.epoch, now=now)
+        self.queue_meter.store(cluster, lease, now=now)
+
     def _start_over(self, epoch: int) -> None:
-        self.epoch, self._acted_on, self._nodes_of, self.recorder = epoch, -1, None, CycleRecorder()
+        self.epoch, self._acted_on, self._nodes_of = epoch, -1, None
+        self.recorder, self.queue_meter = CycleRecorder(), QueueMeter()
         self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
 
     def _measure(
@@ -342,7 +348,13 @@ class ClusterController:
         self._extenders.begin_cycle()
         started_at = time.perf_counter()
         decided = metrics.cycle(
-            cluster.name, engine_state, policies.parsed(text), now, extenders, cache=self.engine_cache
+            cluster.name,
+            engine_state,
+            policies.parsed(text),
+            now,
+            extenders,
+            cache=self.engine_cache,
+            look=self.queue_meter.look(now),
         )
         seconds, considered = time.perf_counter() - started_at, len(self.engine_cache.unsettled_jobs)
         for fault in decided.faults:

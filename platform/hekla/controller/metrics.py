@@ -73,11 +73,24 @@ REGISTRY.register(shares)
 
 
 def cycle(
-    cluster: str, state: ClusterState, policy: SchedulerPolicy, now: datetime, call: Call, *, cache: SchedulerCache
+    cluster: str,
+    state: ClusterState,
+    policy: SchedulerPolicy,
+    now: datetime,
+    call: Call,
+    *,
+    cache: SchedulerCache,
+    look: Callable[[Session], None] | None = None,
 ) -> Decisions:
-    """Run a cycle of the engine, and record its metrics."""
+    """Run a cycle of the engine, and record its metrics. `look`: as `on_open` of the engine's cycle."""
+    looks = [one for one in (shares.look(cluster), look) if one is not None]
+
+    def look_all(session: Session) -> None:
+        for one in looks:
+            one(session)
+
     with CYCLE_SECONDS.labels(cluster).time():
-        decided = engine.cycle(state, policy, now.timestamp(), call, cache=cache, on_open=shares.look(cluster))
+        decided = engine.cycle(state, policy, now.timestamp(), call, cache=cache, on_open=look_all)
     BINDS.labels(cluster).inc(len(decided.binds))
     EVICTIONS.labels(cluster).inc(len(decided.evictions))
     return decided

@@ -17,6 +17,7 @@ EACH_MINUTE = (
     *("hekla.idleness.watch", "hekla.workbench.follow_pods", "hekla.workbench.look_after_starts"),
     *("hekla.pod_files.look_after", "hekla.job_forks.copy", "hekla.measures.roll_up", "hekla.policy_lab.request"),
     *("hekla.measures.count_jobs", "hekla.alerts.tidy", "hekla.reports.send_due"),
+    "hekla.measures.roll_up_queues",
 )
 BEAT_SCHEDULE = {
     "reconcile clusters": {

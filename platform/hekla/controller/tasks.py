@@ -16,6 +16,8 @@ from hekla.apps.idleness import recording
 from hekla.apps.job_metrics import selectors as metrics
 from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
+from hekla.apps.measures import queue_selectors as queue_measures
+from hekla.apps.measures import queue_services
 from hekla.apps.measures import selectors as measures
 from hekla.apps.measures import services as measuring_gpus
 from hekla.apps.measures.job_counting import counting_work
@@ -145,6 +147,12 @@ def roll_up_measures() -> None:
     measuring_gpus.roll_up(now=clock.now())
 
 
+@shared_task(name="hekla.measures.roll_up_queues")
+def roll_up_queues() -> None:
+    """Add up the amounts of queues in the hours that are over (Celery beat)."""
+    queue_services.roll_up_queues(now=clock.now())
+
+
 @shared_task(name="hekla.measures.count_jobs")
 def count_jobs() -> None:
     """Count what happened to jobs, how long they waited and why they failed (Celery beat)."""
@@ -203,4 +211,5 @@ due_work.declare("hekla.workbench.look_after_starts", sessions.session_work)
 due_work.declare("hekla.pod_files.look_after", jobs.upload_work, folders.measure_work)
 due_work.declare("hekla.job_forks.copy", sharing.copy_work)
 due_work.declare("hekla.measures.roll_up", measures.roll_up_work)
+due_work.declare("hekla.measures.roll_up_queues", queue_measures.queue_hours_due)
 due_work.declare("hekla.measures.count_jobs", counting_work)

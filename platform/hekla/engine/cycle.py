@@ -23,6 +23,7 @@ from hekla.engine.model import ClusterState, PodStatus
 from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.session import Call, Session
+from hekla.engine.share_rounds import ShareNotes
 from hekla.engine.shared_values import SharedValues
 
 
@@ -63,6 +64,7 @@ def open_session(
         cache.update(state)
         while True:
             session = Session(cache, policy, now=now)
+            session.share_notes = ShareNotes()
             try:
                 _open_all(session, is_query=True)
             except ExtensionFailed as failure:

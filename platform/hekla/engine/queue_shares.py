@@ -8,7 +8,7 @@ one that actions use.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -68,8 +68,21 @@ def waiting_in(session: Session, queue: str) -> list[str]:
     return [job.group.uid for job in _waiting_jobs(session, queue).get(queue, ())]
 
 
+def pending_amounts(session: Session) -> dict[str, Resources]:
+    """What the waiting jobs of each queue lack, as `QueueShares.pending`, but without the order of the jobs.
+
+    Equal jobs lack the same, so their stand-ins are counted: a million jobs have a few.
+    """
+    found: dict[str, Vector] = {}
+    for job, count in Counter(session.unsettled_jobs.stand_ins()).items():
+        if _waits(job):
+            queue, missing = job.group.queue, np.maximum(_missing(job), 0.0) * count
+            found[queue] = found[queue] + missing if queue in found else missing
+    return {name: session.dimensions.resources(row) for name, row in found.items()}
+
+
 def _queue_shares(session: Session, queue: QueueSpec, waiting: list[JobInfo]) -> QueueShares:
-    plugin, attributes = _attributes(session, queue)
+    plugin, attributes = attributes_of(session, queue)
     amounts = session.dimensions.resources
     share_of = next(iter(session.functions(ExtensionPoint.QUEUE_SHARE)), None)
     return QueueShares(
@@ -88,7 +101,7 @@ def _queue_shares(session: Session, queue: QueueSpec, waiting: list[JobInfo]) ->
     )
 
 
-def _attributes(session: Session, queue: QueueSpec) -> tuple[str, QueueAttributes]:
+def attributes_of(session: Session, queue: QueueSpec) -> tuple[str, QueueAttributes]:
     """The first registered plugin and its attributes of the queue; without one, only what it holds and requests."""
     for tier in session.named_functions(ExtensionPoint.QUEUE_ACCOUNT):
         for plugin, function in tier:

@@ -28,6 +28,7 @@ from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.node_fit import NodeFit
 from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
+from hekla.engine.share_rounds import ShareNotes
 from hekla.engine.shared_values import ReasonsByJob
 from hekla.engine.subjobs import SubJobInfo
 from hekla.engine.topology_counts import TopologyCounts
@@ -47,6 +48,9 @@ class Session:
     """
 
     is_explained = True
+
+    share_notes: ShareNotes | None = None
+    """Where the plugin that divides the cluster notes how; None: it notes nothing."""
 
     def __init__(self, cache: SchedulerCache, policy: SchedulerPolicy, now: float, call: Call | None = None) -> None:
         self.cache, self.state, self.policy, self.now, self.call = cache, cache.state, policy, now, call

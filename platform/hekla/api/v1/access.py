@@ -32,6 +32,7 @@ _OWNS_REPORT = _READS_REPORT | {"manager": "refused", "operator": "refused"}
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
     "api:v1:gpu_time": RouteAccess(SIGNED_IN),
+    "api:v1:queue_use": RouteAccess(SIGNED_IN),
     "api:v1:report_sections": RouteAccess(SIGNED_IN),
     "api:v1:reports": RouteAccess(SIGNED_IN, SIGNED_IN),
     "api:v1:report": RouteAccess(_READS_REPORT, patch=_OWNS_REPORT, delete=_OWNS_REPORT),
@@ -93,6 +94,7 @@ ROUTES = {
     ),
     "api:v1:queue": RouteAccess(TENANT, patch=CHANGES_THE_QUEUE),
     "api:v1:queue_preview": RouteAccess(post=CHANGES_THE_QUEUE),
+    "api:v1:queue_share": RouteAccess(TENANT),
     "api:v1:queue_shares": RouteAccess(TENANT),
     "api:v1:policy": RouteAccess(SEES_ALL, put=OPERATORS),
     "api:v1:policy_trial": RouteAccess(post=OPERATORS),

@@ -292,3 +292,96 @@ class JobsCursor(models.Model):
 
     def __str__(self) -> str:
         return f"until event {self.last}"
+
+
+class _QueueAmounts(models.Model):
+    """Amounts of one resource of a queue, in thousandths of a GPU; over time in microseconds of a whole GPU.
+
+    `waiting`: what its waiting jobs lack. `borrowed`: allocated beyond what it deserves. `lent`: deserved, not
+    allocated, and borrowed by others. `is_inner`: the amounts contain those of its child queues.
+    """
+
+    cluster_id = models.BigIntegerField()
+    queue_id = models.BigIntegerField()
+    resource = models.CharField(max_length=253)
+    is_inner = models.BooleanField(default=False)
+    deserved = models.BigIntegerField(default=0)
+    allocated = models.BigIntegerField(default=0)
+    waiting = models.BigIntegerField(default=0)
+    borrowed = models.BigIntegerField(default=0)
+    lent = models.BigIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+
+class QueueShareSpan(_QueueAmounts):
+    """The amounts of a queue from `begin_at` until `end_at`; null: until now. Without a row, all are 0."""
+
+    begin_at = models.DateTimeField()
+    end_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster_id", "queue_id", "resource"],
+                condition=models.Q(end_at=None),
+                name="one_present_queue_share",
+            )
+        ]
+        indexes = [models.Index(fields=["cluster_id", "end_at"], name="queue_share_by_end")]
+
+    def __str__(self) -> str:
+        return f"queue {self.queue_id}: {self.allocated / 1000:g} of {self.deserved / 1000:g} {self.resource}"
+
+
+class QueueShareTime(_QueueAmounts):
+    """The amounts in the `level` minutes (an hour, a day) from `at` on, over time."""
+
+    pk = models.CompositePrimaryKey("level", "cluster_id", "at", "queue_id", "resource")
+    level = models.SmallIntegerField()
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["level", "at"], name="queue_share_time_by_age")]
+
+    def __str__(self) -> str:
+        return f"queue {self.queue_id} at {self.at:%F %T}"
+
+
+class StarvedQueueTime(models.Model):
+    """How long in an hour a queue waited below what it deserves while another one was above.
+
+    `first_at`, `last_at`: the first begin and the last end of such a time in that hour.
+    """
+
+    pk = models.CompositePrimaryKey("cluster_id", "at", "resource", "queue_id", "other_id")
+    cluster_id = models.BigIntegerField()
+    at = models.DateTimeField()
+    resource = models.CharField(max_length=253)
+    queue_id = models.BigIntegerField()
+    other_id = models.BigIntegerField()
+    milliseconds = models.BigIntegerField()
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["at"], name="starved_queue_by_age")]
+
+    def __str__(self) -> str:
+        return f"queue {self.queue_id} below, queue {self.other_id} above at {self.at:%F %T}"
+
+
+class MeasuredQueues(models.Model):
+    """A cluster whose queues are measured. `looked_at`: when the scheduler last reported the amounts.
+
+    `until`: up to which hour there are sums. `due_at`: when the next hour can be added.
+    """
+
+    cluster_id = models.BigIntegerField(primary_key=True)
+    looked_at = models.DateTimeField()
+    until = models.DateTimeField()
+    due_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"cluster {self.cluster_id} until {self.until}"

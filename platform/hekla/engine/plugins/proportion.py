@@ -15,6 +15,7 @@ from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import QueueSpec
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+from hekla.engine.share_rounds import ShareRound
 
 Evictable = Callable[[JobInfo, Sequence[PodInfo], str], list[PodInfo] | None]
 
@@ -187,15 +188,19 @@ def _divide_by_weight(session: Session, by_queue: list[ProportionAttributes]) ->
     """Divide round by round by weight: at most the real capability and the request, at least the guarantee."""
     remaining, unmet = session.total_resources.copy(), list(by_queue)
     while unmet and (weights := sum(attributes.queue.weight for attributes in unmet)):
-        at_start, granted = remaining.copy(), np.zeros_like(remaining)
-        for attributes in list(unmet):
+        at_start, granted, offered = remaining.copy(), np.zeros_like(remaining), dict[str, Vector]()
+        takers = list(unmet)
+        for attributes in takers:
             old = attributes.deserved.copy()
-            fresh = old + at_start * (attributes.queue.weight / weights)
+            fresh = offered[attributes.queue.name] = old + at_start * (attributes.queue.weight / weights)
             fresh = np.minimum(np.minimum(fresh, attributes.real_capability), attributes.request)
             attributes.deserved = np.maximum(fresh, attributes.guarantee)
             granted += attributes.deserved - old
             if (attributes.request < attributes.deserved + EPSILON).all() or (attributes.deserved == old).all():
                 unmet.remove(attributes)
+        if session.share_notes is not None:
+            deserved = {attributes.queue.name: attributes.deserved for attributes in takers}
+            session.share_notes.add(ShareRound(at_start, weights, offered, deserved))
         remaining = np.maximum(remaining - granted, 0.0)
         left = remaining[session.dimensions.without_pods]
         if not (left > EPSILON).any() or (remaining == at_start).all():

@@ -1,11 +1,17 @@
 """Who may open the pages of this feature."""
 
-from hekla.apps.accounts.access import READ, SIGNED_IN, RouteAccess
+from hekla.apps.accounts.access import READ, SIGNED_IN, RouteAccess, who
 
+SEES_CAPACITY = who(rest="absent", manager="ok", operator="ok", platform_admin="ok")
 ROUTES = {
     "operations:gpu_time": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:gpu_time_file": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:holdings": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:queues": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:queues_file": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:nodes": RouteAccess(SEES_CAPACITY, impersonation=READ),
+    "operations:wall": RouteAccess(SEES_CAPACITY, impersonation=READ),
+    "operations:wall_state": RouteAccess(SEES_CAPACITY, impersonation=READ),
     **dict.fromkeys(
         (
             *("operations:waiting", "operations:waiting_file", "operations:waiting_now"),

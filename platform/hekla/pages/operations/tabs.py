@@ -11,6 +11,7 @@ TABS: tuple[tuple[str, str | Promise], ...] = (
     ("operations:waste", _("Unused GPUs")),
     ("operations:waiting", _("Waiting")),
     ("operations:failures", _("Failures")),
+    ("operations:queues", _("Queues")),
     ("reports:list", _("Reports")),
 )
 """Route and label."""

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.operations import job_views, views
+from hekla.pages.operations import job_views, node_views, queue_views, views, wall_views
 
 prefix = "operations/"
 app_name = "operations"
@@ -8,6 +8,11 @@ urlpatterns = [
     path("gpu-time/", views.gpu_time, name="gpu_time"),
     path("gpu-time/file/", views.gpu_time_file, name="gpu_time_file"),
     path("gpu-time/pods/", views.holdings, name="holdings"),
+    path("queues/", queue_views.show, name="queues"),
+    path("queues/file/", queue_views.download, name="queues_file"),
+    path("wall/", wall_views.show, name="wall"),
+    path("wall/state/", wall_views.state, name="wall_state"),
+    path("nodes/", node_views.show, name="nodes"),
     path("waiting/", job_views.waiting, name="waiting"),
     path("waiting/file/", job_views.waiting_file, name="waiting_file"),
     path("waiting/now/", job_views.waiting_now, name="waiting_now"),

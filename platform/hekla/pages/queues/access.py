@@ -7,6 +7,7 @@ ROUTES = {
     "queues:create": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
     "queues:edit": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
     "queues:detail": RouteAccess(TENANT, impersonation=OPEN),
+    "queues:share": RouteAccess(TENANT, impersonation=OPEN),
     "queues:set_state": RouteAccess(post=OPERATORS, impersonation=OPEN),
     "queues:preview_new": RouteAccess(post=OPERATORS, impersonation=OPEN),
     "queues:preview": RouteAccess(post=OPERATORS, impersonation=OPEN),

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.queues import edit_views, preview, views
+from hekla.pages.queues import edit_views, preview, share_views, views
 
 prefix = "queues/"
 app_name = "queues"
@@ -10,6 +10,7 @@ urlpatterns = [
     path("new/preview/", preview.of_new, name="preview_new"),
     path("<slug:name>/", views.show, name="detail"),
     path("<slug:name>/edit/", edit_views.edit, name="edit"),
+    path("<slug:name>/share/", share_views.show, name="share"),
     path("<slug:name>/state/", edit_views.set_state, name="set_state"),
     path("<slug:name>/preview/", preview.of_change, name="preview"),
 ]

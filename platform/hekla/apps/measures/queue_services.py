@@ -1,0 +1,108 @@
+"""Stores what the scheduler divided among the queues of a cluster, and adds it up."""
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from hekla.apps.clusters import leases
+from hekla.apps.event_log.services import unit_of_work
+from hekla.apps.measures import queue_sums
+from hekla.apps.measures.capacities import MOST_GPUS
+from hekla.apps.measures.levels import HOUR, KEEP_DAYS, KEEP_HOURS, floor
+from hekla.apps.measures.models import MeasuredQueues, QueueShareSpan, QueueShareTime, StarvedQueueTime
+from hekla.apps.measures.queue_levels import HOLDS, KEEP_SPANS, LAG, MOST_ROWS
+
+_MOST_SECONDS = 2.0
+
+
+class QueueAmounts(NamedTuple):
+    """The amounts of a queue in thousandths of a GPU; see `models`."""
+
+    is_inner: bool
+    deserved: int
+    allocated: int
+    waiting: int
+    borrowed: int
+    lent: int
+
+
+@unit_of_work()
+def observe_queues(
+    cluster_id: int, epoch: int, found: Mapping[tuple[int, str], QueueAmounts], *, now: datetime
+) -> None:
+    """Store the amounts by queue (primary key) and resource, where they differ from the stored ones.
+
+    Those that are all 0 are not stored. No event: amounts change all the time. Raises LeaseLost.
+    """
+    leases.assert_held(cluster_id, epoch)
+    fresh = dict(list({key: _bounded(one) for key, one in found.items() if any(one[1:])}.items())[:MOST_ROWS])
+    measured = MeasuredQueues.objects.filter(pk=cluster_id).first()
+    if measured is None and not fresh:
+        return
+    _end_forgotten(measured, now)
+    stored = {(span.queue_id, span.resource): span for span in _open_spans(cluster_id)}
+    gone = [span.pk for key, span in stored.items() if fresh.get(key) != _amounts(span)]
+    QueueShareSpan.objects.filter(pk__in=gone).update(end_at=now)
+    QueueShareSpan.objects.bulk_create(
+        [
+            QueueShareSpan(cluster_id=cluster_id, queue_id=key[0], resource=key[1], begin_at=now, **one._asdict())
+            for key, one in fresh.items()
+            if key not in stored or _amounts(stored[key]) != one
+        ],
+        batch_size=1000,
+    )
+    if measured is None:
+        hour = floor(now, HOUR)
+        MeasuredQueues.objects.create(pk=cluster_id, looked_at=now, until=hour, due_at=hour + HOUR + LAG)
+    else:
+        MeasuredQueues.objects.filter(pk=cluster_id).update(looked_at=now)
+
+
+def _open_spans(cluster_id: int) -> list[QueueShareSpan]:
+    return list(QueueShareSpan.objects.filter(cluster_id=cluster_id, end_at=None))
+
+
+def _bounded(amounts: QueueAmounts) -> QueueAmounts:
+    return QueueAmounts(amounts.is_inner, *(min(max(one, 0), MOST_GPUS) for one in amounts[1:]))
+
+
+def _amounts(span: QueueShareSpan) -> QueueAmounts:
+    return QueueAmounts(*(getattr(span, name) for name in QueueAmounts._fields))
+
+
+def _end_forgotten(measured: MeasuredQueues | None, now: datetime) -> None:
+    """End the spans that nobody confirmed in time: nobody knows what was after that."""
+    if measured is not None and now - measured.looked_at > HOLDS:
+        forgotten = QueueShareSpan.objects.filter(cluster_id=measured.pk, end_at=None)
+        forgotten.update(end_at=measured.looked_at + HOLDS)
+
+
+def roll_up_queues(*, now: datetime, most_seconds: float = _MOST_SECONDS) -> None:
+    """Add the hours that are over, and delete what is too old. Stops after some seconds; the next call goes on."""
+    until = time.monotonic() + most_seconds
+    while _add_hour(now=now) and time.monotonic() < until:
+        pass
+    for level, keep in ((60, KEEP_HOURS), (1440, KEEP_DAYS)):
+        QueueShareTime.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
+    StarvedQueueTime.objects.filter(at__lt=floor(now, HOUR) - KEEP_HOURS).delete()
+
+
+@unit_of_work()
+def _add_hour(*, now: datetime) -> bool:
+    """Add one hour of one cluster. Returns whether there was one."""
+    due = MeasuredQueues.objects.select_for_update(skip_locked=True).filter(due_at__lte=now)
+    measured = due.order_by("due_at", "pk").first()
+    if measured is None:
+        return False
+    spans = QueueShareSpan.objects.filter(cluster_id=measured.pk)
+    spans.filter(end_at__lt=now - KEEP_SPANS).delete()
+    if measured.looked_at < now - KEEP_SPANS:
+        spans.delete()
+        measured.delete()  # nobody measures it any more; its sums stay
+        return True
+    queue_sums.write_hour(measured.pk, measured.until, now=now)
+    measured.until += HOUR
+    measured.due_at = measured.until + HOUR + LAG
+    measured.save(update_fields=["until", "due_at"])
+    return True
