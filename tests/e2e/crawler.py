@@ -22,6 +22,8 @@ FILES = {
     "operations:failures_file",
     "operations:gpu_time_file",
     "operations:waiting_file",
+    "reports:html",
+    "reports:pdf",
     "batches:table",
     "files:archive",
     "files:image",

@@ -216,6 +216,21 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "delete": ("alerts:delete", "Delete a rule."),
         },
     ),
+    "report": (
+        "Reports of the measures, as files or by mail.",
+        {
+            "list": ("reports:list_reports", "List the reports that you own or get."),
+            "sections": ("reports:list_sections", "List what a report can show."),
+            "create": ("reports:create", "Create a report from a file."),
+            "edit": ("reports:edit", "Change a report."),
+            "show": ("reports:show", "Print a report."),
+            "download": ("reports:download", "Download a report as HTML or PDF."),
+            "send": ("reports:send", "Send a report now."),
+            "history": ("reports:history", "Show to whom a report was sent, and failures."),
+            "pause": ("reports:pause", "Pause or resume a report."),
+            "delete": ("reports:delete", "Delete a report."),
+        },
+    ),
     "queue": (
         "Queues.",
         {

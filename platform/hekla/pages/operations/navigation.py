@@ -12,6 +12,7 @@ ITEMS = [
         also=(
             *("operations:holdings", "operations:waste"),
             *("operations:waiting", "operations:waiting_now", "operations:failures", "operations:counted"),
+            *("reports:list", "reports:detail", "reports:run", "reports:create", "reports:edit"),
         ),
     ),
 ]
