@@ -80,6 +80,10 @@ _BENCHES: dict[str, Entry] = {
         "Whether offered changes start jobs, and predicted ranges hold.",
     ),
     "console": ("hekla.bench.commands.console:console", "Pages, lists and submissions with many jobs."),
+    "operations": (
+        "hekla.bench.commands.operations:operations",
+        "Dashboards with measures of many days, and the cost of keeping them.",
+    ),
     "proxy": ("hekla.bench.commands.proxy:proxy", "Ports and tools of pods in the browser, and a terminal."),
     "start": ("hekla.bench.commands.start:start", "Time from `manage.py up` to the link that it prints."),
     "idle": ("hekla.bench.commands.idle:idle", "CPU and memory of an idle console."),

@@ -32,8 +32,6 @@ _OWNS_REPORT = _READS_REPORT | {"manager": "refused", "operator": "refused"}
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
     "api:v1:gpu_time": RouteAccess(SIGNED_IN),
-    "api:v1:failures_of_jobs": RouteAccess(SIGNED_IN),
-    "api:v1:waiting_of_jobs": RouteAccess(SIGNED_IN),
     "api:v1:report_sections": RouteAccess(SIGNED_IN),
     "api:v1:reports": RouteAccess(SIGNED_IN, SIGNED_IN),
     "api:v1:report": RouteAccess(_READS_REPORT, patch=_OWNS_REPORT, delete=_OWNS_REPORT),
@@ -41,6 +39,8 @@ ROUTES = {
     "api:v1:report_runs": RouteAccess(_READS_REPORT, _OWNS_REPORT),
     "api:v1:report_contents": RouteAccess(_READS_REPORT),
     "api:v1:report_file": RouteAccess(_READS_REPORT),
+    "api:v1:failures_of_jobs": RouteAccess(SIGNED_IN),
+    "api:v1:waiting_of_jobs": RouteAccess(SIGNED_IN),
     "api:v1:second_factor": RouteAccess(delete=PLATFORM_ADMINS),
     "api:v1:invitations": RouteAccess(MANAGES_MEMBERS, MANAGES_MEMBERS),
     "api:v1:import_people": RouteAccess(post=GIVES_ROLES),

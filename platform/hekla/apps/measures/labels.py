@@ -48,6 +48,7 @@ PERIODS: dict[Period, str | Promise] = {
     Period.DAY: _("Day"),
     Period.WEEK: _("Week"),
     Period.MONTH: _("30 days"),
+    Period.QUARTER: _("90 days"),
 }
 PARTS: dict[GroupBy, str | Promise] = {
     GroupBy.TENANT: _("Tenant"),

@@ -130,6 +130,39 @@ class HolderGpuTime(_GpuTime):
         return f"tenant {self.tenant_id}, person {self.owner_id} at {self.at:%F %T}"
 
 
+class ClusterGpuTime(_GpuTime):
+    """The sums of a cluster's nodes (`NodeGpuTime`), so that reports of all nodes read few rows."""
+
+    pk = models.CompositePrimaryKey("level", "cluster_id", "at", "model")
+    free = models.BigIntegerField(default=0)
+    drained = models.BigIntegerField(default=0)
+    down = models.BigIntegerField(default=0)
+    beyond = models.BigIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["level", "at"], name="cluster_gpu_time_by_age")]
+
+    def __str__(self) -> str:
+        return f"cluster {self.cluster_id} at {self.at:%F %T}"
+
+
+class PartGpuTime(_GpuTime):
+    """The sums of holders (`HolderGpuTime`) of hours and days, each by one of their facts alone.
+
+    `by`: which one (a key of `levels.PARTS`). `key`: its value as text.
+    """
+
+    pk = models.CompositePrimaryKey("level", "cluster_id", "by", "at", "key", "model")
+    by = models.CharField(max_length=8)
+    key = models.CharField(max_length=32)
+
+    class Meta:
+        indexes = [models.Index(fields=["level", "at"], name="part_gpu_time_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.by} {self.key} at {self.at:%F %T}"
+
+
 class StaleHour(models.Model):
     """An hour of a cluster whose sums no longer agree with the facts."""
 

@@ -20,7 +20,7 @@ from hekla.pages.frame import downloads
 from hekla.pages.frame.people import person
 from hekla.pages.frame.selects import options
 from hekla.pages.operations import job_figures, job_queries, queries
-from hekla.pages.operations.tabs import tabs_on
+from hekla.pages.operations.tabs import tabs
 
 _MOST_PARTS = 50
 _WAITED = (MomentKind.STARTED, MomentKind.WAITED, MomentKind.UNSTARTED)
@@ -132,7 +132,7 @@ def _name(what: MomentKind, part: str, places: Iterable[str]) -> str:
 
 def _rows(rows: list[CountedJob], query: JobsQuery, current: str) -> dict[str, object]:
     return {
-        "tabs": tabs_on(current),
+        "tabs": tabs(current),
         "rows": job_figures.job_rows(rows[:MOST_JOBS]),
         "is_cut": len(rows) > MOST_JOBS,
         "most": MOST_JOBS,
@@ -171,7 +171,7 @@ def _shared(user: User, report: JobsReport, now: datetime, route: str) -> dict[s
     length = report.end - report.begin
     after = report.end + length
     return {
-        "tabs": tabs_on(route),
+        "tabs": tabs(route),
         "report": report,
         "is_empty": not report.total.counts
         and not report.before.counts

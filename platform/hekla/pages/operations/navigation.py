@@ -11,8 +11,8 @@ ITEMS = [
         _("Capacity and use"),
         also=(
             *("operations:holdings", "operations:waste"),
-            *("operations:waiting", "operations:waiting_now", "operations:failures", "operations:counted"),
             *("reports:list", "reports:detail", "reports:run", "reports:create", "reports:edit"),
+            *("operations:waiting", "operations:waiting_now", "operations:failures", "operations:counted"),
         ),
     ),
 ]

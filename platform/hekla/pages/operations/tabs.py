@@ -1,19 +1,21 @@
-"""The tabs that all pages about capacity and use share."""
+"""The tabs that the pages of operations share."""
 
-from collections.abc import Iterator
+from typing import Any
 
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-TABS = (
+TABS: tuple[tuple[str, str | Promise], ...] = (
     ("operations:gpu_time", _("GPU time")),
-    ("operations:waste", _("Unused GPUs now")),
+    ("operations:waste", _("Unused GPUs")),
     ("operations:waiting", _("Waiting")),
     ("operations:failures", _("Failures")),
     ("reports:list", _("Reports")),
 )
+"""Route and label."""
 
 
-def tabs_on(view: str) -> Iterator[tuple[str, str, bool]]:
-    """Label, URL, and whether it is the tab of this view."""
-    return ((str(label), reverse(name), name == view) for name, label in TABS)
+def tabs(current: str) -> list[dict[str, Any]]:
+    """The tabs, of which the one of the route `current` is marked."""
+    return [{"label": label, "address": reverse(route), "current": route == current} for route, label in TABS]

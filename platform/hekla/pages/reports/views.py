@@ -18,7 +18,7 @@ from hekla.lib import clock
 from hekla.pages.frame import downloads
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing, listing_of
-from hekla.pages.operations.tabs import tabs_on
+from hekla.pages.operations.tabs import tabs
 from hekla.pages.reports.tables import ReportRunsTable, ReportsFilter, ReportsTable, state_badge
 
 
@@ -26,7 +26,7 @@ from hekla.pages.reports.tables import ReportRunsTable, ReportsFilter, ReportsTa
 def reports(request: HttpRequest) -> HttpResponse:
     """List the reports that the person owns or gets."""
     found = listing(request, ReportsTable, selectors.visible_to(person(request)), ReportsFilter)
-    return render(request, "reports/list.html", {"reports": found, "tabs": tabs_on("reports:list")})
+    return render(request, "reports/list.html", {"reports": found, "tabs": tabs("reports:list")})
 
 
 @require_safe

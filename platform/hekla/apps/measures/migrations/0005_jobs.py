@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("measures", "0002_holdings_by_time"),
+        ("measures", "0004_fill_sums_of_clusters_and_parts"),
     ]
 
     operations = [
