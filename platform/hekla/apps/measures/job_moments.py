@@ -123,8 +123,8 @@ def _of_job(job: Job, course: Sequence[LoggedEvent], pods: Sequence[Pod], model:
     if job.started_at is not None:
         wait = _milliseconds(job.submitted_at, job.started_at)
         yield moment(MomentKind.STARTED, job.started_at, part=str(bucket_of(wait)), milliseconds=wait)
-        for number, (reason, part) in enumerate(sorted(_waits(job, job.started_at, course).items())):
-            yield moment(MomentKind.WAITED, job.started_at, number, reason.value, milliseconds=part)
+        for number, (reason, length) in enumerate(sorted(_waits(job, job.started_at, course).items())):
+            yield moment(MomentKind.WAITED, job.started_at, number, reason.value, milliseconds=length)
     for kind, times in ((MomentKind.PREEMPTED, _preemptions(course)), (MomentKind.RETRIED, _retries(course))):
         for number, at in enumerate(times):
             yield moment(kind, at, number)

@@ -85,9 +85,8 @@ def failures_file(request: HttpRequest) -> HttpResponse:
 def counted(request: HttpRequest) -> HttpResponse:
     """List the jobs that a figure counts."""
     now, query, user = clock.now(), job_queries.parse(request.GET), person(request)
-    what, part, places = (
-        read(request.GET) for read in (job_queries.kind_of, job_queries.part_of, job_queries.places_of)
-    )
+    what, part = job_queries.kind_of(request.GET), job_queries.part_of(request.GET)
+    places = job_queries.places_of(request.GET)
     longest = request.GET.get("order") == "longest"
     rows = job_reports.counted_jobs(user, query, what, part=part, places=places, longest=longest, now=now)
     begin, end = query.bounds(now)
