@@ -49,6 +49,8 @@ from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
+from hekla.apps.reports import services as reports
+from hekla.apps.reports.models import Report
 from hekla.apps.schedules import services as schedules
 from hekla.apps.schedules.models import Schedule
 from hekla.apps.sharing import services as sharing
@@ -352,6 +354,10 @@ ITS_OWNER: dict[str, Call] = {
     "jobs.set_priority": lambda w, by: jobs.set_priority(w.job, -1, **_by(by)),
     "openpai.add_tag": lambda w, by: openpai.add_tag(w.job, "new", **_by(by)),
     "openpai.delete_tag": lambda w, by: openpai.delete_tag(w.job, "odd", **_by(by)),
+    "reports.change": lambda w, by: reports.change(Report.objects.get(), {"recipients": []}, **_by(by)),
+    "reports.pause": lambda w, by: reports.pause(Report.objects.get(), paused=True, **_by(by)),
+    "reports.send_now": lambda w, by: reports.send_now(Report.objects.get(), **_by(by)),
+    "reports.delete": lambda w, by: reports.delete(Report.objects.get(), **_by(by)),
     "schedules.change": lambda w, by: schedules.change(Schedule.objects.get(), {"cron": "@weekly"}, **_by(by)),
     "schedules.set_suspended": lambda w, by: schedules.set_suspended(Schedule.objects.get(), suspended=True, **_by(by)),
     "schedules.delete": lambda w, by: schedules.delete(Schedule.objects.get(), **_by(by)),
@@ -366,7 +372,7 @@ ITS_OWNER: dict[str, Call] = {
     "workbench.open_session": lambda w, by: workbench.open_session(_running_pod(w), Tool.PORT, 80, **_by(by)),
     "workbench.end_session": lambda w, by: workbench.end_session(ToolSession.objects.get(), **_by(by)),
 }
-"""For the owner of the job, flow, schedule or batch; other members of the tenant may not."""
+"""For the owner of the job, flow, report, schedule or batch; other members of the tenant may not."""
 
 SUBMITTING: dict[str, Call] = {
     "batches.check_sweep": lambda w, by: batches.check_sweep(spec=SWEEP, **_in_lab(w, by)),

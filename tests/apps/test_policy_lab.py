@@ -14,9 +14,11 @@ from tests.apps.conftest import People
 from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.forecasts.models import Forecast
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.policy_lab import services
 from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.policy_lab.problems import LabProblem
 from hekla.cli import lab as command
 from hekla.controller import policy_lab as experiments
 from hekla.domain.errors import Refused
@@ -116,6 +118,8 @@ def test_more_nodes_halve_the_wait(people: People, began: datetime, ada: Client)
     for words in ("put 6 of 6 pods on the recorded node (100.0 %)", "1 more nodes like n1", "The cluster is simulated"):
         assert words in page
     assert "lab-plot-3" in page
+    assert "No start time was predicted" in page
+    assert "Jobs that differ" not in page
     assert "twice" in text(ada, "policy_lab:list")
     assert ada.post(reverse("policy_lab:delete", args=[row.uid])).status_code == 302
     assert not LabRun.objects.exists()
@@ -133,6 +137,34 @@ def test_form_names_what_is_wrong_and_changes_queues(people: People, began: date
     assert row.change["remove_nodes"] == ["n1"]
     page = text(ada, "policy_lab:detail", row.uid)
     assert "Weight of queue default: 3" in page
+
+
+def test_predicted_starts_and_differing_jobs_are_on_the_page(people: People, began: datetime, ada: Client) -> None:
+    for number, job in enumerate(Job.objects.order_by("pk")):
+        start = began + number * HOUR
+        latest = None if number == 0 else start + HOUR if number < JOBS - 1 else start - HOUR / 2
+        Forecast.objects.create(job=job, made_at=began, earliest_at=latest and start - HOUR, latest_at=latest)
+    Pod.objects.filter(job__name="job-2").update(node="gone")
+    ada.post(reverse("policy_lab:create"), form(began))
+    row = run_next()
+    assert row.result is not None
+    assert row.result["forecasts"] == {"unknown": 1, "cases": 5, "held": 4, "early": 0, "late": 1}
+    page = text(ada, "policy_lab:detail", row.uid)
+    assert "4 of 5 jobs that waited started within their predicted range (80.0 %)." in page
+    assert "Jobs that differ" in page
+    assert "It was decided at the same moment as something else." in page
+
+
+def test_problems_are_in_the_language_of_the_reader(people: People, ada: Client) -> None:
+    row = start(people)
+    assert services.claim(now=clock.now()) is not None
+    services.fail(row.uid, 1, LabProblem("process_killed", {"signal": 9}), now=clock.now())
+    row.refresh_from_db()
+    assert row.problem_facts == {"code": "process_killed", "signal": 9}
+    assert "was ended by signal 9" in text(ada, "policy_lab:detail", row.uid)
+    assert "was ended by signal 9" in text(ada, "policy_lab:list")
+    LabRun.objects.update(problem_facts={"code": "of a later version"})
+    assert row.problem in text(ada, "policy_lab:detail", row.uid)
 
 
 def test_rest_and_command_line(people: People, began: datetime, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,6 +39,7 @@ OF_THE_PERSON = {
     "jobs": {"arrange"},
     "login_sessions": {"end_others", "note"},
     "notifications": {"choose", "forget_choice", "mark_read", "renew_secret"},
+    "reports": {"create"},
     "signin": {"add_key", "begin", "confirm", "prove", "prove_with_key", "remove", "renew_codes"},
 }
 """They write only rows of the person who is their argument: the actor is the owner."""
@@ -75,6 +76,7 @@ QUESTIONS = {
     "clusters.leases": {"assert_held", "held", "is_held", "last_shuffle_at", "renewed_at", "unrenewed_for"},
     "job_metrics": {"instants", "series_of"},
     "quotas": {"checked"},
+    "reports": {"require_right"},
     "signin": {"secret_of"},
     "tenancy": {"require", "require_actor", "require_some"},
     "sharing": {"known_secrets", "require_own"},
@@ -129,8 +131,9 @@ OF_THE_PLATFORM = {
     },
     "job_metrics": {"claim", "follow", "release", "store"},
     "login_sessions": {"renew_signatures"},
-    "measures": {"rebuild", "roll_up"},
+    "measures": {"count_jobs", "mark_all", "rebuild", "rebuild_jobs", "roll_up"},
     "notifications": {"follow", "look", "send_due", "tell_of_batch", "tell_of_themselves", "tidy"},
+    "reports": {"send_due", "settle"},
     "schedules": {"start_due", "tidy"},
     "secrets": {"keep", "forget"},
     "usage": {"record", "thin"},

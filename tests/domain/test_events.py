@@ -166,6 +166,11 @@ EXAMPLES = {
     "SessionKeepRequested": {
         **_POD, "session": "6f1c", "tool": "port", "until": "2026-11-20T12:00:00+00:00", "reason": "waits for data",
     },
+    "ReportCreated": {"name": "use"},
+    "ReportChanged": {"name": "use", "changes": {"hour": {"old": 8, "new": 9}}},
+    "ReportDeleted": {"name": "use"},
+    "ReportDispatched": {"name": "use", "recipients": 2, "left_out": 1},
+    "ReportStopped": {"name": "use", "reason": "hidden"},
     "AlertRuleCreated": {"name": "node down"},
     "AlertRuleChanged": {"name": "node down", "changes": {"threshold": {"old": 0, "new": 1}}},
     "AlertRuleDeleted": {"name": "node down"},

@@ -191,6 +191,9 @@ def print_result(result: Mapping[str, Any]) -> None:
         _print_part(part, columns)
     if trust := result["trust"]:
         _print_trust(trust)
+    if (found := result.get("forecasts")) and found["cases"]:
+        part = found["held"] / found["cases"]
+        click.echo(f"{found['held']:,} of {found['cases']:,} predicted start times held ({part:.1%}).")
     for note, count in result["notes"].items():
         click.echo(f"note: {note.replace('_', ' ')} ({count})")
 

@@ -80,6 +80,10 @@ _BENCHES: dict[str, Entry] = {
         "Whether offered changes start jobs, and predicted ranges hold.",
     ),
     "console": ("hekla.bench.commands.console:console", "Pages, lists and submissions with many jobs."),
+    "operations": (
+        "hekla.bench.commands.operations:operations",
+        "Dashboards with measures of many days, and the cost of keeping them.",
+    ),
     "proxy": ("hekla.bench.commands.proxy:proxy", "Ports and tools of pods in the browser, and a terminal."),
     "start": ("hekla.bench.commands.start:start", "Time from `manage.py up` to the link that it prints."),
     "idle": ("hekla.bench.commands.idle:idle", "CPU and memory of an idle console."),
@@ -216,6 +220,21 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "delete": ("alerts:delete", "Delete a rule."),
         },
     ),
+    "report": (
+        "Reports of the measures, as files or by mail.",
+        {
+            "list": ("reports:list_reports", "List the reports that you own or get."),
+            "sections": ("reports:list_sections", "List what a report can show."),
+            "create": ("reports:create", "Create a report from a file."),
+            "edit": ("reports:edit", "Change a report."),
+            "show": ("reports:show", "Print a report."),
+            "download": ("reports:download", "Download a report as HTML or PDF."),
+            "send": ("reports:send", "Send a report now."),
+            "history": ("reports:history", "Show to whom a report was sent, and failures."),
+            "pause": ("reports:pause", "Pause or resume a report."),
+            "delete": ("reports:delete", "Delete a report."),
+        },
+    ),
     "queue": (
         "Queues.",
         {
@@ -330,7 +349,11 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
     "notification": ("Notifications.", {"list": ("notifications:list_notifications", "List your notifications.")}),
     "measures": (
         "Measures of clusters, queues and tenants.",
-        {"gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free.")},
+        {
+            "failures": ("job_measures:failures", "Show how many jobs failed, why and where."),
+            "gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free."),
+            "waiting": ("job_measures:waiting", "Show how long jobs waited, and how many started and ended."),
+        },
     ),
     "audit": ("The audit log.", {"list": ("audit:list_events", "List events of the audit log.")}),
 }

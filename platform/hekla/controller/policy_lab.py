@@ -18,6 +18,7 @@ from celery.signals import worker_shutting_down
 
 from hekla.apps.policy_lab import services
 from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.policy_lab.problems import LabProblem
 from hekla.lib import clock
 
 log = logging.getLogger(__name__)
@@ -52,10 +53,21 @@ def _run(row: LabRun) -> None:
     if status is None and _is_stopping.is_set():
         services.release(row.uid, row.attempts)
     elif status is None:
-        services.fail(row.uid, row.attempts, f"It took more than {MAX_SECONDS / 60:.0f} minutes.", now=clock.now())
+        _fail(row, LabProblem("too_long", {"minutes": round(MAX_SECONDS / 60)}))
     elif status:
         log.warning("the process of experiment %s ended with status %s", row.uid, status)
-        services.fail(row.uid, row.attempts, f"Its process ended with status {status}.", now=clock.now())
+        _fail(row, _problem_of(status))
+
+
+def _fail(row: LabRun, problem: LabProblem) -> None:
+    services.fail(row.uid, row.attempts, problem, now=clock.now())
+
+
+def _problem_of(status: int) -> LabProblem:
+    """A status below 0 is the signal that ended the process."""
+    if status < 0:
+        return LabProblem("process_killed", {"signal": -status})
+    return LabProblem("process_ended", {"status": status})
 
 
 def _command(row: LabRun) -> list[str]:

@@ -14,6 +14,9 @@ from hekla.engine.session import Session
 
 _TENTATIVE = frozenset({PodStatus.ALLOCATED, PodStatus.PIPELINED})
 
+_UNEXPLAINED = PendingReason(Cause.CAPACITY, "", "", "unexplained")
+"""For sessions that explain nothing."""
+
 
 class PendingReasons:
     """Builds reasons from the current state of a session."""
@@ -23,6 +26,8 @@ class PendingReasons:
 
     def no_node_fits(self, job: JobInfo, pod: PodInfo) -> PendingReason:
         """The reason that no node fits this pod, nor any other of its role."""
+        if not self._session.is_explained:
+            return _UNEXPLAINED
         missing = missing_pods(job)
         fit_error = self._session.node_fit(pod).fit_error(self._session.dimensions)
         cause = Cause.CAPACITY if fit_error.has_feasible_node else Cause.CONSTRAINT
@@ -66,6 +71,8 @@ class PendingReasons:
 
         Need is what the job lacks to start, with the refused pods first; for a running job one pod.
         """
+        if not self._session.is_explained:
+            return _UNEXPLAINED
         refused_ids = {id(pod) for pod in refused}
         others = [pod for pod in job.pending() if id(pod) not in refused_ids]
         wanted = [*refused, *others][: max(missing_pods(job), 1)]
@@ -73,6 +80,8 @@ class PendingReasons:
 
     def over_queue_share_alike(self, job: JobInfo, representative: PodInfo) -> PendingReason:
         """As `over_queue_share`, for a job whose waiting pods are all like this one."""
+        if not self._session.is_explained:
+            return _UNEXPLAINED
         wanted, pending = max(missing_pods(job), 1), job.pending_count
         return self._no_room(job, [representative] * min(wanted, pending), pending)
 
@@ -94,6 +103,8 @@ def missing_pods(job: JobInfo) -> int:
 
 def why_no_room(session: Session, queue: QueueSpec, pods: list[PodInfo]) -> PendingReason:
     """The first plugin's reason that the queue has no room for these pods."""
+    if not session.is_explained:
+        return _UNEXPLAINED
     for function in session.functions(ExtensionPoint.WHY_NOT_ALLOCATABLE):
         if reason := function(queue, pods):
             return cast(PendingReason, reason)

@@ -41,7 +41,12 @@ Call = Callable[[str, Mapping[str, Any], float], Any]
 
 
 class Session:
-    """The working state of one cycle. `reasons`: why jobs wait; `binds` and `evictions`: the decisions so far."""
+    """The working state of one cycle. `reasons`: why jobs wait; `binds` and `evictions`: the decisions so far.
+
+    `is_explained`: whether reasons are worked out; no decision depends on it.
+    """
+
+    is_explained = True
 
     def __init__(self, cache: SchedulerCache, policy: SchedulerPolicy, now: float, call: Call | None = None) -> None:
         self.cache, self.state, self.policy, self.now, self.call = cache, cache.state, policy, now, call

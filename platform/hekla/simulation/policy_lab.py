@@ -1,6 +1,7 @@
 """Experiments of the policy lab on the workload of a cluster: requested here, and run in a process of their own."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,8 +10,10 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.policy_lab import selectors, services
 from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.policy_lab.problems import LabProblem
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.scheduling import cache, policies, policy_check
@@ -19,7 +22,7 @@ from hekla.simulation.lab.change import LabChange, change_as_json, changed, read
 from hekla.simulation.lab.experiment import Experiment
 from hekla.simulation.lab.simulated_run import Progress, RunBroken
 from hekla.simulation.lab.workload import Workload
-from hekla.simulation.recorded_workload import recorded_workload
+from hekla.simulation.recorded_workload import WorkloadTooLarge, recorded_workload
 
 Runs = Callable[[Experiment, Progress], Mapping[experiment.LabColumn, experiment.FinishedRun]]
 _READ = 0.1
@@ -72,12 +75,25 @@ def execute(uid: UUID, attempt: int, runs: Runs = process.finish_all) -> bool:
             read_change(row.change),
         )
         finished = runs(wanted, lambda part: _report(uid, attempt, part))
-        result = experiment.report(wanted, finished)
+        result = experiment.report(wanted, finished) | {"forecasts": _forecasts(row)}
     except Unwanted:
         return False
     except (HeklaError, RunBroken) as error:
-        return services.fail(uid, attempt, str(error), now=clock.now())
+        return services.fail(uid, attempt, _problem_of(error), now=clock.now())
     return services.finish(uid, attempt, _rounded(result), now=clock.now())
+
+
+def _forecasts(row: LabRun) -> dict[str, int]:
+    """How many of the start times held that people read in this period."""
+    return asdict(forecasts.accuracy_between(row.cluster_id, row.starts_at, row.ends_at))
+
+
+def _problem_of(error: HeklaError | RunBroken) -> LabProblem:
+    if isinstance(error, WorkloadTooLarge):
+        return error.problem
+    if isinstance(error, RunBroken):
+        return LabProblem(error.code, error.values)
+    return LabProblem("refused", {"text": str(error)})
 
 
 def _report(uid: UUID, attempt: int, part: float) -> None:

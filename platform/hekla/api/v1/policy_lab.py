@@ -13,7 +13,7 @@ from hekla.api.documents import validated
 from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.policy_lab import selectors, services
+from hekla.apps.policy_lab import problems, selectors, services
 from hekla.apps.policy_lab.models import MAX_TITLE, LabRun
 from hekla.lib import clock
 from hekla.simulation import policy_lab
@@ -44,11 +44,16 @@ class ExperimentSerializer(serializers.Serializer[Any]):
     change = serializers.JSONField()
     state = serializers.ChoiceField(LabRun.State.values)
     progress = serializers.FloatField(help_text="from 0 to 1")
-    problem = serializers.CharField(help_text="why it failed; else empty")
+    problem = serializers.SerializerMethodField(help_text="why it failed; else empty")
+    problem_facts = serializers.JSONField(help_text="the same as code and values; else empty")
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField(source="created_by.username", default=None)
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
+
+    def get_problem(self, row: LabRun) -> str:
+        """In the reader's language."""
+        return problems.sentence(row)
 
 
 class ExperimentResultSerializer(ExperimentSerializer):

@@ -1,6 +1,5 @@
 """The history of a cluster's nodes, from the event log: rows of nodes have only their present state."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -9,19 +8,11 @@ from django.db.models.fields.json import KT
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.domain.events import NodeChanged, parse
 
-NodeChanges = Sequence[tuple[datetime, NodeChanged]]
-
 
 def last_changes(cluster_id: int, before: datetime) -> list[NodeChanged]:
     """The last change of each node before a time, also of nodes that are gone since."""
     found = _changes(cluster_id).filter(at__lt=before).annotate(node=KT("payload__node"))
     return [_read(row) for row in found.order_by("node", "-id").distinct("node")]
-
-
-def changes_between(cluster_id: int, start: datetime, end: datetime, *, most: int) -> NodeChanges | None:
-    """The changes of nodes in a period, in order; None if there are more than `most`."""
-    rows = list(_changes(cluster_id).filter(at__gte=start, at__lt=end).order_by("id")[: most + 1])
-    return None if len(rows) > most else [(row.at, _read(row)) for row in rows]
 
 
 def _changes(cluster_id: int) -> QuerySet[LoggedEvent]:

@@ -34,6 +34,7 @@ from hekla.domain.runtime_classes import RuntimeClassFacts
 from hekla.lib.encryption import DecryptionError
 
 _MANY_NAMES, _FEW_NODES = 2000, 100
+_MOST_POLICIES = 200
 _NODE_VERSIONS = "SELECT name, ctid || ' ' || xmin FROM clusters_node WHERE cluster_id = %s ORDER BY name"
 """A change writes a new version of the row: at another place, or in another transaction."""
 _ACTIVE_NAMES = "SELECT id, name FROM clusters_cluster WHERE NOT is_paused ORDER BY id"
@@ -360,6 +361,16 @@ def policy_text(cluster: Cluster) -> str | None:
         cursor.execute(_POLICY_TEXT, [cluster.pk])
         found: tuple[str] | None = cursor.fetchone()
     return found[0] if found else None
+
+
+def policy_texts(cluster: Cluster, since: datetime, until: datetime) -> list[tuple[datetime, str]]:
+    """The scheduler configurations that were in force in a period, in order, each with when it was set.
+
+    The first was set before the period, unless none was.
+    """
+    versions = PolicyVersion.objects.filter(cluster=cluster, created_at__lt=until).order_by("number")
+    before = versions.filter(created_at__lt=since).order_by("-number").values_list("created_at", "text")[:1]
+    return [*before, *versions.filter(created_at__gte=since).values_list("created_at", "text")[:_MOST_POLICIES]]
 
 
 def silent() -> QuerySet[Cluster]:

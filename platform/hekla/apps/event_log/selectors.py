@@ -9,15 +9,18 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import connection
 from django.db.models import (
     BooleanField,
+    Case,
     Count,
     F,
     Func,
+    JSONField,
     Max,
     Q,
     QuerySet,
     Subquery,
     TextField,
     Value,
+    When,
 )
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, Upper
@@ -31,6 +34,7 @@ _SUBJECTS = "SELECT subject FROM event_log_loggedevent WHERE id > %(number)s AND
 
 
 _MOST_OF_NODES = 50_000
+_AT_ONCE = 5000
 
 
 def last_number() -> int:
@@ -123,6 +127,30 @@ def node_history(subject: str, *, since: datetime) -> Iterator[tuple[datetime, s
     rows = list(found.values_list("at", "payload")[:_MOST_OF_NODES])
     for at, payload in reversed(rows):
         yield at, payload["node"], payload["ready"], payload.get("present", True)
+
+
+ClusterEvent = tuple[datetime, str, str, bool, tuple[str, int, int] | None, str, Any]
+"""Time, kind, subject, whether a person is the actor, task, index and attempt of a pod, its new phase, and the payload
+of the kinds that were requested whole.
+"""
+
+
+def of_cluster(
+    cluster_id: int, since: datetime, until: datetime, kinds: Collection[str], whole: Collection[str]
+) -> Iterator[ClusterEvent]:
+    """The events of these kinds about a cluster and its jobs in a period, in order.
+
+    `whole`: kinds with payloads, also of the time after the period.
+    """
+    wanted = Q(at__lt=until, kind__in=[*kinds]) | Q(kind__in=[*whole])
+    found = LoggedEvent.objects.filter(wanted, at__gte=since, topics__contains=[f"cluster:{cluster_id}"]).order_by("id")
+    names = {name: KT(f"payload__{name}") for name in ("task", "index", "attempt", "new")}
+    payload = Case(When(kind__in=[*whole], then=F("payload")), output_field=JSONField(null=True))
+    fields = ("at", "kind", "subject", "actor_id", *names)
+    rows = found.annotate(**names, whole=payload).values_list(*fields, "whole")
+    for at, kind, subject, actor, task, index, attempt, new, document in rows.iterator(_AT_ONCE):
+        pod = (task, int(index), int(attempt)) if attempt is not None else None
+        yield at, kind, subject, actor is not None, pod, new or "", document
 
 
 def failed_pods(*, since: datetime) -> list[tuple[str, str]]:

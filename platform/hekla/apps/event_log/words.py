@@ -148,6 +148,11 @@ KINDS = {
     "AlertFired": _("Alert fired"),
     "AlertCleared": _("Alert cleared"),
     "AlertActed": _("Alert rule acted"),
+    "ReportCreated": _("Report created"),
+    "ReportChanged": _("Report changed"),
+    "ReportDeleted": _("Report deleted"),
+    "ReportDispatched": _("Report sent"),
+    "ReportStopped": _("Report stopped"),
     "QuotaSet": _("Quota set"),
 }
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Count, F, Q
 
 from hekla.apps.forecasts.models import Forecast
 from hekla.lib import clock
@@ -38,6 +39,35 @@ def accuracy(queue_id: int) -> Accuracy | None:
     cases = list(forecasts.values_list("earliest_at", "latest_at", "job__started_at")[:_NEWEST])
     held = sum(bool(begin and end and at and begin <= at <= end) for begin, end, at in cases)
     return Accuracy(held, len(cases)) if len(cases) >= ENOUGH else None
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodAccuracy:
+    """The forecasts of the jobs that were submitted in a period and waited.
+
+    `unknown`: no start was predicted. `cases`: with a range and a known outcome; `held`: they started within it;
+    `early`, `late`: they started before it, or after it (or wait still).
+    """
+
+    unknown: int
+    cases: int
+    held: int
+    early: int
+    late: int
+
+
+def accuracy_between(cluster_id: int, since: datetime, until: datetime) -> PeriodAccuracy:
+    """The accuracy of a cluster's forecasts in a period. Counts jobs as `accuracy` does."""
+    is_late = Q(job__started_at=None, job__finished_at=None, job__deleted_at=None, latest_at__lt=clock.now())
+    period = Q(job__cluster_id=cluster_id, job__submitted_at__gte=since, job__submitted_at__lt=until, job__revision=1)
+    found = Forecast.objects.filter(period)
+    ranges = found.filter(latest_at__isnull=False).filter(Q(job__started_at__isnull=False) | is_late)
+    is_early, is_over = Q(job__started_at__lt=F("earliest_at")), Q(job__started_at__gt=F("latest_at")) | is_late
+    counts = ranges.aggregate(
+        cases=Count("pk"), early=Count("pk", filter=is_early), late=Count("pk", filter=is_over & ~is_early)
+    )
+    held = counts["cases"] - counts["early"] - counts["late"]
+    return PeriodAccuracy(found.filter(latest_at=None).count(), held=held, **counts)
 
 
 def known(job_ids: Collection[int]) -> set[int]:

@@ -18,7 +18,8 @@ class LabRun(models.Model):
 
     `policy`: the text in force when it was requested. `change`: as `simulation.lab.change` reads it. `result`: as
     `simulation.lab.experiment` reports it; null until it is finished. `beat_at`: when its process last reported
-    progress (0 to 1). `attempts`: how often a process began it.
+    progress (0 to 1). `attempts`: how often a process began it. `problem`: why it failed, in English; `problem_facts`:
+    the same as `apps.policy_lab.problems` writes it for readers.
     """
 
     class State(models.TextChoices):
@@ -40,6 +41,7 @@ class LabRun(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     progress = models.FloatField(default=0.0)
     problem = models.CharField(max_length=MAX_PROBLEM, blank=True)
+    problem_facts = models.JSONField(default=dict, db_default={})
     result = models.JSONField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField()

@@ -21,7 +21,8 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.policy_lab import selectors
-from hekla.apps.policy_lab.models import MAX_PROBLEM, MAX_TITLE, LabRun
+from hekla.apps.policy_lab.models import MAX_TITLE, LabRun
+from hekla.apps.policy_lab.problems import LabProblem, english
 from hekla.apps.policy_lab.wake import running
 from hekla.domain import events
 from hekla.domain.errors import Invalid, Problem, Refused
@@ -138,8 +139,9 @@ def _end_silent(rows: list[LabRun], now: datetime) -> None:
             row.state = LabRun.State.WAITING
             if row.attempts >= MAX_ATTEMPTS:
                 row.state, row.ended_at = LabRun.State.FAILED, now
-                row.problem = "The process that ran it stopped without an answer."
-            row.save(update_fields=["state", "ended_at", "problem"])
+                problem = LabProblem("process_gone")
+                row.problem, row.problem_facts = english(problem), problem.facts
+            row.save(update_fields=["state", "ended_at", "problem", "problem_facts"])
 
 
 def beat(uid: UUID, attempt: int, progress: float | None, *, now: datetime) -> bool:
@@ -158,17 +160,18 @@ def release(uid: UUID, attempt: int) -> None:
 def finish(uid: UUID, attempt: int, result: Mapping[str, Any], *, now: datetime) -> bool:
     """Store the result, and delete the oldest experiments. Returns False if it is not wanted any more."""
     if len(orjson.dumps(result)) > MAX_RESULT_BYTES:
-        return fail(uid, attempt, "The result is too large.", now=now)
+        return fail(uid, attempt, LabProblem("result_too_large"), now=now)
     rows = LabRun.objects.filter(uid=uid, attempts=attempt, state=LabRun.State.RUNNING)
     is_stored = bool(rows.update(state=LabRun.State.FINISHED, result=dict(result), progress=1.0, ended_at=now))
     _delete_old()
     return is_stored
 
 
-def fail(uid: UUID, attempt: int, problem: str, *, now: datetime) -> bool:
+def fail(uid: UUID, attempt: int, problem: LabProblem, *, now: datetime) -> bool:
     """Store why the experiment failed. Returns False if it is not wanted any more."""
     rows = LabRun.objects.filter(uid=uid, attempts=attempt, state=LabRun.State.RUNNING)
-    return bool(rows.update(state=LabRun.State.FAILED, problem=problem[:MAX_PROBLEM], ended_at=now))
+    texts = {"problem": english(problem), "problem_facts": problem.facts}
+    return bool(rows.update(state=LabRun.State.FAILED, **texts, ended_at=now))
 
 
 def _delete_old() -> None:

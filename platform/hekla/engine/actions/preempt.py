@@ -53,6 +53,8 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
 
 def _explain(session: Session, jobs: Iterable[JobInfo]) -> None:
     """Record why no pod was evicted."""
+    if not session.is_explained:
+        return
     diagnosis, victim_index = (
         PreemptionDiagnosis(session, NAME, Cause.PRIORITY, "nobody_preempted"),
         VictimIndex(session),

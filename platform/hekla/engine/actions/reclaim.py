@@ -52,6 +52,8 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 def _explain(session: Session, victim_index: VictimIndex, jobs: Iterable[JobInfo]) -> None:
     """Record why no pod was evicted."""
+    if not session.is_explained:
+        return
     diagnosis = PreemptionDiagnosis(session, NAME, Cause.QUOTA, "nobody_reclaimed")
     search = VictimSearch(ExtensionPoint.RECLAIMABLE, partial(_is_candidate, session), partial(_barred, session))
     for job in diagnosis.starving(jobs):

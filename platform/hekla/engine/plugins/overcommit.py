@@ -32,6 +32,8 @@ def open_session(session: Session, option: PluginOption) -> None:
         requested = least > 0
         if (least + inqueue < budget + EPSILON)[requested].all():
             return Vote.PERMIT
+        if not session.is_explained:
+            return Vote.REJECT
         short = requested & (least + inqueue >= budget + EPSILON)
         reason = _refusal(session, least, np.where(short, free - inqueue, np.maximum(free - inqueue, least)))
         session.reasons[job.group.uid] += (replace(reason, free=is_free, limit=whole),)

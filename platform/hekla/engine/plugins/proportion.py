@@ -71,6 +71,8 @@ def _admit(session: Session, option: PluginOption, by_queue: ByQueue) -> None:
         room = attributes.admission_room
         if not session.is_closed(attributes.queue) and not queue_attributes.exceeds(session, least, room).any():
             return Vote.PERMIT
+        if not session.is_explained:
+            return Vote.REJECT
         reason = queue_attributes.no_room_reason(session, "proportion", "enqueue", attributes, least, room)
         session.reasons[job.group.uid] += (reason,)
         return Vote.REJECT

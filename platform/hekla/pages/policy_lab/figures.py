@@ -11,8 +11,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from hekla.apps.job_history import labels
 from hekla.pages.frame import plots
+from hekla.simulation.lab.differences import DifferenceCause
 from hekla.simulation.lab.experiment import LabColumn
-from hekla.simulation.lab.workload import WorkloadNote
+from hekla.simulation.lab.workload import RecordGap, WorkloadNote
 
 Json = Mapping[str, Any]
 COLUMNS = {
@@ -134,6 +135,76 @@ def trust(result: Json) -> list[str]:
         sentence = _("Its waits differ from the recorded ones by up to %(median)s for half of the jobs.")
         sentences += [sentence % values, _("For 90 %% of the jobs they differ by up to %(most)s.") % values]
     return sentences
+
+
+def predictions(result: Json) -> list[str]:
+    """How many predicted start times held, in sentences; none in results of versions that did not count them."""
+    found = result.get("forecasts")
+    if not found:
+        return []
+    cases, unknown = found["cases"], found["unknown"]
+    if not cases and not unknown:
+        return [_("No start time was predicted: no job of the period waited long enough.")]
+    sentences = []
+    if cases:
+        sentence = _("%(held)d of %(cases)d jobs that waited started within their predicted range (%(part).1f %%).")
+        sentences.append(sentence % {"held": found["held"], "cases": cases, "part": found["held"] / cases * 100})
+        sentence = _(
+            "Earlier than predicted: %(early)d. Later: %(late)d. A range is made to hold for 90 %% of the jobs."
+        )
+        sentences.append(sentence % {"early": found["early"], "late": found["late"]})
+    if unknown:
+        sentence = ngettext(
+            "%(n)d job waited without a prediction.", "%(n)d jobs waited without a prediction.", unknown
+        )
+        sentences.append(sentence % {"n": unknown})
+    return sentences
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingJob:
+    """A job that the unchanged simulation bound elsewhere, and why."""
+
+    name: str
+    tenant: str
+    at: datetime
+    recorded: str
+    simulated: str
+    why: str
+
+
+def differing(result: Json) -> list[DifferingJob]:
+    """The first jobs that differ; none in results of versions that did not list them."""
+    found = (result["trust"] or {}).get("differing", {}).get("listed", ())
+    return [
+        DifferingJob(
+            one["name"],
+            one["tenant"],
+            datetime.fromtimestamp(one["at"] / 1000, UTC),
+            one["recorded"],
+            one["simulated"] or "–",
+            " ".join(str(_CAUSES[cause]) for cause in one["causes"] if cause in _CAUSES),
+        )
+        for one in found
+    ]
+
+
+def differing_count(result: Json) -> int:
+    """How many jobs differ."""
+    return int((result["trust"] or {}).get("differing", {}).get("jobs", 0))
+
+
+_CAUSES: Mapping[str, Any] = {
+    RecordGap.RESIZED: gettext_lazy("Its size was changed: only the last one is recorded."),
+    RecordGap.RESTARTED: gettext_lazy("It was restarted as a whole."),
+    RecordGap.STAGES: gettext_lazy("Some of its tasks wait for others."),
+    RecordGap.CLAIMS: gettext_lazy("It uses devices or volumes, which are not simulated."),
+    RecordGap.EXTERNAL: gettext_lazy("Its pods are external."),
+    RecordGap.BEFORE: gettext_lazy("It was submitted before the period."),
+    DifferenceCause.AFTER: gettext_lazy("Other resources were free, because a job before it differs."),
+    DifferenceCause.NODES: gettext_lazy("The history of nodes is not recorded."),
+    DifferenceCause.MOMENT: gettext_lazy("It was decided at the same moment as something else."),
+}
 
 
 def notes(result: Json) -> list[str]:

@@ -3,6 +3,7 @@
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 
+from hekla.apps.policy_lab import problems
 from hekla.apps.policy_lab.models import LabRun
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ListColumn, ListTable, named, noted
@@ -20,7 +21,7 @@ STATES = {
 def _state(row: LabRun) -> SafeString:
     return noted(
         html.badge(STATES[LabRun.State(row.state)], str(row.get_state_display())),
-        row.problem or (f"{row.progress:.0%}" if row.state == LabRun.State.RUNNING else ""),
+        problems.sentence(row) or (f"{row.progress:.0%}" if row.state == LabRun.State.RUNNING else ""),
     )
 
 

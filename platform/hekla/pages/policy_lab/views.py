@@ -17,7 +17,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.forms import attach
-from hekla.apps.policy_lab import selectors, services
+from hekla.apps.policy_lab import problems, selectors, services
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.queues import selectors as queues
 from hekla.domain.errors import HeklaError
@@ -95,7 +95,12 @@ def state(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 
 def _context(row: LabRun) -> dict[str, Any]:
-    context: dict[str, Any] = {"row": row, "colour": STATES[LabRun.State(row.state)], "percent": row.progress * 100}
+    context: dict[str, Any] = {
+        "row": row,
+        "colour": STATES[LabRun.State(row.state)],
+        "percent": row.progress * 100,
+        "problem": problems.sentence(row),
+    }
     if row.result is None:
         return context
     return context | {
@@ -106,6 +111,9 @@ def _context(row: LabRun) -> dict[str, Any]:
         "tenants": figures.groups(row.result, "tenants"),
         "trust": figures.trust(row.result),
         "notes": figures.notes(row.result),
+        "predictions": figures.predictions(row.result),
+        "differing": figures.differing(row.result),
+        "differing_count": figures.differing_count(row.result),
     }
 
 

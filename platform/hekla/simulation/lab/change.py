@@ -155,7 +155,10 @@ def changed(workload: Workload, change: LabChange) -> Workload:
     nodes += [made for one in change.nodes for made in _like(known[one.like], one.count, known)]
     queues = tuple(_changed_queue(queue, change.queues.get(queue.name)) for queue in workload.state.queues)
     state = replace(workload.state, nodes=tuple(nodes), queues=queues)
-    return replace(workload, state=state, changes=_without(workload.changes, change.removed))
+    later = tuple(
+        one._replace(queue=_changed_queue(one.queue, change.queues.get(one.queue.name))) for one in workload.queues
+    )
+    return replace(workload, state=state, changes=_without(workload.changes, change.removed), queues=later)
 
 
 def _like(node: NodeSpec, count: int, known: Mapping[str, NodeSpec]) -> list[NodeSpec]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from hekla.engine.model import ClusterState, NodeSpec
+from hekla.engine.model import ClusterState, NodeSpec, QueueSpec
 from hekla.scheduling.column_codec import InvalidRecord, Json
 from hekla.scheduling.cycle_document import CycleOutcome, RecordedCycle, document, read
 from hekla.simulation.lab.workload import (
@@ -16,14 +16,17 @@ from hekla.simulation.lab.workload import (
     CapacityChange,
     EvictionEffect,
     History,
+    PolicyUpdate,
+    QueueUpdate,
     RecordedBind,
+    RecordGap,
     RunTime,
     Workload,
     WorkloadJob,
     WorkloadNote,
 )
 
-FORMAT = 1
+FORMAT = 2
 _KIND = "hekla workload"
 
 
@@ -40,6 +43,10 @@ def workload_document(workload: Workload) -> dict[str, Any]:
         "changed_nodes": _state(ClusterState(nodes, (), ())),
         "notes": {str(name): count for name, count in workload.notes.items()},
         "instants": list(workload.instants),
+        "queues": [one.at for one in workload.queues],
+        "queue_specs": _state(ClusterState((), tuple(one.queue for one in workload.queues), ())),
+        "policies": [list(one) for one in workload.policies],
+        "release": workload.release,
     }
 
 
@@ -58,6 +65,10 @@ def _job(job: WorkloadJob) -> Json:
         str(job.on_eviction),
         [history.started, history.finished, history.evictions, [list(one) for one in history.binds]],
         [[pod, node] for pod, node in job.placed.items()],
+        [[*key, time] for key, time in job.stops.items()],
+        [[pod, list(times)] for pod, times in job.releases.items()],
+        [list(one) for one in job.priorities],
+        list(map(str, job.gaps)),
     ]
 
 
@@ -81,7 +92,18 @@ def read_workload(data: Json) -> Workload:
         changes = _read_changes(data["changes"], read(data["changed_nodes"]).state.nodes)
         notes = {WorkloadNote(name): _whole(count) for name, count in data["notes"].items()}
         instants = tuple(sorted(map(_whole, data["instants"])))
-        return Workload(starts, ends, replace(state, jobs=()), jobs, changes, notes, instants)
+        return Workload(
+            starts,
+            ends,
+            replace(state, jobs=()),
+            jobs,
+            changes,
+            notes,
+            instants,
+            _read_queues(data["queues"], read(data["queue_specs"]).state.queues),
+            tuple(PolicyUpdate(_whole(at), str(text)) for at, text in data["policies"]),
+            _whole(data["release"]),
+        )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration) as error:
         if isinstance(error, InvalidRecord):
             raise
@@ -89,7 +111,8 @@ def read_workload(data: Json) -> Workload:
 
 
 def _read_job(group: Any, data: Json) -> WorkloadJob:  # noqa: ANN401
-    submitted, runs, tenant, person, leaves, effect, history, placed = data
+    submitted, runs, tenant, person, leaves, effect, history, placed, *rest = data
+    stops, releases, priorities, gaps = rest
     started, finished, evictions, binds = history
     pods = len(group.pods)
     times = _read_runs(runs, pods)
@@ -105,7 +128,21 @@ def _read_job(group: Any, data: Json) -> WorkloadJob:  # noqa: ANN401
         EvictionEffect(effect),
         History(_time(started), _time(finished), tuple(_bind(one) for one in binds), _whole(evictions)),
         {_whole(pod): str(node) for pod, node in placed},
+        {(_whole(pod), _whole(attempt)): _whole(time) for pod, attempt, time in stops},
+        {_whole(pod): tuple(map(_whole, times)) for pod, times in releases},
+        tuple((_whole(at), _priority(priority)) for at, priority in priorities),
+        tuple(map(RecordGap, gaps)),
     )
+
+
+def _priority(value: object) -> int:
+    if type(value) is not int or not -(2**31) <= value < 2**31:
+        raise InvalidRecord("A priority of the workload is out of range.")
+    return value
+
+
+def _read_queues(times: Json, queues: Sequence[QueueSpec]) -> tuple[QueueUpdate, ...]:
+    return tuple(QueueUpdate(_whole(at), queue) for at, queue in zip(times, queues, strict=True))
 
 
 def _read_runs(data: Json, pods: int) -> tuple[tuple[RunTime, ...], ...]:

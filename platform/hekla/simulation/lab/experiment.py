@@ -4,7 +4,7 @@ The run of the unchanged policy is the measure of all others: its difference fro
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -54,8 +54,10 @@ def finish(experiment: Experiment, column: LabColumn, progress: Progress | None 
     """Make one run of an experiment. Raises Invalid for its policy or change, RunBroken, and what `progress` raises."""
     workload = with_estimates(experiment.workload)
     is_changed = column is LabColumn.CHANGED
-    text = experiment.change.policy if is_changed and experiment.change.policy else experiment.policy
     cluster = changed(workload, experiment.change) if is_changed else workload
+    text = cluster.policies[0].text if cluster.policies else experiment.policy
+    if is_changed and experiment.change.policy:
+        text, cluster = experiment.change.policy, replace(cluster, policies=())
     outcome = run(cluster, read_policy(text), progress)
     return FinishedRun(
         results.summary(cluster, outcome.histories, outcome.ends),

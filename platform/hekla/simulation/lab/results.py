@@ -13,7 +13,8 @@ import numpy as np
 
 from hekla.domain.card_resources import is_card
 from hekla.engine.model import NodeSpec
-from hekla.simulation.lab.workload import HOUR, SECOND, History, RecordedBind, Workload, WorkloadJob
+from hekla.simulation.lab.differences import Differences, differences, nodes_of
+from hekla.simulation.lab.workload import HOUR, SECOND, History, RecordedBind, Workload, WorkloadJob, WorkloadNote
 
 MAX_GROUPS = 200
 """Queues or tenants of a result: those with the most jobs."""
@@ -67,7 +68,7 @@ class Trust:
     """How a run of the unchanged policy differs from what happened.
 
     `binds` were recorded, `equal_binds` of them are on the same node in the run. `starts`: jobs that started in both;
-    `error_p50`, `error_p90`: of their waits, in seconds.
+    `error_p50`, `error_p90`: of their waits, in seconds. `differing`: the jobs with other binds.
     """
 
     binds: int
@@ -75,6 +76,7 @@ class Trust:
     starts: int
     error_p50: float | None
     error_p90: float | None
+    differing: Differences
 
 
 def summary(workload: Workload, histories: Histories, until: int) -> LabSummary:
@@ -108,8 +110,8 @@ def trust(workload: Workload, histories: Histories) -> Trust | None:
     errors: list[float] = []
     for job in workload.counted():
         recorded, found = job.history, histories[job.uid]
-        nodes = _nodes(found)
-        for pod, before in _nodes(recorded).items():
+        nodes = nodes_of(found)
+        for pod, before in nodes_of(recorded).items():
             binds += len(before)
             equal += sum(old == new for old, new in zip(before, nodes.get(pod, ()), strict=False))
         if recorded.started is not None and found.started is not None:
@@ -117,15 +119,9 @@ def trust(workload: Workload, histories: Histories) -> Trust | None:
             errors.append(abs(found.started - recorded.started) / SECOND)
     if not binds and not starts:
         return None
-    return Trust(binds, equal, starts, _quantile(errors, 0.5), _quantile(errors, 0.9))
-
-
-def _nodes(history: History) -> dict[int, list[str]]:
-    """The nodes of each pod, in order."""
-    found: dict[int, list[str]] = defaultdict(list)
-    for one in history.binds:
-        found[one.pod].append(one.node)
-    return found
+    lacks_nodes = WorkloadNote.NODES_NOW in workload.notes
+    differing = differences(workload, histories, lacks_nodes=lacks_nodes)
+    return Trust(binds, equal, starts, _quantile(errors, 0.5), _quantile(errors, 0.9), differing)
 
 
 def as_recorded(workload: Workload, histories: Histories) -> Workload:

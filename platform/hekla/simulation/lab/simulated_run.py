@@ -1,37 +1,36 @@
 """Runs a workload on the engine in simulated time.
 
-Time jumps from event to event: a job is submitted, a pod ends, a node comes or goes. Instants are whole steps, a part
-of the period: what happens in a step happens together at its end, or within a minute when the recorded controller
-decided next. The engine runs after the events of an instant, until
-nothing changes, and only while a job waits. It gets the very same objects for what did not change, as from the
-controller's cache. Evicted pods release their nodes at once, as in `simulation.simulator`.
+Time jumps from event to event: a job is submitted, a pod ends, a node comes or goes. Instants are those at which the
+recorded controller decided next, within a minute; else whole steps, a part of the period: what happens in a step
+happens together at its end. The engine runs after the events of an instant, until nothing changes, and only while a job
+waits. It gets the very same objects for what did not change, as from the controller's cache. Evicted pods hold their
+nodes for as long as they did, or usually did.
 """
 
 import heapq
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from itertools import count
-from typing import NamedTuple
 
-from hekla.domain.phases import GangPhase
 from hekla.engine import cycle
 from hekla.engine.actions import shuffle
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import PodGroupSpec, PodSpec, PodStatus
+from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.policy import SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
+from hekla.engine.unexplained import UnexplainedSession
+from hekla.simulation.lab.change import read_policy
+from hekla.simulation.lab.job_run import JobRun
 from hekla.simulation.lab.workload import (
     SECOND,
     CapacityChange,
     EvictionEffect,
     History,
-    RecordedBind,
-    RunTime,
     Workload,
-    WorkloadJob,
 )
 
 _MAX_ROUNDS = 8
@@ -42,44 +41,28 @@ _RECHECK = 60 * SECOND
 """While jobs wait under a policy that reads the clock, the engine runs at least so often, as the controller does."""
 _WAITING_ACTIONS = frozenset({"enqueue", "allocate", "backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim"})
 """Actions that decide nothing while no job waits."""
-_PLACED = frozenset({PodStatus.RUNNING, PodStatus.SUCCEEDED})
+_PLACING_ACTIONS = frozenset({"enqueue", "allocate", "backfill"})
+"""Actions that evict nothing. What one cycle binds then needs no other: it has tried all waiting jobs with what was
+left.
+"""
 Progress = Callable[[float], None]
 """Gets the part of the jobs that have ended or left, from 0 to 1. May raise to stop the run."""
+_Event = tuple[int, int, Callable[[], None]]
+"""When it happens, its number among those of one instant, and what it does."""
 
 
 class RunBroken(Exception):
-    """The run cannot go on: a plugin failed, or the policy evicts the same pods over and over."""
+    """The run cannot go on: a plugin failed, or the policy evicts the same pods over and over.
 
-
-class _Event(NamedTuple):
-    """What happens at an instant. `number`: the order of events of one instant; `version`: of the job's placements."""
-
-    at: int
-    number: int
-    uid: str = ""
-    version: int = 0
-    pods: tuple[int, ...] = ()
-    change: CapacityChange | None = None
-    gives_up: bool = False
-
-
-@dataclass(slots=True)
-class _JobRun:
-    """A job during the run. `attempts`: which attempt each pod is at; `bound`: the bind by which each holds a node.
-
-    `versions`: of each pod, raised when it leaves its node before its end: the event of that end is void then.
+    `code`, `values`: the same for a sentence in the reader's language.
     """
 
-    job: WorkloadJob
-    attempts: list[int]
-    versions: list[int]
-    bound: dict[int, int] = field(default_factory=dict)
-    ended: set[int] = field(default_factory=set)
-    started: int | None = None
-    finished: int | None = None
-    evictions: int = 0
-    binds: list[RecordedBind] = field(default_factory=list)
-    positions: dict[str, int] = field(default_factory=dict)
+    def __init__(self, message: str, code: str = "refused", values: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, code, values)
+        self.message, self.code, self.values = message, code, values or {"text": message}
+
+    def __str__(self) -> str:
+        return self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +87,9 @@ class RunOutcome:
 
 
 def run(workload: Workload, policy: SchedulerPolicy, progress: Progress | None = None) -> RunOutcome:
-    """Run a workload under a policy. Raises RunBroken, and what `progress` raises."""
+    """Run a workload under a policy, and later under those that followed it. Raises RunBroken, and what `progress`
+    raises.
+    """
     return _Run(workload, policy, progress or (lambda _part: None)).outcome()
 
 
@@ -115,90 +100,89 @@ def step_of(workload: Workload) -> int:
 
 class _Run:
     def __init__(self, workload: Workload, policy: SchedulerPolicy, progress: Progress) -> None:
-        self._policy, self._progress, self._workload = policy, progress, workload
+        self._progress, self._workload = progress, workload
         self._cache, self._now, self._cycles, self._left = SchedulerCache(), workload.starts, 0, 0
         self._state, self._step_size = workload.state, step_of(workload)
         self._nodes = {node.name: node for node in workload.state.nodes}
-        self._groups: dict[str, PodGroupSpec] = {}
+        self._queues = {queue.name: queue for queue in workload.state.queues}
+        self._alive: dict[str, JobRun] = {}
+        """The jobs that have arrived and not left, by uid, as the engine gets them."""
         self._waiting: set[str] = set()
         self._changed: list[str] = []
         """The jobs whose phase the last cycle changed."""
-        self._leaving: dict[str, EvictionEffect] = {}
-        self._jobs = {job.uid: _new_run(job) for job in workload.jobs}
+        self._has_decided = False
+        """Whether the last cycle bound or evicted pods."""
+        self._gone: dict[str, set[int]] = {}
+        """Pods that the last cycle evicted, and that leave their nodes at once."""
+        self._nominated: dict[str, str] = {}
+        self._jobs = {job.uid: JobRun(job, is_recorded=bool(workload.instants)) for job in workload.jobs}
         self._events: list[_Event] = []
         self._numbers = count()
-        self._needs_all = not _WAITING_ACTIONS.issuperset(policy.actions)
-        self._is_timed, self._recheck = policy.reads_clock, -1
+        self._recheck = -1
         self._most_cycles = 50_000 + 50 * len(workload.jobs)
+        self._set_policy(policy)
+
+    def _set_policy(self, policy: SchedulerPolicy) -> None:
+        self._policy = policy
+        self._needs_all = not _WAITING_ACTIONS.issuperset(policy.actions)
+        self._evicts = not _PLACING_ACTIONS.issuperset(policy.actions)
 
     def outcome(self) -> RunOutcome:
         for job in self._workload.jobs:
             if job.placed:
                 self._continue(self._jobs[job.uid])
             else:
-                self._plan(_Event(max(job.submitted, self._now), next(self._numbers), job.uid))
+                self._plan(max(job.submitted, self._now), partial(self._submit, self._jobs[job.uid]))
+            for at, priority in job.priorities:
+                self._plan(at, partial(self._jobs[job.uid].set_priority, priority))
         for change in self._workload.changes:
-            self._plan(_Event(change.at, next(self._numbers), change=change))
+            self._plan(change.at, partial(self._change_node, change))
+        for update in self._workload.queues:
+            self._plan(update.at, partial(self._change_queue, update.queue))
+        for later in self._workload.policies[1:]:
+            self._plan(later.at, partial(self._set_policy, read_policy(later.text)))
         while self._events:
             self._step()
-        return RunOutcome(
-            {uid: _history(one) for uid, one in self._jobs.items()},
-            self._now,
-            self._cycles,
-        )
+        return RunOutcome({uid: one.history() for uid, one in self._jobs.items()}, self._now, self._cycles)
 
-    def _plan(self, event: _Event) -> None:
+    def _plan(self, at: int, act: Callable[[], None]) -> None:
         """Add an event, at the end of its step, or when the recorded controller decided next."""
-        at, instants = event.at, self._workload.instants
+        instants = self._workload.instants
         place = bisect_left(instants, at)
         if place < len(instants) and instants[place] - at <= _RECHECK:
             at = instants[place]
         else:
             at += (self._workload.starts - at) % self._step_size
-        heapq.heappush(self._events, event if at == event.at else event._replace(at=at))
+        heapq.heappush(self._events, (at, next(self._numbers), act))
 
     def _step(self) -> None:
         """All events of the next instant, then the engine."""
-        self._now = self._events[0].at
-        while self._events and self._events[0].at == self._now:
-            self._happen(heapq.heappop(self._events))
-        if self._waiting or self._leaving or self._needs_all:
+        self._now = self._events[0][0]
+        while self._events and self._events[0][0] == self._now:
+            heapq.heappop(self._events)[2]()
+        if self._waiting or self._needs_all:
             self._settle()
-        if self._is_timed and self._waiting and self._recheck <= self._now and self._events:
+        if self._policy.reads_clock and self._waiting and self._recheck <= self._now and self._events:
             self._recheck = self._now + _RECHECK
-            self._plan(_Event(self._recheck, next(self._numbers)))
+            self._plan(self._recheck, _nothing)
         self._progress(self._left / max(1, len(self._jobs)))
 
-    def _happen(self, event: _Event) -> None:
-        if event.change is not None:
-            self._change_node(event.change)
-        elif event.pods:
-            self._end_pods(event)
-        elif event.gives_up:
-            if self._jobs[event.uid].started is None:
-                self._leave(event.uid)
-        elif event.uid:
-            self._submit(self._jobs[event.uid].job)
+    def _submit(self, one: JobRun) -> None:
+        one.arrive()
+        self._alive[one.job.uid] = one
+        self._waiting.add(one.job.uid)
+        if one.job.leaves is not None:
+            self._plan(max(one.job.leaves, self._now), partial(self._give_up, one))
 
-    def _submit(self, job: WorkloadJob) -> None:
-        """A job arrives. Its pods exist once it is admitted, as those of the controller."""
-        self._groups[job.uid] = replace(job.group, pods=(), phase=GangPhase.PENDING)
-        self._waiting.add(job.uid)
-        if job.leaves is not None:
-            self._plan(_Event(max(job.leaves, self._now), next(self._numbers), job.uid, gives_up=True))
+    def _give_up(self, one: JobRun) -> None:
+        if one.started is None:
+            self._leave(one)
 
-    def _continue(self, one: _JobRun) -> None:
+    def _continue(self, one: JobRun) -> None:
         """A job whose pods were on nodes when the workload began."""
-        places, job = one.job.placed, one.job
-        pods = tuple(
-            replace(pod, status=PodStatus.RUNNING, node=places[at]) if places.get(at) in self._nodes else pod
-            for at, pod in enumerate(job.group.pods)
-        )
-        over = {at for at, attempts in enumerate(job.runs) if not attempts and at not in places}
-        one.ended |= over
-        pods = tuple(replace(pod, status=PodStatus.SUCCEEDED) if at in over else pod for at, pod in enumerate(pods))
-        self._groups[job.uid] = replace(job.group, pods=pods, phase=GangPhase.INQUEUE)
-        self._note_binds(one, {at: pod.node for at, pod in enumerate(pods) if pod.node})
+        places = one.continue_on(self._nodes)
+        self._alive[one.job.uid] = one
+        self._note_binds(one, places)
         self._look_at(one)
 
     # The engine.
@@ -207,12 +191,16 @@ class _Run:
         for _ in range(_MAX_ROUNDS):
             self._cycles += 1
             if self._cycles > self._most_cycles:
-                raise RunBroken("The policy evicts the same pods again and again.")
-            self._state = replace(self._state, jobs=tuple(self._groups.values()))
-            decided = cycle(self._state, self._policy, self._now / SECOND, cache=self._cache)
+                raise RunBroken("The policy evicts the same pods again and again.", "evicts_again")
+            groups = tuple([one.group for one in self._alive.values() if one.group is not None])
+            self._state = replace(self._state, jobs=groups)
+            decided = cycle(
+                self._state, self._policy, self._now / SECOND, cache=self._cache, session_class=UnexplainedSession
+            )
             if decided.faults:
                 fault = decided.faults[0]
-                raise RunBroken(f"{fault.name} failed at {fault.point}: {fault.error}")
+                values = {"plugin": fault.name, "point": str(fault.point), "error": fault.error}
+                raise RunBroken(f"{fault.name} failed at {fault.point}: {fault.error}", "plugin_failed", values)
             self._apply(decided)
             if not self._move_on():
                 break
@@ -222,149 +210,133 @@ class _Run:
         for bind in decided.binds:
             binds[bind.job][bind.pod] = bind.node
         for uid, places in binds.items():
-            self._bind(uid, places)
+            one = self._jobs[uid]
+            one.place(places, self._now / SECOND)
+            self._note_binds(one, {one.positions[pod]: node for pod, node in places.items()})
+            self._look_at(one)
         evicted: dict[str, set[str]] = defaultdict(set)
         for eviction in decided.evictions:
             evicted[eviction.job].add(eviction.pod)
         for uid, pods in evicted.items():
-            self._evict(uid, pods)
+            self._evict(self._jobs[uid], pods)
         if any(eviction.action == shuffle.NAME for eviction in decided.evictions):
             self._state = replace(self._state, last_shuffle_at=self._now / SECOND)
-        phases = decided.phases
-        self._changed = [uid for uid, one in self._groups.items() if phases.get(uid, one.phase) is not one.phase]
+        if self._nominated or decided.nominated:
+            self._nominate(decided.nominated, {bind.pod for bind in decided.binds})
+        self._has_decided = bool(decided.binds or decided.evictions)
+        phases, alive = decided.phases, self._alive
+        self._changed = [
+            uid for uid, one in alive.items() if one.group and phases.get(uid, one.group.phase) is not one.group.phase
+        ]
         for uid in self._changed:
-            self._groups[uid] = replace(self._groups[uid], phase=phases[uid])
+            alive[uid].set_phase(phases[uid])
 
-    def _bind(self, uid: str, places: Mapping[str, str]) -> None:
-        one, group, at = self._jobs[uid], self._groups[uid], self._now / SECOND
-        self._groups[uid] = replace(
-            group,
-            pods=tuple(
-                replace(pod, status=PodStatus.RUNNING, node=places[pod.uid], scheduled_at=at)
-                if pod.uid in places
-                else pod
-                for pod in group.pods
-            ),
-        )
-        self._note_binds(one, {one.positions[pod]: node for pod, node in places.items()})
-        self._look_at(one)
+    def _nominate(self, new: Mapping[str, str], bound: Collection[str]) -> None:
+        """Pods that wait for evicted ones get their nodes, until they are bound, as from the controller."""
+        nodes, before = {**self._nominated, **new}, self._nominated
+        self._nominated = {}
+        for uid in self._waiting:
+            own = self._jobs[uid].positions.keys() & nodes.keys() - bound
+            self._nominated |= {pod: nodes[pod] for pod in own}
+            if own or self._jobs[uid].positions.keys() & before.keys():
+                self._jobs[uid].nominate(self._nominated)
 
-    def _note_binds(self, one: _JobRun, places: Mapping[int, str]) -> None:
+    def _note_binds(self, one: JobRun, places: Mapping[int, str]) -> None:
         """Pods got nodes now: plan their ends, those of one instant together."""
-        ends: dict[tuple[int, int], list[int]] = defaultdict(list)
+        ends: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         for pod, node in places.items():
-            attempt = one.attempts[pod]
-            one.bound[pod] = len(one.binds)
-            one.binds.append(RecordedBind(pod, attempt, node, self._now))
-            run_time = _run_time(one.job, pod, attempt)
+            since, run_time = one.bind(pod, node, self._now), one.run_time(pod)
             if run_time is not None:
-                ends[self._now + run_time, one.versions[pod]].append(pod)
-        for (at, version), pods in ends.items():
-            self._plan(_Event(at, next(self._numbers), one.job.uid, version, tuple(pods)))
+                stops = one.job.stops.get((pod, one.attempts[pod]), 0)
+                ends[since + run_time, one.versions[pod], stops].append(pod)
+        for (at, version, stops), pods in ends.items():
+            if stops and at - stops > self._now:
+                self._plan(at - stops, partial(self._stop_pods, one, version, frozenset(pods)))
+            self._plan(max(at, self._now), partial(self._end_pods, one, version, frozenset(pods)))
 
-    def _look_at(self, one: _JobRun) -> None:
+    def _look_at(self, one: JobRun) -> None:
         """Whether the job has started, and whether something of it waits."""
-        group = self._groups[one.job.uid]
-        placed = sum(pod.status in _PLACED for pod in group.pods)
-        if one.started is None and placed >= max(1, group.min_available):
-            one.started = self._now
-        if placed == len(group.pods) and group.pods:
-            self._waiting.discard(one.job.uid)
-        else:
+        if one.look(self._now):
             self._waiting.add(one.job.uid)
+        else:
+            self._waiting.discard(one.job.uid)
 
-    def _evict(self, uid: str, pods: set[str]) -> None:
-        one, group = self._jobs[uid], self._groups[uid]
-        effect = one.job.on_eviction
+    def _evict(self, one: JobRun, uids: Collection[str]) -> None:
+        """These pods release their nodes; all of the job if it cannot do without them."""
+        pods = {one.positions[uid] for uid in uids}
         one.evictions += len(pods)
-        self._leaving[uid] = effect
-        is_all = effect is not EvictionEffect.PODS
-        for pod in group.pods:
-            if pod.node and (is_all or pod.uid in pods):
-                self._release(one, one.positions[pod.uid])
-        self._groups[uid] = replace(
-            group,
-            pods=tuple(
-                replace(pod, status=PodStatus.RELEASING) if pod.node and (is_all or pod.uid in pods) else pod
-                for pod in group.pods
-            ),
-        )
-
-    def _release(self, one: _JobRun, pod: int) -> None:
-        """A pod leaves its node before its end: its attempt is repeated."""
-        one.versions[pod] += 1
-        if pod in one.bound:
-            self._end_hold(one, pod)
-
-    def _end_hold(self, one: _JobRun, pod: int) -> None:
-        at = one.bound.pop(pod)
-        one.binds[at] = one.binds[at]._replace(until=self._now)
+        if one.job.on_eviction is not EvictionEffect.PODS:
+            pods = {*one.bound} - one.leaving
+        later: dict[int, set[int]] = defaultdict(set)
+        for pod in pods:
+            later[one.next_release(pod, self._workload.release)].add(pod)
+        one.leaving |= pods
+        one.mark(pods, PodStatus.RELEASING)
+        for delay, some in later.items():
+            if delay:
+                self._plan(self._now + delay, partial(self._let_go, one, some))
+            else:
+                self._gone[one.job.uid] = some
 
     # Between cycles.
 
     def _move_on(self) -> bool:
-        """Whether the next cycle has something new to decide: admitted jobs, or resources that were released.
-
-        What a cycle binds needs no other cycle: its actions have tried all waiting jobs with what was left.
+        """Whether the next cycle has something new to decide: admitted jobs, resources that were released, or pods
+        that can be evicted now.
         """
-        leaving, self._leaving = self._leaving, {}
-        for uid, effect in leaving.items():
-            self._let_go(uid, effect)
-        admitted = [uid for uid in self._changed if uid in self._groups and _lacks_pods(self._groups[uid])]
+        gone, self._gone = self._gone, {}
+        for uid, pods in gone.items():
+            self._let_go(self._jobs[uid], pods)
+        admitted = [uid for uid in self._changed if uid in self._alive and self._alive[uid].lacks_pods]
         for uid in admitted:
-            self._groups[uid] = replace(self._groups[uid], pods=self._pods(self._jobs[uid]))
-        return bool(leaving or admitted)
+            self._alive[uid].create_pods(self._now / SECOND)
+        return bool(gone or admitted or (self._evicts and self._has_decided))
 
-    def _let_go(self, uid: str, effect: EvictionEffect) -> None:
-        if effect is EvictionEffect.END:
-            self._leave(uid)
-            return
-        group = self._groups[uid]
-        if effect is EvictionEffect.JOB:
-            self._groups[uid] = replace(group, pods=(), phase=GangPhase.PENDING)
-        else:
-            self._groups[uid] = replace(group, pods=tuple(map(_again, group.pods)))
-        self._waiting.add(uid)
-
-    def _pods(self, one: _JobRun) -> tuple[PodSpec, ...]:
-        at = self._now / SECOND
-        return tuple(
-            replace(pod, created_at=at, status=PodStatus.SUCCEEDED if number in one.ended else PodStatus.PENDING)
-            for number, pod in enumerate(one.job.group.pods)
-        )
-
-    def _end_pods(self, event: _Event) -> None:
-        one = self._jobs[event.uid]
-        now = {pod for pod in event.pods if pod in one.bound and one.versions[pod] == event.version}
-        if not now:
-            return
-        again = set()
-        for pod in now:
-            self._end_hold(one, pod)
-            if one.attempts[pod] + 1 < len(one.job.runs[pod]):
-                one.attempts[pod] += 1
-                again.add(pod)
-            else:
-                one.ended.add(pod)
-        if len(one.ended) == len(one.job.group.pods):
-            one.finished = self._now
-            self._leave(event.uid)
-            return
-        group = self._groups[event.uid]
-        pods = (
-            _again(pod) if number in again else replace(pod, status=PodStatus.SUCCEEDED) if number in now else pod
-            for number, pod in enumerate(group.pods)
-        )
-        self._groups[event.uid] = replace(group, pods=tuple(pods))
+    def _let_go(self, one: JobRun, pods: Collection[int]) -> None:
+        """Evicted pods have left their nodes."""
+        pods = {pod for pod in pods if pod in one.leaving}
+        one.leaving -= pods
+        for pod in pods:
+            one.release(pod, self._now)
+        if one.job.on_eviction is EvictionEffect.PODS:
+            one.again(pods)
+        elif one.drop(pods):
+            if one.job.on_eviction is EvictionEffect.END:
+                self._leave(one)
+                return
+            one.restart()
         self._look_at(one)
 
-    def _leave(self, uid: str) -> None:
-        if self._groups.pop(uid, None) is not None:
-            self._left += 1
-        self._waiting.discard(uid)
-        self._leaving.pop(uid, None)
+    def _stop_pods(self, one: JobRun, version: int, pods: Iterable[int]) -> None:
+        """Somebody stopped these pods: they hold their nodes until they have ended."""
+        one.mark({pod for pod in pods if pod in one.bound and one.versions[pod] == version}, PodStatus.RELEASING)
 
-    # Nodes.
+    def _end_pods(self, one: JobRun, version: int, pods: Iterable[int]) -> None:
+        now = {pod for pod in pods if pod in one.bound and one.versions[pod] == version and pod not in one.leaving}
+        if not now:
+            return
+        again = {pod for pod in now if one.end_attempt(pod, self._now)}
+        if one.needed <= one.ended:
+            for pod in [*one.bound]:
+                one.end_hold(pod, self._now)
+            one.finished = self._now
+            self._leave(one)
+            return
+        one.again(again)
+        one.mark(now - again, PodStatus.SUCCEEDED)
+        self._look_at(one)
+
+    def _leave(self, one: JobRun) -> None:
+        if self._alive.pop(one.job.uid, None) is not None:
+            self._left += 1
+            one.group = None
+        self._waiting.discard(one.job.uid)
+
+    # The cluster.
+
+    def _change_queue(self, queue: QueueSpec) -> None:
+        self._queues[queue.name] = queue
+        self._state = replace(self._state, queues=tuple(self._queues.values()))
 
     def _change_node(self, change: CapacityChange) -> None:
         if change.node is None:
@@ -376,40 +348,16 @@ class _Run:
 
     def _lose(self, node: str) -> None:
         """The pods of a lost node start again elsewhere."""
-        for uid, group in [*self._groups.items()]:
-            gone = [pod for pod in group.pods if pod.node == node and pod.status is PodStatus.RUNNING]
-            if not gone:
+        for one in [*self._alive.values()]:
+            lost = {pod for pod, at in one.bound.items() if one.binds[at].node == node}
+            if not lost:
                 continue
-            one, uids = self._jobs[uid], {pod.uid for pod in gone}
-            for pod in gone:
-                self._release(one, one.positions[pod.uid])
-            pods = tuple(_again(pod) if pod.uid in uids else pod for pod in group.pods)
-            self._groups[uid] = replace(group, pods=pods)
+            one.leaving -= lost
+            for pod in lost:
+                one.release(pod, self._now)
+            one.again(lost)
             self._look_at(one)
 
 
-def _new_run(job: WorkloadJob) -> _JobRun:
-    size = len(job.group.pods)
-    positions = {pod.uid: at for at, pod in enumerate(job.group.pods)}
-    return _JobRun(job, [0] * size, [0] * size, positions=positions)
-
-
-def _run_time(job: WorkloadJob, pod: int, attempt: int) -> RunTime:
-    """How long this attempt runs. A pod without a recorded run ends at once: it was not needed."""
-    attempts = job.runs[pod]
-    return attempts[attempt] if attempts else 0
-
-
-def _again(pod: PodSpec) -> PodSpec:
-    """The next attempt of a pod that left its node; others stay."""
-    if pod.status is PodStatus.PENDING or pod.status is PodStatus.SUCCEEDED:
-        return pod
-    return replace(pod, status=PodStatus.PENDING, node="", nominated_node="", scheduled_at=0.0)
-
-
-def _lacks_pods(group: PodGroupSpec) -> bool:
-    return not group.pods and group.phase is not GangPhase.PENDING
-
-
-def _history(one: _JobRun) -> History:
-    return History(one.started, one.finished, tuple(one.binds), one.evictions)
+def _nothing() -> None:
+    """An instant at which only the engine looks."""

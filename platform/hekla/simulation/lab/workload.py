@@ -10,7 +10,7 @@ from enum import StrEnum
 from statistics import median
 from typing import NamedTuple
 
-from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, QueueSpec
 
 MAX_JOBS = 200_000
 MAX_PODS = 2_000_000
@@ -47,6 +47,17 @@ class WorkloadNote(StrEnum):
     SIMULATED = "simulated"
 
 
+class RecordGap(StrEnum):
+    """What the record of a job lacks, so that a run may differ from what happened."""
+
+    RESIZED = "resized"
+    RESTARTED = "restarted"
+    STAGES = "stages"
+    CLAIMS = "claims"
+    EXTERNAL = "external"
+    BEFORE = "before"
+
+
 class RecordedBind(NamedTuple):
     """That an attempt of a pod (its position in the job) held a node. `until` None: it still does."""
 
@@ -77,6 +88,9 @@ class WorkloadJob:
     `runs`: for each pod, how long each attempt ran until it ended by itself. An attempt after an eviction is not among
     them: it repeats the one before. `leaves`: when somebody removed it, if it had not started by then. `placed`: the
     pods that were already on nodes when the workload began, with the remaining run time in `runs`.
+
+    `stops`: by pod and attempt, the end of its run time in which it was stopping. `releases`: by pod, how long it held
+    its node after each eviction. `priorities`: later ones, with their times. `gaps`: what is not recorded about it.
     """
 
     group: PodGroupSpec
@@ -88,6 +102,10 @@ class WorkloadJob:
     on_eviction: EvictionEffect = EvictionEffect.PODS
     history: History = field(default_factory=History)
     placed: Mapping[int, str] = field(default_factory=dict)
+    stops: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    releases: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    priorities: tuple[tuple[int, int], ...] = ()
+    gaps: tuple[RecordGap, ...] = ()
 
     @property
     def uid(self) -> str:
@@ -109,13 +127,28 @@ class CapacityChange:
     node: NodeSpec | None
 
 
+class QueueUpdate(NamedTuple):
+    """The settings of a queue from a time on."""
+
+    at: int
+    queue: QueueSpec
+
+
+class PolicyUpdate(NamedTuple):
+    """The text of the policy from a time on."""
+
+    at: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """Jobs by time of submission, and the cluster. `state`: nodes, queues and limits when it begins, without jobs.
 
     `starts`, `ends`: the period. Jobs submitted before it count for the others, but not in results. `notes`: what was
-    assumed, with how often. `instants`: when the controller bound pods, in order: it needs a moment to see what
-    happened, and decides about several events together.
+    assumed, with how often. `instants`: when the controller decided something, in order: it needs a moment to see what
+    happened, and decides about several events together. `queues`, `policies`: changes in the period; the first policy
+    is the one in force when it begins. `release`: how long an evicted pod usually held its node, in milliseconds.
     """
 
     starts: int
@@ -125,6 +158,9 @@ class Workload:
     changes: tuple[CapacityChange, ...] = ()
     notes: Mapping[WorkloadNote, int] = field(default_factory=dict)
     instants: tuple[int, ...] = ()
+    queues: tuple[QueueUpdate, ...] = ()
+    policies: tuple[PolicyUpdate, ...] = ()
+    release: int = 0
 
     @property
     def pods(self) -> int:
@@ -162,3 +198,9 @@ def with_estimates(workload: Workload) -> Workload:
 def in_order(jobs: Sequence[WorkloadJob]) -> tuple[WorkloadJob, ...]:
     """Jobs by time of submission; those of one instant stay in their order."""
     return tuple(sorted(jobs, key=lambda job: job.submitted))
+
+
+def with_priority(group: PodGroupSpec, priority: int) -> PodGroupSpec:
+    """The job with another priority; pods that have one of their own keep it."""
+    pods = (replace(pod, priority=priority) if pod.priority == group.priority else pod for pod in group.pods)
+    return replace(group, priority=priority, pods=tuple(pods))

@@ -1,0 +1,32 @@
+"""The policy lab repeats what real controllers decided: random days, recorded by the whole platform."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.simulation.recorded_days import BEGIN, RecordedDays
+
+from hekla.controller.controllers import controllers
+from hekla.engine.policy import parse
+from hekla.simulation.lab import results, simulated_run
+from hekla.simulation.lab.workload import with_estimates
+from hekla.simulation.recorded_workload import recorded_workload
+
+
+@pytest.fixture
+def home(transactional_db: None, settings: Any, tmp_path: Path) -> None:
+    settings.HEKLA_HOME, settings.CHECK_ENGINE = tmp_path, False
+    controllers.reset()
+
+
+@pytest.mark.parametrize(
+    ("seed", "jobs"), [(4, 14), *[pytest.param(seed, 30, marks=pytest.mark.thorough) for seed in range(1, 12)]]
+)
+def test_recorded_days_are_repeated(home: None, seed: int, jobs: int) -> None:
+    days = RecordedDays(seed, jobs)
+    world = days.make()
+    workload = with_estimates(recorded_workload(world.cluster, BEGIN, days.now, now=days.now))
+    outcome = simulated_run.run(workload, parse(workload.policies[0].text))
+    found = results.trust(workload, outcome.histories)
+    assert found is not None
+    assert found.equal_binds == found.binds > jobs, found
