@@ -38,6 +38,7 @@ CUT = {
     "decisions:list": r"All clusters",
     "departments:detail": r"and \d{3} more",
     "home": r"\d{3} more clusters have such a problem",
+    "system:show": r"and \d{3} more",
     "jobs:pod": r"50 of \d{3} attempts",
     "policy_lab:create": r"40 queues",
     "queues:detail": r"and \d{3} more",

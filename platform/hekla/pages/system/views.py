@@ -17,6 +17,7 @@ from hekla.pages.frame.people import person
 
 _LATE_SECONDS = 120.0
 """A reader or a message that waits longer than this needs attention: readers run each minute at the latest."""
+_MOST_CONTROLLERS, _MOST_PROBLEMS = 50, 10
 _READERS = {
     "notifications": gettext_lazy("Notifications"),
     "job_metrics": gettext_lazy("Metrics in logs and files"),
@@ -53,14 +54,18 @@ class OutboxRow:
 def show(request: HttpRequest) -> HttpResponse:
     """Show the state of the console: what waits, who leads, who lags, and the database."""
     report = system_report(person(request), now=clock.now())
+    worst = sorted(report.controllers, key=lambda one: not (one.is_silent or one.fault))
+    problems = list(_problems(report))
     context = {
         "report": report,
-        "controllers": [(one, report.at - timedelta(seconds=one.silent_seconds)) for one in report.controllers],
+        "controllers": [(one, report.at - timedelta(seconds=one.silent_seconds)) for one in worst[:_MOST_CONTROLLERS]],
+        "hidden": max(0, len(worst) - _MOST_CONTROLLERS),
         "readers": [_reader(one, report.at) for one in report.readers],
         "outboxes": [
             OutboxRow(one, str(_OUTBOXES.get(one.kind, one.kind)), _is_late(one, report.at)) for one in report.outboxes
         ],
-        "problems": list(_problems(report)),
+        "problems": problems[:_MOST_PROBLEMS],
+        "hidden_problems": max(0, len(problems) - _MOST_PROBLEMS),
     }
     return render(request, "system/show.html", context)
 
