@@ -18,7 +18,7 @@ from tests.support.receivers import Mailbox, mail_server
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.measures.models import HolderGpuTime, MeasuredCluster, NodeGpuTime
+from hekla.apps.measures.models import ClusterGpuTime, HolderGpuTime, MeasuredCluster, NodeGpuTime, PartGpuTime
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Preference
 from hekla.apps.reports import composing, html, pdf, selectors, services
@@ -44,22 +44,27 @@ def mailbox(settings: Any) -> Iterator[Mailbox]:
         yield box
 
 
+def _measure(people: People, when: dict[str, Any]) -> None:
+    """The sums of an hour or day, as the roll-up writes them."""
+    place = {**when, "cluster_id": people.cluster.pk}
+    for tenant, owner, useful, idle in ((people.lab, people.alice, 7, 3), (people.other, people.charlie, 4, 0)):
+        held = {"useful": useful * GPU_HOUR, "idle": idle * GPU_HOUR}
+        keys = {"queue_id": people.queue.pk, "tenant_id": tenant.pk, "owner_id": owner.pk}
+        HolderGpuTime.objects.create(**place, **keys, kind="batch", **held)
+        for by, key in (("tenant", tenant.pk), ("person", owner.pk)):
+            PartGpuTime.objects.create(**place, by=by, key=str(key), **held)
+    whole = {"useful": 11 * GPU_HOUR, "idle": 3 * GPU_HOUR}
+    PartGpuTime.objects.create(**place, by="queue", key=str(people.queue.pk), **whole)
+    NodeGpuTime.objects.create(**place, node="n1", **whole, free=2 * GPU_HOUR)
+    ClusterGpuTime.objects.create(**place, **whole, free=2 * GPU_HOUR)
+
+
 @pytest.fixture
 def measured(people: People) -> People:
     """A real cluster with ten GPU hours of the lab on Tuesday, four of another tenant, and two that nobody held."""
     type(people.cluster).objects.filter(pk=people.cluster.pk).update(kind="local")
-    place = {
-        "level": 60,
-        "cluster_id": people.cluster.pk,
-        "at": datetime(2026, 11, 24, 10, tzinfo=UTC),
-        "model": "A100",
-    }
-    for tenant, owner, useful, idle in ((people.lab, people.alice, 7, 3), (people.other, people.charlie, 4, 0)):
-        HolderGpuTime.objects.create(
-            **place, queue_id=people.queue.pk, tenant_id=tenant.pk, owner_id=owner.pk, kind="batch",
-            useful=useful * GPU_HOUR, idle=idle * GPU_HOUR,
-        )  # fmt: skip
-    NodeGpuTime.objects.create(**place, node="n1", useful=11 * GPU_HOUR, idle=3 * GPU_HOUR, free=2 * GPU_HOUR)
+    for level, hour in ((60, 10), (1440, 0)):
+        _measure(people, {"level": level, "at": datetime(2026, 11, 24, hour, tzinfo=UTC), "model": "A100"})
     MeasuredCluster.objects.create(cluster_id=people.cluster.pk, until=MONDAY)
     return people
 

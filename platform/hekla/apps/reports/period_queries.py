@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from hekla.apps.measures.levels import HOUR
 from hekla.apps.measures.selectors import GpuTimeQuery
@@ -24,7 +24,7 @@ class SpanQuery(GpuTimeQuery):
     def bounds(self, now: datetime) -> tuple[datetime, datetime]:  # noqa: ARG002  (of any period, also of the past)
         return self.span.begin, self.span.end
 
-    def before(self, now: datetime) -> "SpanQuery":  # noqa: ARG002
+    def before(self, now: datetime) -> Self:  # noqa: ARG002
         span = ReportSpan(self.span.before, self.span.begin, self.span.before)
         return replace(self, span=span)
 
