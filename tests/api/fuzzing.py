@@ -95,12 +95,18 @@ _RULE: dict[str, Any] = {
     **{"measure": "nodes_not_ready", "cluster": "", "queue": "", "node_label": "", "actions": []},
     **{"comparison": "above", "threshold": 2, "clear": None},
 }
+_REPORT: dict[str, Any] = {
+    **{"sections": ["classes", "waste"], "scope": "all", "subject": "", "time_zone": "UTC", "recipients": ["root"]},
+}
 _PERIOD = {"starts_at": "2026-01-01T00:00:00Z", "ends_at": "2026-01-02T00:00:00Z"}
 FITS: dict[str, Fit] = {
     # What a rule measures decides on its other fields.
     "POST /api/v1/alert-rules": _with(**_RULE),
     "POST /api/v1/alert-rules/preview": _with(**_RULE),
     "PATCH /api/v1/alert-rules/{uid}": _with(**_RULE),
+    # The sections and people must exist.
+    "POST /api/v1/reports": _with(**_REPORT),
+    "PATCH /api/v1/reports/{uid}": _with(**_REPORT),
     "POST /api/v1/policy-lab": _with(cluster="sim", change={}, **_PERIOD),
     # Fields of a job depend on each other, on the installed plugins and on rows.
     "POST /api/v1/jobs": _job,
@@ -122,6 +128,8 @@ FITS: dict[str, Fit] = {
     "POST /api/v1/clusters": _without(*SECRETS, kind="simulated", config={"nodes": []}),
     "PATCH /api/v1/clusters/{name}": _without(*SECRETS, config={"nodes": []}),
     "POST /api/v1/clusters/{name}/try": _without(*SECRETS, config={"nodes": []}),
+    "PUT /api/v1/clusters/{name}/metrics-token": _with(token="s3cret"),
+    "POST /api/v1/nodes/{cluster}/{node}/drain": _with(reason="a new fan"),
     # Texts have their own syntax.
     "PUT /api/v1/clusters/{name}/policy": _with(text=POLICY),
     "POST /api/v1/clusters/{name}/policy/trial": _with(text=POLICY),
@@ -170,8 +178,10 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ("POST /api/v1/jobs/bulk", {"action": "AbortJob", "uids": []}),
     ("POST /api/v1/alert-rules", {"name": "down", "measure": "nodes_not_ready", "threshold": 2}),
     ("POST /api/v1/policy-lab", {"cluster": "sim", **_PERIOD}),
+    ("POST /api/v1/reports", {"name": "use", "sections": ["classes"]}),
     ("POST /api/v1/clusters", {"name": "new-one", "kind": "simulated", "config": {"nodes": []}}),
     ("POST /api/v1/clusters/{name}/try", {}),
+    ("PUT /api/v1/clusters/{name}/metrics-token", {"token": "s3cret"}),
     ("PUT /api/v1/clusters/{name}/policy", {"text": POLICY}),
     ("POST /api/v1/clusters/{name}/policy/trial", {"text": POLICY}),
     ("POST /api/v1/queues", {"name": "small", "cluster": "sim", "weight": 2, "tenants": ["lab"]}),

@@ -1,4 +1,4 @@
-"""The arguments of routes about alerts, experiments and OpenPAI's jobs, with the rows that they name."""
+"""The arguments of routes about alerts, reports, experiments and OpenPAI's jobs, with the rows that they name."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,7 +8,9 @@ from tests.apps.conftest import People
 from hekla.apps.alerts import services as alerts
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.reports import services as reports
 from hekla.domain.alert_rules import AlertRuleSpec
+from hekla.domain.reports import ReportSpec
 from hekla.pages.access_matrix import declared
 
 _OF_EXPERIMENTS = [f"policy_lab:{name}" for name in ("detail", "state", "cancel", "delete")]
@@ -22,6 +24,28 @@ def rule_arguments(people: People, spec: AlertRuleSpec, now: datetime) -> dict[s
     rule, _secret = alerts.create(spec=spec, tenant=people.lab, user=people.alice, now=now)
     found = {name: [rule.uid] for name in declared() if name.startswith(("alerts:", "api:v1:alert"))}
     return found | {name: [] for name in _WITHOUT_RULE} | {"alerts:create_for": ["lab"]}
+
+
+REPORT = {"name": "use", "sections": ["classes"], "every": "week", "recipients": ["alice"]}
+_REPORT_FORM = {
+    **{"name": "other", "about": "all", "sections": ["classes"], "period": "week", "every": "never"},
+    **{"hour": "8", "time_zone": "UTC", "recipients": "alice"},
+}
+REPORT_DATA: dict[str, dict[str, Any]] = {
+    **{f"reports:{name}": _REPORT_FORM for name in ("create", "edit")},
+    "reports:pause": {"pause": "yes"},
+    "api:v1:reports": {"name": "other", "sections": ["classes"]},
+    "api:v1:report": {"hour": 9},
+}
+_WITHOUT_REPORT = {"reports:list", "reports:create", "api:v1:reports", "api:v1:report_sections"}
+
+
+def report_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of reports, for one that was sent to its owner."""
+    report = reports.create(spec=ReportSpec.parse(REPORT), user=people.alice, now=now)
+    run = reports.send_now(report, user=people.alice, now=now - timedelta(minutes=2))
+    found = {name: [report.uid] for name in declared() if name.startswith(("reports:", "api:v1:report"))}
+    return found | {name: [] for name in _WITHOUT_REPORT} | {"reports:run": [report.uid, run.uid]}
 
 
 def experiment_arguments(cluster: Cluster, now: datetime) -> dict[str, list[Any]]:

@@ -12,7 +12,13 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
-from tests.apps.access_arguments import experiment_arguments, openpai_arguments, rule_arguments
+from tests.apps.access_arguments import (
+    REPORT_DATA,
+    experiment_arguments,
+    openpai_arguments,
+    report_arguments,
+    rule_arguments,
+)
 from tests.apps.conftest import People, make_people
 from tests.support.stored_cycles import store_cycle
 
@@ -104,6 +110,9 @@ DATA: dict[str, dict[str, Any]] = {
     "tenancy:add_member": {"user": "charlie", "role": "member"},
     "tenancy:change_role": {"role": "member"},
     "clusters:cordon": {"cordon": "yes"},
+    "clusters:drain": {"reason": "a new fan"},
+    "api:v1:cluster_metrics_token": {"token": "s3cret"},
+    "api:v1:node_drain": {"reason": "a new fan"},
     "jobs:submit_yaml": {"text": MANIFEST},
     "jobs:command": {"action": "AbortJob"},
     "workbench:tools": {"port": "8080"},
@@ -113,6 +122,7 @@ DATA: dict[str, dict[str, Any]] = {
     "idleness:tenant": {"idle_minutes": "60", "grace_minutes": "30"},
     "idleness:keep_job": {"hours": "2", "reason": "It waits."},
     "api:v1:job_keep": {"hours": 2, "reason": "It waits."},
+    **REPORT_DATA,
     "alerts:create": RULE_FORM,
     "alerts:create_for": {**RULE_FORM, "name": "other", "measure": "jobs_waiting"},
     "alerts:edit": {**RULE_FORM, "measure": "jobs_waiting", "webhook_url": HOOK},
@@ -325,7 +335,7 @@ def make_world() -> World:
     invitation, secret = invitations.invite(people.lab, role="viewer", by=people.ada, now=now)
     view, cycle = jobs.save_view(name="shared", query="phase=failed", **common), store_cycle(people.cluster).pk
     arguments: dict[str, list[Any]] = {
-        **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key")},
+        **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key", "cluster_metrics_token")},
         **{f"federated_queues:{name}": ["over"] for name in ("detail", "edit", "delete")},
         "api:v1:federated_queue": ["over"],
         "api:v1:policy": ["sim"], "api:v1:policy_trial": ["sim"], "api:v1:cycles": ["sim"],
@@ -346,9 +356,11 @@ def make_world() -> World:
         "accounts:revoke_token": [token.pk], "accounts:use_link": [link], "tenancy:detail": ["lab"],
         "tenancy:edit": ["lab"], "tenancy:add_member": ["lab"], "tenancy:change_role": ["lab", bob],
         "tenancy:remove_member": ["lab", bob], "clusters:cordon": [Node.objects.get().pk],
-        "clusters:node": [Node.objects.get().pk],
+        "clusters:node": [Node.objects.get().pk], "clusters:drain": [Node.objects.get().pk],
+        "api:v1:node_drain": [Node.objects.get().cluster.name, Node.objects.get().name],
         "priorities:edit": ["high"], "priorities:delete": ["high"], "api:v1:priority_class": ["high"],
         "clusters:edit_environment": ["digits"], "clusters:edit": ["sim"], "clusters:detail": ["sim"],
+        "clusters:metrics_token": ["spare"],
         "clusters:remove": ["spare"], "clusters:remove_key": ["sim"], "queues:edit": ["labs-own"],
         "queues:set_state": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
         "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk],
@@ -384,6 +396,7 @@ def make_world() -> World:
         **openpai_arguments(people.alice.username, job.name),
         **experiment_arguments(people.cluster, now),
         **rule_arguments(people, QUEUE_RULE, now),
+        **report_arguments(people, now),
     }
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}

@@ -49,6 +49,8 @@ from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
+from hekla.apps.reports import services as reports
+from hekla.apps.reports.models import Report
 from hekla.apps.schedules import services as schedules
 from hekla.apps.schedules.models import Schedule
 from hekla.apps.sharing import services as sharing
@@ -258,9 +260,13 @@ MACHINES: dict[str, Call] = {
     "clusters.change": lambda w, by: clusters.change(_spare(), {"is_paused": True}, **_acts(by)),
     "clusters.remove": lambda w, by: clusters.remove(_spare(), **_acts(by)),
     "clusters.give_key": lambda w, by: clusters.give_key(_spare(), KEY, by=by, **_acts(by)),
+    "clusters.set_metrics_token": lambda w, by: clusters.set_metrics_token(_spare(), "", **_acts(by)),
     "clusters.remove_key": lambda w, by: clusters.remove_key(_spare(), **_acts(by)),
     "clusters.set_policy": lambda w, by: clusters.set_policy(_spare(), "a: b", note="", by=by, **_acts(by)),
     "clusters.cordon": lambda w, by: clusters.cordon(Node.objects.get(), cordoned=True, **_acts(by)),
+    "jobs.drain": lambda w, by: jobs.drain(Node.objects.get(), reason="a new fan", **_by(by)),
+    "clusters.begin_draining": lambda w, by: clusters.begin_draining(Node.objects.get(), reason="fan", **_acts(by)),
+    "clusters.note_drain": lambda w, by: clusters.note_drain(Node.objects.get(), pods=1, jobs=1, **_acts(by)),
     "clusters.create_environment": lambda w, by: clusters.create_environment(
         name="new", description="", requirements="", **_acts(by)
     ),
@@ -348,6 +354,10 @@ ITS_OWNER: dict[str, Call] = {
     "jobs.set_priority": lambda w, by: jobs.set_priority(w.job, -1, **_by(by)),
     "openpai.add_tag": lambda w, by: openpai.add_tag(w.job, "new", **_by(by)),
     "openpai.delete_tag": lambda w, by: openpai.delete_tag(w.job, "odd", **_by(by)),
+    "reports.change": lambda w, by: reports.change(Report.objects.get(), {"recipients": []}, **_by(by)),
+    "reports.pause": lambda w, by: reports.pause(Report.objects.get(), paused=True, **_by(by)),
+    "reports.send_now": lambda w, by: reports.send_now(Report.objects.get(), **_by(by)),
+    "reports.delete": lambda w, by: reports.delete(Report.objects.get(), **_by(by)),
     "schedules.change": lambda w, by: schedules.change(Schedule.objects.get(), {"cron": "@weekly"}, **_by(by)),
     "schedules.set_suspended": lambda w, by: schedules.set_suspended(Schedule.objects.get(), suspended=True, **_by(by)),
     "schedules.delete": lambda w, by: schedules.delete(Schedule.objects.get(), **_by(by)),
@@ -362,7 +372,7 @@ ITS_OWNER: dict[str, Call] = {
     "workbench.open_session": lambda w, by: workbench.open_session(_running_pod(w), Tool.PORT, 80, **_by(by)),
     "workbench.end_session": lambda w, by: workbench.end_session(ToolSession.objects.get(), **_by(by)),
 }
-"""For the owner of the job, flow, schedule or batch; other members of the tenant may not."""
+"""For the owner of the job, flow, report, schedule or batch; other members of the tenant may not."""
 
 SUBMITTING: dict[str, Call] = {
     "batches.check_sweep": lambda w, by: batches.check_sweep(spec=SWEEP, **_in_lab(w, by)),

@@ -19,6 +19,7 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node, NodeFacts
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs import services as job_services
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import addresses
 from hekla.apps.queues.models import Queue
@@ -103,6 +104,16 @@ def test_a_later_change_by_a_person_is_not_undone(people):
     evaluate()
     assert Node.objects.get().is_cordoned
     assert Queue.objects.get().is_draining
+
+
+def test_a_node_that_a_person_drains_meanwhile_stays_cordoned(people):
+    rule(people, actions=[CORDON])
+    report(people, ready=False)
+    evaluate()
+    job_services.drain(Node.objects.get(), reason="a new fan", user=people.ada, now=clock.now())
+    report(people, ready=True)
+    evaluate()
+    assert Node.objects.get().is_cordoned
 
 
 def test_an_action_after_the_end_of_its_alert_changes_nothing(people):

@@ -26,6 +26,7 @@ from hekla.apps.gallery import services as gallery
 from hekla.apps.priorities import services as priorities
 from hekla.apps.queues import services as queues
 from hekla.apps.quotas.models import Quota
+from hekla.apps.reports import services as reports
 from hekla.apps.schedules import services as schedules
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy
@@ -33,6 +34,7 @@ from hekla.domain import formats
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.reports import ReportSpec
 from hekla.domain.schedules import ScheduleSpec
 from hekla.lib import clock
 from hekla.pages.frame.edit_form import EditForm
@@ -92,6 +94,11 @@ def _schedule(people: People) -> UUID:
 def _alert_rule(people: People) -> UUID:
     spec = AlertRuleSpec.parse({"name": "busy", "measure": "jobs_waiting", "threshold": 9})
     return alerts.create(spec=spec, tenant=None, user=people.ada, now=clock.now())[0].uid
+
+
+def _report(people: People) -> UUID:
+    spec = ReportSpec.parse({"name": "use", "sections": ["classes"], "recipients": ["ada"]})
+    return reports.create(spec=spec, user=people.ada, now=clock.now()).uid
 
 
 def _gallery(people: People) -> str:
@@ -165,6 +172,9 @@ PAGES = {
     ),
     "alert rule": EditPage(
         _page("alerts:edit", _alert_rule), lambda _: ("severity", "critical"), ("name", "very busy", "too busy")
+    ),
+    "report": EditPage(
+        _page("reports:edit", _report), lambda _: ("recipients", ""), ("name", "weekly use", "use of a week")
     ),
     "idle rule": EditPage(
         lambda _: reverse("idleness:platform"), lambda _: ("ends_sessions", "on"), ("idle_minutes", "60", "90")

@@ -17,7 +17,7 @@ from tests.apps.conftest import People, make_people
 from tests.support.websocket import Socket
 
 from hekla.apps.clusters import encryption as clusters
-from hekla.apps.clusters.models import StoredClusterKey
+from hekla.apps.clusters.models import StoredClusterKey, StoredMetricsToken
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.invitations import encryption as letters
 from hekla.apps.invitations import services as invitations
@@ -73,6 +73,9 @@ def store_secrets(people: People) -> Callable[[], list[object]]:
             invitation=invitation, link=letters.COLUMN.encrypt("link"), language="en", due_at=now
         ),
         "cluster": key,
+        "metrics": StoredMetricsToken.objects.create(
+            cluster=people.cluster, ciphertext=clusters.METRICS_TOKENS.encrypt("token"), added_at=now
+        ),
     }
 
     def decrypt() -> list[object]:
@@ -84,13 +87,14 @@ def store_secrets(people: People) -> Callable[[], list[object]]:
             job_secrets.decrypt(rows["job"].values),
             letters.COLUMN.decrypt(rows["letter"].link),
             clusters.COLUMN.decrypt(rows["cluster"].ciphertext),
+            clusters.METRICS_TOKENS.decrypt(rows["metrics"].ciphertext),
             bytes(rows["empty"].webhook_secret),
         ]
 
     return decrypt
 
 
-ALL = [True, "factor", {"a": "b"}, "link", "key", b""]
+ALL = [True, "factor", {"a": "b"}, "link", "key", "token", b""]
 
 
 def test_former_key_can_go_after_reencryption(people: People, settings: LazySettings) -> None:
@@ -99,6 +103,7 @@ def test_former_key_can_go_after_reencryption(people: People, settings: LazySett
     assert decrypt() == ALL
     assert reencrypt().splitlines() == [
         "Cluster credentials: 1 re-encrypted, 0 up to date, 0 unreadable",
+        "Metrics tokens of clusters: 1 re-encrypted, 0 up to date, 0 unreadable",
         "Job secrets: 1 re-encrypted, 0 up to date, 0 unreadable",
         "Authenticator apps: 1 re-encrypted, 0 up to date, 0 unreadable",
         "Webhook secrets: 1 re-encrypted, 1 up to date, 0 unreadable",

@@ -22,16 +22,19 @@ from hekla.apps.clusters.models import Cluster, Node, NodeFacts
 from hekla.apps.event_log.models import LoggedEvent, Numbering
 from hekla.apps.event_log.services import CONTROLLER, PLATFORM, record, unit_of_work
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.measures import services, stale
-from hekla.apps.measures.levels import DAY, HOUR, MEASURED, floor
+from hekla.apps.measures import services, stale, sums
+from hekla.apps.measures.levels import DAY, HOUR, MEASURED, PARTS, floor
 from hekla.apps.measures.models import (
+    ClusterGpuTime,
     GpuCapacity,
     GpuHolding,
     HolderGpuTime,
     MeasuredCluster,
     NodeGpuTime,
+    PartGpuTime,
     StaleHour,
 )
+from hekla.apps.measures.selectors import stretches
 from hekla.apps.usage.models import Sample
 from hekla.controller import tasks
 from hekla.controller.periodic import EACH_MINUTE
@@ -274,18 +277,39 @@ def test_measures_agree_with_raw_rows_and_with_a_rebuild(people: Any, seed: int)
         by_class[hour, name] += amount if name in [one.value for one in HELD] else 0
     assert totals(60, END, held=True) == +by_class
     assert sums_of(1440) == sums_of(60)
+    assert sums_of(60, ClusterGpuTime) == sums_of(60)
+    assert parts_agree()
     before = tables()
     services.rebuild(now=END + HOUR)
     assert tables() == before
+    for hour in (BEGIN, BEGIN + HOUR):  # so old that its minutes are not kept
+        sums.write(people.cluster.pk, hour, hour + HOUR, now=END + 3 * DAY)
+    assert totals(60, END) == want
+    assert parts_agree()
+    assert not NodeGpuTime.objects.filter(level=1, at__lt=END).exists()
 
 
-def sums_of(level: int) -> dict[str, int]:
-    return NodeGpuTime.objects.filter(level=level).aggregate(**{name: Sum(name) for name in [*CLASSES, "beyond"]})
+def parts_agree() -> bool:
+    """The sums of each part of hours and days are those of its holders."""
+    columns = [one.value for one in HELD]
+    totals = {f"of_{name}": Sum(name) for name in columns}
+    for by, column in PARTS.items():
+        parts = PartGpuTime.objects.filter(by=by).values_list("level", "at", "key", "model", *columns)
+        rows = HolderGpuTime.objects.filter(level__gt=1).order_by().values("level", "at", column, "model")
+        holders = rows.annotate(**totals).values_list("level", "at", column, "model", *totals)
+        if {(*row[:2], str(row[2]), *row[3:]) for row in holders} != set(parts):
+            return False
+    return True
+
+
+def sums_of(level: int, table: Any = NodeGpuTime) -> dict[str, int]:
+    return table.objects.filter(level=level).aggregate(**{name: Sum(name) for name in [*CLASSES, "beyond"]})
 
 
 def tables() -> list[Any]:
     """All derived rows; a span by its facts, since its number differs."""
-    rows = [list(table.objects.order_by("pk").values()) for table in (NodeGpuTime, HolderGpuTime, GpuHolding)]
+    derived = (NodeGpuTime, HolderGpuTime, ClusterGpuTime, PartGpuTime, GpuHolding)
+    rows = [list(table.objects.order_by("pk").values()) for table in derived]
     spans = GpuCapacity.objects.values_list("node", "gpus", "state", "begin_at", "end_at")
     return [*rows, sorted(spans, key=str)]
 
@@ -352,6 +376,11 @@ def test_filters_and_parts_agree_with_the_whole(measured: Any, as_: Any) -> None
     assert gpu_time(as_, measured.ada, model="A100")["gpu_seconds"] == whole
     assert minutes(gpu_time(as_, measured.ada, model="H100")["gpu_seconds"]) == {}
     assert gpu_time(as_, measured.ada, queue="default")["gpu_seconds"]["idle"] == whole["idle"]
+    for period in ("hour", "day", "week", "month", "quarter"):
+        for by in ("tenant", "person", "kind", "model"):
+            found = gpu_time(as_, measured.ada, by=by, period=period)
+            (part,) = found["parts"]
+            assert minutes(part["gpu_seconds"]).items() <= minutes(found["gpu_seconds"]).items()
     later = (measured.begin + 3 * HOUR).isoformat()
     assert gpu_time(as_, measured.ada, until=later)["gpu_seconds"] == whole  # not later than now
 
@@ -420,6 +449,23 @@ def test_hours_whose_use_is_not_stored_stay_as_they_are(people: Any, monkeypatch
     services.rebuild(now=now)
     hours = list(StaleHour.objects.order_by("at").values_list("at", flat=True)[:2])
     assert hours == [old - HOUR, old + HOUR]
+
+
+def test_long_times_are_read_in_coarse_sums() -> None:
+    """Whole hours and days, and finer sums only at the ends. What goes on ends in sums that are not over."""
+    noon = floor(clock.now(), DAY) + 12 * HOUR
+    begin, end = noon - 7 * DAY, noon
+    days = (floor(begin, DAY) + DAY, floor(end, DAY))
+    past = [(HOUR, begin, days[0]), (DAY, *days), (HOUR, days[1], end)]
+    assert stretches(begin, end, HOUR, now=noon + DAY) == past
+    assert stretches(begin, end, HOUR, now=noon) == [past[0], (DAY, days[0], days[1] + DAY)]
+    minute = noon + 7 * MINUTE
+    assert stretches(minute - HOUR, minute, MINUTE, now=minute) == [
+        (MINUTE, minute - HOUR, noon),
+        (HOUR, noon, noon + HOUR),
+    ]
+    assert stretches(minute - HOUR, minute, MINUTE, now=minute + SECOND) == [(MINUTE, minute - HOUR, minute)]
+    assert stretches(noon - DAY, noon, DAY, now=noon) == [(DAY, noon - DAY, noon)]
 
 
 def test_page_without_gpus_says_what_to_do(people: Any, as_: Any) -> None:

@@ -26,6 +26,7 @@ from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.notifications import addresses, labels, outgoing, selectors, services
+from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import Delivery, Notification, NotificationCursor, Preference
 from hekla.apps.notifications.services import sending
 from hekla.apps.tenancy import services as tenancy
@@ -33,6 +34,7 @@ from hekla.domain import events
 from hekla.domain.errors import Invalid, Refused
 from hekla.domain.phases import JobPhase
 from hekla.lib import clock
+from hekla.pages.notifications import rows
 
 __all__ = ["db", "people", "shared_people"]
 As = Callable[[User], Client]
@@ -195,6 +197,10 @@ def test_upcoming_deletion_notifies_once(people: People, job: Job) -> None:
 
 
 # Mail
+
+
+def test_every_kind_has_a_sentence_and_a_colour() -> None:
+    assert {*rows.STATES} == {*Moment} == {*labels.SENTENCES}
 
 
 def test_mail_has_the_sentence_and_a_link(people: People, job: Job, mailbox: Mailbox) -> None:

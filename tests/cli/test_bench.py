@@ -182,6 +182,22 @@ def test_console_pages_are_measured(pages: tuple[str, ...]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.thorough
+def test_dashboards_are_measured() -> None:
+    sizes = ("--nodes", "2", "--pods", "100000", "--minutes", "4", "--days", "2", "--tenants", "4", "--repeat", "1")
+    result = hekla("bench", "operations", *sizes, "--page", "operations:waste", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert (found["nodes"], found["days"], found["hours_computed"]) == (2, 2, 25)
+    assert found["roll_up"][0]["process"] > 0
+    rows = {row["table"]: row["rows"] for row in found["tables"]}
+    assert rows["measures_nodegputime"] > rows["measures_clustergputime"] > 0
+    assert rows["measures_gpuholding"] > 0
+    assert {row["what"] for row in found["pages"]} == {"waste"}
+    assert all(0 < row["p50"] <= row["p99"] and row["queries"] for row in found["pages"])
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_open_pages_are_measured() -> None:
     sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
     result = hekla(

@@ -50,6 +50,12 @@ def test_gpu_time_of_a_job_that_runs(console: Any, tmp_path: Any) -> None:
     found = json.loads(console(*words, "--json").output)
     assert found["gpu_seconds"]["unmeasured"] > 0
     assert found["gpu_seconds"]["free"] > found["gpu_seconds"]["unmeasured"]
+    services.count_jobs(now=clock.now(), most_seconds=60)
+    waiting = ("measures", "waiting", "--cluster", "simulated", "--by", "person")
+    assert "WAITING NOW" in console(*waiting).output
+    counts = json.loads(console(*waiting, "--json").output)["total"]["counts"]
+    assert (counts["submitted"], counts["started"]) == (1, 1)
+    assert "No job failed." in console("measures", "failures", "--cluster", "simulated").output
     out = StringIO()
     call_command("rebuild_measures", stdout=out)
     assert out.getvalue().startswith("Hours computed again: ")

@@ -3,10 +3,16 @@
 import json
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from tests.controller.conftest import SIZE, World
 
 from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Node
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Pod
+from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
@@ -32,3 +38,45 @@ def test_list_of_nodes_shows_zone_taints_and_usage(tainted, console):
     (node,) = json.loads(console("node", "list", "--json").output)
     assert (node["zone"], node["region"]) == ("north-1", "")
     assert node["taints"] == ["gpu=yes:NoSchedule", "old:NoExecute"]
+
+
+def test_drain_is_previewed_shown_and_undone(world, console):
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    task = {"name": "main", "command": ["x"], "resources": {"cpu": "1"}, "env": {"HEKLA_SIM_SECONDS": "1000"}}
+    spec = JobSpec.parse({"name": "one", "tasks": [task]})
+    services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+    world.backend_until(lambda: Pod.objects.filter(phase="running").exists())
+    node = Node.objects.get()
+    line = console("node", "drain", node.name, "--dry-run").output.splitlines()[1]
+    assert line.split()[:4] == ["one", "alice", "lab", "1"]
+    assert "Fits on no other node" in line
+    refused = console("node", "drain", node.name)
+    assert (refused.exit_code, "--reason" in refused.output) == (1, True)
+    assert not Node.objects.get().is_cordoned
+    done = console("node", "drain", node.name, "--cluster", "simulated", "--reason", "a new fan").output
+    assert "Evicted: 1 pods of 1 jobs" in done
+    client, page = Client(), reverse("clusters:drain", args=[node.pk])
+    client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
+    world.backend_until(lambda: not Pod.objects.exclude(node="").exclude(phase="failed").exists())
+    text = client.get(reverse("clusters:node", args=[node.pk])).content.decode()
+    assert "a new fan" in text
+    assert "No pod of Hekla is left" in text
+    text = client.post(page, {"reason": ""}).content.decode()
+    assert "Reason" in text
+    assert client.post(page, {"reason": "the fan again"}).status_code == 302
+    assert Node.objects.get().drain_reason == "the fan again"
+    assert "accepts pods again" in console("node", "uncordon", node.name).output
+    world.backend_until(lambda: Pod.objects.filter(phase="running").exists())
+    assert "no such node" in console("node", "drain", "none", "--dry-run").output
+
+
+def test_system_status_is_printed(world, console):
+    refused = console("system")
+    assert refused.exit_code == 1
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    text = console("system").output
+    for words in ("PostgreSQL", "Valkey", "READER OF THE EVENT LOG", "simulated", "event_log_loggedevent"):
+        assert words in text
+    assert json.loads(console("system", "--json").output)["controllers"][0]["cluster"] == "simulated"

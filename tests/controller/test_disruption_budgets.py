@@ -10,7 +10,7 @@ from tests.kubernetes.control_plane import ControlPlane
 from tests.simulation.conftest import spec
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster, ClusterObject
+from hekla.apps.clusters.models import Cluster, ClusterObject, Node
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.job_history import labels
@@ -18,6 +18,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.config import parse_config
 from hekla.backends.simulated.config import SimulatedConfig
+from hekla.controller import disruption_budgets as budgets
 from hekla.domain.errors import Invalid
 from hekla.domain.phases import PodPhase
 from hekla.engine.policy import parse
@@ -71,6 +72,25 @@ def test_budget_of_the_cluster_decides_which_pod_is_evicted(
     world.reconcile_until(lambda: count_running(second) == 1)
     assert (count_running(guarded), count_running(plain)) == (1, 1)
     assert "PodDisruptionBudgets" in supplied(world.cluster, parse(POLICY))[Input.BUDGETS]
+
+
+@pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
+def test_drain_waits_for_the_budget_of_the_cluster(
+    world: World, one_machine: dict[str, Any], small_cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "SPARED_SECONDS", 0.5)
+    guarded = submit(world, "guarded", 2)
+    world.reconcile_until(lambda: count_running(guarded) == 2)
+    path = create_budget(small_cluster, one_machine["namespace"], {"hekla.dev/job": guarded.uid.hex}, 2)
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    node = Node.objects.get(name=Pod.objects.filter(job=guarded).latest("pk").node)
+    services.drain(node, reason="a new fan", user=world.alice, now=clock.now())
+    world.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
+    world.reconcile_until(lambda: count_running(guarded) == 2)
+    small_cluster.request("DELETE", path)
+    world.reconcile_until(lambda: not Pod.objects.filter(node=node.name, phase=PodPhase.RUNNING).exists())
+    assert Pod.objects.filter(node=node.name, evicted=True, phase=PodPhase.FAILED).exists(), describe()
 
 
 @pytest.mark.parametrize("world", ["simulated"], indirect=True)

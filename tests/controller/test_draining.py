@@ -1,63 +1,118 @@
-"""A draining queue admits no job; its running jobs complete, then it is empty. A closed one is so in Volcano only."""
+"""Draining of nodes: what the preview says is what happens then."""
+
+from typing import Any
 
 import pytest
-from tests.controller.conftest import World
-from tests.controller.test_cluster_controller import phase, submit
+from tests.controller.conftest import SIZE, World
+from tests.controller.test_cluster_controller import phase
 
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Node
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.job_history import labels
-from hekla.apps.jobs.models import Job
-from hekla.apps.jobs.services.submission import QueueNotOpen
-from hekla.apps.queues import services as queues
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
 from hekla.controller.controllers import controllers
+from hekla.domain.errors import Forbidden, Refused
+from hekla.domain.jobspec import SESSION, JobSpec
 from hekla.lib import clock
+from hekla.simulation import drain_descriptions
+from hekla.simulation.draining import DrainFate, preview_drain
 
-pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
-
-
-def test_drained_queue_completes_running_jobs_and_holds_pending_ones(world: World) -> None:
-    runs = submit(world, "runs", ["sleep", "8"], replicas=4, seconds=8)
-    world.reconcile_until(lambda: phase(runs) == "running")
-    waits = submit(world, "waits", ["true"])
-    queues.set_state(world.queue, "draining", by=world.alice, actor=PLATFORM, now=clock.now())
-    with pytest.raises(QueueNotOpen, match=r"is draining since .* \(by alice\)"):
-        submit(world, "late", ["true"])
-    world.reconcile_until(lambda: phase(runs) == "completed")
-    for _ in range(3):
-        controllers.reconcile(world.cluster)
-    assert phase(waits) == "pending"
-    assert labels.reason(Job.objects.get(pk=waits.pk).waiting[0]).startswith("The queue is draining")
-    queues.set_state(world.queue, "open", by=world.alice, actor=PLATFORM, now=clock.now())
-    world.reconcile_until(lambda: phase(waits) == "completed")
-    kinds = LoggedEvent.objects.filter(subject=f"queue:{world.queue.pk}").order_by("id").values_list("kind", flat=True)
-    assert list(kinds)[-2:] == ["QueueDrained", "QueueOpened"]
+on_simulated = pytest.mark.parametrize("world", ["simulated"], indirect=True)
+FAN = "a new fan"
 
 
-PROPORTION = """\
-actions: "enqueue, allocate"
-compatibility: {compatibility}
-tiers:
-- plugins: [{{name: gang}}, {{name: predicates}}, {{name: proportion}}]
-"""
+def submit(world: World, name: str, *, cpu: str, policies: list[dict[str, Any]] = [], **more: Any) -> Job:  # noqa: B006
+    env = {"HEKLA_SIM_SECONDS": "1000"}
+    task: dict[str, Any] = {"name": "main", "command": ["x"], "resources": {"cpu": cpu}, "env": env}
+    spec = JobSpec.parse({"name": name, "tasks": [task], "policies": policies, **more})
+    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 
-def follow(world: World, compatibility: str) -> None:
-    text = PROPORTION.format(compatibility=compatibility)
-    clusters.set_policy(world.cluster, text, note="", by=world.alice, actor=PLATFORM, now=clock.now())
+def operator() -> User:
+    found = User.objects.filter(username="otto").first()
+    return found or accounts.create_user(
+        username="otto", password=None, platform_role="operator", actor=PLATFORM, now=clock.now()
+    )
 
 
-def test_jobs_of_a_closed_queue_wait_only_under_a_policy_that_follows_volcano(world: World) -> None:
-    waits = submit(world, "waits", ["true"])
-    needs_nothing = submit(world, "admitted", ["true"], min_resources={"cpu": "0"})
-    queues.set_state(world.queue, "closed", by=world.alice, actor=PLATFORM, now=clock.now())
-    follow(world, "volcano")
-    for _ in range(3):
-        controllers.reconcile(world.cluster)
-    assert (phase(waits), phase(needs_nothing)) == ("pending", "pending")
-    assert labels.reason(Job.objects.get(pk=waits.pk).waiting[0]).startswith("The queue is closed")
-    phases = Job.objects.filter(queue=world.queue).order_by("pk").values_list("gang_phase", flat=True)
-    assert list(phases) == ["pending", "inqueue"]
-    follow(world, "hekla")
-    world.reconcile_until(lambda: (phase(waits), phase(needs_nothing)) == ("completed", "completed"))
+def living(node: str) -> list[str]:
+    return sorted(str(pod.job) for pod in Pod.objects.filter(node=node) if not pod.is_final)
+
+
+def configure(world: World, *nodes: dict[str, Any]) -> None:
+    config = {"nodes": [{"allocatable": SIZE, **node} for node in nodes], "seed": 1, "speed": 10}
+    clusters.change(world.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
+    controllers.reset()
+
+
+@on_simulated
+def test_preview_comes_true(world: World) -> None:
+    """Of four jobs of one node: one moves at once, one restarts, one ends, and one fits nowhere else."""
+    configure(world, {"name": "big", "allocatable": {**SIZE, "cpu": "16"}})
+    restart = [{"events": ["PodEvicted"], "action": "RestartJob"}]
+    jobs = {
+        "moves": submit(world, "moves", cpu="1", kind=SESSION),
+        "restarts": submit(world, "restarts", cpu="1", policies=restart, max_retry=2),
+        "ends": submit(world, "ends", cpu="1", policies=[{"events": ["PodEvicted"], "action": "TerminateJob"}]),
+        "large": submit(world, "large", cpu="8"),
+    }
+    world.reconcile_until(lambda: all(phase(job) == "running" for job in jobs.values()))
+    configure(world, {"name": "big", "allocatable": {**SIZE, "cpu": "16"}}, {"name": "small"})
+    world.reconcile_until(lambda: Node.objects.count() == 2)
+    waits = submit(world, "waits", cpu="6")  # 5 CPUs are free on the large node, and the small one has 4
+    controllers.reconcile(world.cluster)
+
+    node, otto, before = Node.objects.get(name="big"), operator(), LoggedEvent.objects.count()
+    found = preview_drain(node, user=otto)
+    assert LoggedEvent.objects.count() == before
+    by_name = {one.job.name: one for one in found.jobs}
+    assert {name: one.fate for name, one in by_name.items()} == {
+        "moves": DrainFate.MOVES, "restarts": DrainFate.RESTARTS, "ends": DrainFate.ENDS, "large": DrainFate.MOVES
+    }  # fmt: skip
+    assert (by_name["moves"].is_session, by_name["restarts"].restarts_left) == (True, 1)
+    assert {name: dict(one.nodes) for name, one in by_name.items()} == {
+        "moves": {"small": 1}, "restarts": {"small": 1}, "ends": {}, "large": {}
+    }  # fmt: skip
+    assert [name for name, one in by_name.items() if not one.fits] == ["large"]
+    assert [job.name for job in found.stranded] == ["waits"]
+    assert "1 pod on node small" in drain_descriptions.when(by_name["moves"], found.at)
+    assert "no other node" in drain_descriptions.when(by_name["large"], found.at)
+    assert "1 restart is left" in drain_descriptions.fate(by_name["restarts"])
+    assert "of work since the start" in drain_descriptions.lost(by_name["moves"])
+
+    done = services.drain(node, reason=f"  {FAN} ", user=otto, now=clock.now())
+    assert (done.pods, done.jobs) == (4, 4)
+    evicted = LoggedEvent.objects.filter(kind="PodEvicted", actor_name="otto")
+    assert {event.payload["message"] for event in evicted} == {FAN}
+    assert LoggedEvent.objects.get(kind="NodeDrained").payload == {"node": "big", "reason": FAN, "pods": 4, "jobs": 4}
+    world.reconcile_until(lambda: living("small") == ["moves", "restarts"] and not living("big"))
+    world.reconcile_until(lambda: phase(jobs["ends"]) == by_name["ends"].ends_as.replace("ing", "ed"))
+    assert Job.objects.get(name="restarts").retry_count == 1
+    assert [phase(job) for job in (jobs["large"], waits)] == ["pending", "pending"]
+
+    clusters.cordon(Node.objects.get(name="big"), cordoned=False, actor=PLATFORM, now=clock.now())
+    world.reconcile_until(lambda: living("big") == ["large", "waits"])
+    assert Node.objects.get(name="big").draining_since is None
+
+
+@on_simulated
+def test_pod_bound_by_a_decision_from_before_is_evicted_too(world: World) -> None:
+    configure(world, {"name": "one"})
+    job, otto = submit(world, "late", cpu="1"), operator()
+    world.reconcile_until(lambda: phase(job) == "running")
+    node = Node.objects.get()
+    clusters.begin_draining(node, reason=FAN, actor=PLATFORM, now=clock.now())
+    clusters.note_drain(node, pods=0, jobs=0, actor=PLATFORM, now=clock.now())
+    world.reconcile_until(lambda: not living("one"))
+    event = LoggedEvent.objects.get(kind="PodEvicted")
+    assert (event.actor_name, event.payload["action"], event.payload["message"]) == ("controller", "drain", FAN)
+    with pytest.raises(Refused, match="reason"):
+        services.drain(node, reason=" ", user=otto, now=clock.now())
+    with pytest.raises(Forbidden):
+        services.drain(node, reason=FAN, user=world.alice, now=clock.now())
+    with pytest.raises(Forbidden):
+        preview_drain(node, user=world.alice)

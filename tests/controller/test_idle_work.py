@@ -25,10 +25,11 @@ from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.job_metrics.models import EventMetrics, MetricLog
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import FileUpload, Job, Placement, Pod
-from hekla.apps.measures.models import GpuCapacity
+from hekla.apps.measures.models import GpuCapacity, StaleJobHour
 from hekla.apps.notifications.models import Delivery, Notification
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.queues.models import FederatedQueue
+from hekla.apps.reports.models import Report
 from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.apps.sharing.models import JobFork
 from hekla.apps.usage.models import JobFolder
@@ -67,6 +68,10 @@ def waiting_job(world: World) -> Job:
 def ended_pod(world: World, **values: Any) -> Pod:
     place = {"task": "main", "index": 0, "attempt": 0, "version": 1, "slot": 0, "address": "a"}
     return Pod.objects.create(job=ended_job(world), **place, created_at=NOW, **{"phase": "succeeded", **values})
+
+
+def report(world: World, next_at: Any) -> None:
+    Report.objects.create(name="r", owner=world.alice, spec={}, next_at=next_at, created_at=NOW, changed_at=NOW)
 
 
 def session(world: World, **values: Any) -> ToolSession:
@@ -235,10 +240,17 @@ WORK: list[tuple[Case, set[str]]] = [
     (lambda world: alert_action(world, due_at=NOW, done_at=NOW), set()),
     (lambda world: alert_change(world, NOW - ALERT_RETENTION - timedelta(minutes=1)), {"hekla.alerts.tidy"}),
     (lambda world: alert_change(world, NOW), set()),
+    (lambda world: report(world, NOW), {"hekla.reports.send_due"}),
+    (lambda world: report(world, LATER), set()),
+    (lambda world: report(world, None), set()),
     (experiment, {"hekla.policy_lab.request"}),
     (lambda world: experiment(world, state="finished"), set()),
     (capacity, {"hekla.measures.roll_up"}),
     (lambda world: capacity(world, end_at=NOW), set()),
+    (
+        lambda world: StaleJobHour.objects.create(cluster_id=world.cluster.pk, at=NOW, since=NOW),
+        {"hekla.measures.count_jobs"},
+    ),
     (lambda world: fork(world, ended_at=NOW), set()),
 ]
 

@@ -1,5 +1,6 @@
 """GPU time is divided into classes that add up to the capacity, whatever pods hold."""
 
+from collections import Counter
 from random import Random
 
 import pytest
@@ -12,6 +13,7 @@ from hekla.domain.gpu_time import (
     PodHolding,
     changed_since,
     divide,
+    divide_minutes,
 )
 
 SECOND = 1000
@@ -76,12 +78,38 @@ def test_classes_add_up_to_the_capacity() -> None:
             assert sum(share.gpu_us for share in shares if share.holder == one.key) == one.gpus * time
 
 
-def _random_holding(random: Random, key: int) -> PodHolding:
-    bound = random.randint(-1000, MINUTE_MS)
+def test_minutes_are_divided_together_as_each_alone() -> None:
+    """With room for all pods or not, and whatever changes within the minutes."""
+    random, hour, end = Random(2), 7 * 60 * MINUTE_MS, (7 * 60 + 5) * MINUTE_MS
+    for _ in range(300):
+        cuts = sorted(random.sample(range(hour + 1, end), random.randint(0, 2)))
+        spans = [
+            CapacitySpan(since, until, random.choice([1000, 9000]), random.choice(list(NodeState)), f"model-{since}")
+            for since, until in zip([hour, *cuts], [*cuts, end], strict=True)
+        ]
+        holdings = [_random_holding(random, key, hour) for key in range(random.randint(0, 5))]
+        want: Counter[object] = Counter()
+        for since in range(hour, end, MINUTE_MS):
+            for share in divide(spans, holdings, since, since + MINUTE_MS, minute=(since - hour) // MINUTE_MS):
+                want[since, share.model, share.holder, share.what] += share.gpu_us
+        found: Counter[object] = Counter()
+        for share in divide_minutes(spans, holdings, hour, end, hour=hour):
+            at = share.since
+            while at < share.until:
+                minute = at - at % MINUTE_MS
+                until = min(share.until, minute + MINUTE_MS)
+                found[minute, share.model, share.holder, share.what] += share.gpus * (until - at)
+                at = until
+        assert found == want
+
+
+def _random_holding(random: Random, key: int, begin: int = 0) -> PodHolding:
+    bound = begin + random.randint(-1000, MINUTE_MS)
     ready = random.choice([None, bound + random.randint(0, MINUTE_MS)])
     outcome = random.choice([None, None, GpuClass.FAILED, GpuClass.PREEMPTED])
-    bits = {"measured": random.getrandbits(1), "idle": random.getrandbits(1)}
-    return PodHolding(key, random.randint(1, 4000), bound, ready, bound + random.randint(0, 90_000), outcome, **bits)
+    bits = {"measured": random.getrandbits(4), "idle": random.getrandbits(4)}
+    end = bound + random.choice([random.randint(0, 90_000), 5 * MINUTE_MS])
+    return PodHolding(key, random.randint(0, 4000), bound, ready, end, outcome, **bits)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,11 @@ PARTS = ("hx-get", "data-refresh")
 FILES = {
     "audit_file",
     "decisions:file",
+    "operations:failures_file",
     "operations:gpu_time_file",
+    "reports:html",
+    "reports:pdf",
+    "operations:waiting_file",
     "batches:table",
     "files:archive",
     "files:image",

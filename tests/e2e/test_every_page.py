@@ -46,6 +46,7 @@ OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ("queues", {"name": "nearer", "cluster": "nearer"}),
     ("policy-lab", {"cluster": "nearer", "starts_at": "2026-01-01T00:00:00Z", "ends_at": "2026-01-02T00:00:00Z"}),
     ("alert-rules", {"name": "node down", "measure": "node_not_ready", "threshold": 0}),
+    ("reports", {"name": "use", "sections": ["classes", "tenants", "waste"], "every": "week"}),
     ("federated-queues", {"name": "over", "members": ["beyond", "nearer"]}),
 ]
 """Objects of each kind that has a page. They are created through REST."""
@@ -161,7 +162,10 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "sharing:fork", "sharing:session", "sharing:terminal", "sharing:of_job", "sharing:recording",  # as well
         "idleness:job",  # only of jobs with GPUs
         "operations:holdings",  # only where pods have held GPUs
+        "operations:counted", "operations:waiting_now",  # only where jobs of real clusters are counted
         "policy_lab:state",  # a part of a page
+        "clusters:metrics_token",  # only of clusters with Prometheus
+        "reports:run",  # only after a report was sent
     }  # fmt: skip
     admin_routes = {
         name

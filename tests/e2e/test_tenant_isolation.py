@@ -89,6 +89,8 @@ def add_objects(person: Person) -> None:
         person.uids[kind] = created["uid"]
     rule = {"name": word, "measure": "jobs_waiting", "threshold": 1000}
     person.uids["alert-rules"] = str(send(page, "POST", f"/api/v1/alert-rules?tenant={word}", rule)["rule"]["uid"])
+    report = {"name": word, "scope": "tenant", "subject": word, "sections": ["classes"]}
+    person.uids["reports"] = str(send(page, "POST", "/api/v1/reports", report)["uid"])
     for name in ("first-of-all", "waits"):
         person.uids[name] = submit(page, {"name": f"{word}-{name}", "queue": SHARED, "tasks": [LONG]})
     person.uids["failed"] = submit(page, job | {"tasks": [main | {"command": ["sh", "-c", f"echo {word}; exit 3"]}]})

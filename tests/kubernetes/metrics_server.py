@@ -35,6 +35,7 @@ class MetricsServer:
         self.usage: dict[str, dict[str, str]] = {}
         self.prometheus: dict[str, dict[str, float]] = {}
         self.requests: list[str] = []
+        self.tokens: set[str] = set()
         self.url = ""
 
     def answer(self, path: str) -> object | None:
@@ -61,7 +62,7 @@ class MetricsServer:
         ]
 
     def _result(self, query: str) -> object:
-        found = next(values for metric, values in self.prometheus.items() if metric in query)
+        found = next((values for metric, values in self.prometheus.items() if metric in query), {})
         if wanted := re.search(r'instance="([^"]*)"', query):
             found = {name: value for name, value in found.items() if name == wanted[1]}
         result = [{"metric": _labels(name), "value": [0, str(value)]} for name, value in found.items()]
@@ -69,7 +70,10 @@ class MetricsServer:
 
 
 def _labels(name: str) -> dict[str, str]:
-    """Of a node, or of a pod as `namespace/name`."""
+    """Of a node, of a pod as `namespace/name`, or of a card as `node#number`."""
+    node, mark, card = name.partition("#")
+    if mark:
+        return {"Hostname": node, "gpu": card}
     namespace, slash, pod = name.partition("/")
     return {"namespace": namespace, "pod": pod} if slash else {"instance": name}
 
@@ -81,6 +85,7 @@ def metrics_server(plane: ControlPlane | None = None) -> Iterator[MetricsServer]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            made.tokens.add(self.headers.get("Authorization", ""))
             found = made.answer(self.path)
             body = json.dumps(found).encode()
             self.send_response(404 if found is None else 200)

@@ -38,13 +38,13 @@ from hekla.apps.queues.models import Queue
 from hekla.controller import metrics as instruments
 from hekla.domain.policies import LifecycleAction
 from hekla.launcher.up.roles import _next_door
-from hekla.lib import clock
+from hekla.lib import clock, exposition
 from hekla.lib.caching import CachedValue
 from hekla.lib.checkout import CHECKOUT
 from hekla.live.consumers import PageConsumer
 from hekla.live.renderings import RenderQueues
 from hekla.live.subscriptions import LiveQuery, SubscriptionKey
-from hekla.pages.metrics import requests, tasks
+from hekla.pages.metrics import boards, requests, tasks
 from hekla.pages.metrics import rows as row_figures
 from hekla.pages.metrics.rows import rows
 from hekla.scheduling import occupancy
@@ -52,6 +52,7 @@ from hekla.scheduling import occupancy
 __all__ = ["found"]
 TOKEN = "for-prometheus"
 MAX_QUERIES = 12
+_BOUNDED = ("cluster", "queue", "resource")
 DASHBOARD = CHECKOUT / "deploy" / "grafana" / "hekla.json"
 RULES = CHECKOUT / "deploy" / "prometheus" / "hekla.rules.yml"
 NAME = re.compile(r"\bhekla_[a-z0-9_]+")
@@ -458,6 +459,35 @@ def test_dashboard_has_a_row_for_each_part() -> None:
     titles = [panel["title"] for panel in panels if panel["type"] == "row"]
     assert titles == ["Capacity and use", "Queues and waiting", "Jobs", "Controller", "Web"]
     assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+def test_dashboard_is_the_generated_one_and_shows_each_gauge() -> None:
+    """Otherwise run `manage.py grafana_boards`."""
+    assert DASHBOARD.read_text() == boards.dashboard()
+    for family in row_figures.FAMILIES:
+        assert family.name in DASHBOARD.read_text(), family.name
+
+
+def test_labels_are_bounded(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many clusters, queues and kinds of devices there are; the sums of clusters count all queues."""
+    monkeypatch.setattr(row_figures, "_MOST_CLUSTERS", 2)
+    monkeypatch.setattr(row_figures, "_MOST_QUEUES", 2)
+    monkeypatch.setattr(exposition, "MOST_DEVICES", 3)
+    now = clock.now()
+    for name in ("s1", "s2", "s3"):
+        clusters.create(name=name, kind="simulated", config={"nodes": []}, actor=PLATFORM, now=now)
+        queues.create(cluster=people.cluster, name=f"queue-{name}", actor=PLATFORM, now=now)
+    devices = {f"example.com/device-{number}": "1" for number in range(9)}
+    clusters.observe_nodes(people.cluster, [NodeFacts("odd", {"cpu": "1", "memory": "1Gi", **devices}, {})], now=now)
+    people.submit("one"), people.submit("two", queue="queue-s3")
+    scraped = scrape()
+    values = {name: {one.labels[name] for one in scraped.samples if name in one.labels} for name in _BOUNDED}
+    assert len(values["cluster"]) == 2
+    assert len(values["queue"]) == 2
+    assert len(values["resource"]) <= 3 * 2
+    labels = {label for one in scraped.samples if one.name.startswith("hekla_") for label in one.labels}
+    assert not labels & {"tenant", "node", "job", "user", "person", "pod"}
+    assert scraped.by("phase", "hekla_jobs", cluster="sim") == {"pending": 2}
 
 
 def test_each_alert_has_a_summary_and_a_description() -> None:

@@ -225,7 +225,8 @@ class Health:
     `detail`: the message of the server or the client about the problem. `missing`: permissions that Hekla needs and
     does not have, each as `verb resource`, followed by ` *` if it is needed in the whole cluster, or by the name of a
     namespace of others. `has_namespace`: None if not known. `kubelets`: the number of nodes by version.
-    `topology_faults`: what is wrong with objects that define hypernodes, each as `problem name`.
+    `topology_faults`: what is wrong with objects that define hypernodes, each as `problem name`. `metrics_fault`: why
+    the server of metrics that is configured does not answer; empty: it does, or there is none.
     """
 
     problem: HealthProblem | None = None
@@ -235,6 +236,7 @@ class Health:
     missing: tuple[str, ...] = ()
     kubelets: Mapping[str, int] = field(default_factory=dict)
     topology_faults: tuple[str, ...] = ()
+    metrics_fault: str = ""
 
 
 class BackendError(Exception):

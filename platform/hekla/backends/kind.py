@@ -18,12 +18,14 @@ class BackendContext:
     """The arguments of a backend beside its configuration.
 
     `cluster`: its name. `home`: the folder for its files. `key`: the stored credentials of the cluster, or None.
+    `metrics_token`: the stored token for its server of metrics; empty: none.
     """
 
     cluster: str
     home: Path
     clock: Clock
     key: str | None = None
+    metrics_token: str = ""
 
 
 def _labels_only() -> Mapping[Input, str]:

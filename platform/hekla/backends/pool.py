@@ -17,15 +17,22 @@ _lock = Lock()
 
 
 def get_backend(
-    *, cluster_id: int, kind: str, name: str, config: Mapping[str, Any], home: Path, key: str | None = None
+    *,
+    cluster_id: int,
+    kind: str,
+    name: str,
+    config: Mapping[str, Any],
+    home: Path,
+    key: str | None = None,
+    metrics_token: str = "",
 ) -> Backend:
     """The open backend of this cluster, from the pool. Raises Invalid if its configuration is wrong."""
-    stamp = _digest([kind, name, config, str(home), key])
+    stamp = _digest([kind, name, config, str(home), key, metrics_token])
     with _lock:
         former = _backends.get(cluster_id)
         if former is not None and former[0] == stamp:
             return former[1]
-        backend = open_backend(kind, config, BackendContext(name, home, clock.now, key))
+        backend = open_backend(kind, config, BackendContext(name, home, clock.now, key, metrics_token))
         _backends[cluster_id] = (stamp, backend)
     if former is not None:
         former[1].close()  # outside the lock: watches may take seconds to end

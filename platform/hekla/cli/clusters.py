@@ -4,6 +4,7 @@ Credentials come from a file or standard input, never from an argument, which al
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -149,6 +150,23 @@ def delete(choice: ServerOptions, name: str, only_key: bool) -> None:
     click.echo(f"The credentials of {name} were deleted." if only_key else f"{name} was deleted.")
 
 
+@click.command()
+@click.argument("name")
+@click.option("--delete", "is_deleted", is_flag=True, help="Delete the token.")
+@click.pass_obj
+def metrics_token(choice: ServerOptions, name: str, is_deleted: bool) -> None:
+    """Set the token for the Prometheus that the configuration of cluster NAME names. It is read from standard input."""
+    address = f"clusters/{name}/metrics-token"
+    if is_deleted:
+        client_of(choice).delete(address)
+        click.echo("The token was deleted.")
+        return
+    hidden = sys.stdin.isatty()
+    token = click.prompt("Token", hide_input=True) if hidden else sys.stdin.readline().strip()
+    client_of(choice).put(address, {"token": token})
+    click.echo("The token is stored.")
+
+
 def _print_health(found: dict[str, Any]) -> None:
     """Print the result. Exits with 1 if anything is missing, for scripts."""
     _tell_health(found)
@@ -165,5 +183,7 @@ def _tell_health(found: dict[str, Any]) -> None:
         click.echo(f"Version: {strip_control_codes(found['version'])}")
     if found["has_namespace"] is False:
         click.secho("The namespace does not exist.", fg="red")
+    if fault := found.get("metrics_fault"):
+        click.secho(f"Prometheus is not used: {strip_control_codes(fault)}", fg="red")
     for right in found["missing"]:
         click.secho(f"Missing permission: {strip_control_codes(right)}", fg="red")

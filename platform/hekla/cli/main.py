@@ -80,6 +80,10 @@ _BENCHES: dict[str, Entry] = {
         "Whether offered changes start jobs, and predicted ranges hold.",
     ),
     "console": ("hekla.bench.commands.console:console", "Pages, lists and submissions with many jobs."),
+    "operations": (
+        "hekla.bench.commands.operations:operations",
+        "Dashboards with measures of many days, and the cost of keeping them.",
+    ),
     "proxy": ("hekla.bench.commands.proxy:proxy", "Ports and tools of pods in the browser, and a terminal."),
     "start": ("hekla.bench.commands.start:start", "Time from `manage.py up` to the link that it prints."),
     "idle": ("hekla.bench.commands.idle:idle", "CPU and memory of an idle console."),
@@ -216,6 +220,21 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "delete": ("alerts:delete", "Delete a rule."),
         },
     ),
+    "report": (
+        "Reports of the measures, as files or by mail.",
+        {
+            "list": ("reports:list_reports", "List the reports that you own or get."),
+            "sections": ("reports:list_sections", "List what a report can show."),
+            "create": ("reports:create", "Create a report from a file."),
+            "edit": ("reports:edit", "Change a report."),
+            "show": ("reports:show", "Print a report."),
+            "download": ("reports:download", "Download a report as HTML or PDF."),
+            "send": ("reports:send", "Send a report now."),
+            "history": ("reports:history", "Show to whom a report was sent, and failures."),
+            "pause": ("reports:pause", "Pause or resume a report."),
+            "delete": ("reports:delete", "Delete a report."),
+        },
+    ),
     "queue": (
         "Queues.",
         {
@@ -239,11 +258,19 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "list": ("clusters:list_clusters", "List clusters and their state."),
             "show": ("clusters:show", "Show a cluster's state and configuration."),
             "set": ("clusters:set_cluster", "Add a cluster, or change one."),
+            "metrics-token": ("clusters:metrics_token", "Set the token for the Prometheus of a cluster."),
             "check": ("clusters:check", "Check the connection to a cluster."),
             "delete": ("clusters:delete", "Delete a cluster, or its credentials."),
         },
     ),
-    "node": ("Nodes.", {"list": ("nodes:list_nodes", "List nodes and their free resources.")}),
+    "node": (
+        "Nodes.",
+        {
+            "list": ("nodes:list_nodes", "List nodes and their free resources."),
+            "drain": ("nodes:drain", "Cordon a node and evict its pods, or preview that."),
+            "uncordon": ("nodes:uncordon", "Let pods start on a node again."),
+        },
+    ),
     "policy": (
         "Scheduling policies of clusters.",
         {
@@ -322,7 +349,11 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
     "notification": ("Notifications.", {"list": ("notifications:list_notifications", "List your notifications.")}),
     "measures": (
         "Measures of clusters, queues and tenants.",
-        {"gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free.")},
+        {
+            "failures": ("job_measures:failures", "Show how many jobs failed, why and where."),
+            "gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free."),
+            "waiting": ("job_measures:waiting", "Show how long jobs waited, and how many started and ended."),
+        },
     ),
     "audit": ("The audit log.", {"list": ("audit:list_events", "List events of the audit log.")}),
 }
@@ -332,6 +363,7 @@ _ALONE: dict[str, Entry] = {
     "ssh": ("ssh:ssh", "Open a shell in a pod, or run a command in it, by SSH."),
     "ssh-config": ("ssh:ssh_config", "Write settings for ssh, scp, rsync and editors."),
     "ssh-proxy": ("ssh_proxy:ssh_proxy", "Connect `ssh` to a pod; the settings for ssh name it."),
+    "system": ("system:show", "Show the state of the console itself."),
     "find": ("find:find", "Find anything by its name."),
     "replay": ("replay:replay", "Replay recorded scenarios through the engine."),
     "completion": ("completion:completion", "Print a completion script for your shell."),

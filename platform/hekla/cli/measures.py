@@ -10,7 +10,7 @@ from hekla.cli.client import client_of
 from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
-_PERIODS = ("hour", "day", "week", "month")
+_PERIODS = ("hour", "day", "week", "month", "quarter")
 _PARTS = ("tenant", "queue", "cluster", "person", "kind", "model")
 _WASTED = ("idle", "gang", "preempted", "retried", "failed")
 _UNHELD = ("free", "drained", "down")

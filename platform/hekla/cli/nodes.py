@@ -1,11 +1,13 @@
 """Nodes."""
 
 from typing import Any
+from urllib.parse import quote
 
 import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
+from hekla.cli.failing import Failure
 from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
@@ -38,6 +40,76 @@ def list_nodes(choice: ServerOptions, as_json: bool) -> None:
         rows,
         "No nodes.",
     )
+
+
+_NODE = click.argument("node")
+_CLUSTER = click.option("--cluster", help="The cluster of the node. Needed if nodes of several clusters have its name.")
+
+
+@click.command()
+@_NODE
+@_CLUSTER
+@click.option("--reason", help="Why the node is drained. The owners of the jobs see it.")
+@click.option("--dry-run", is_flag=True, help="Preview which jobs move, and where and when they start. Change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def drain(
+    choice: ServerOptions, node: str, cluster: str | None, reason: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Cordon NODE and evict its pods (operators and platform admins). Undo it by “hekla node uncordon”."""
+    client = client_of(choice)
+    address = _drain_address(choice, node, cluster)
+    if not dry_run and not reason:
+        raise Failure("Say why with --reason, or preview the drain with --dry-run.")
+    found = client.get(address) if dry_run else client.post(address, {"reason": reason})
+    if as_json:
+        output.as_json(found)
+    elif dry_run:
+        _print_preview(found)
+    else:
+        click.echo(f"{node} is drained. Evicted: {found['pods']} pods of {found['jobs']} jobs.")
+
+
+@click.command()
+@_NODE
+@_CLUSTER
+@click.pass_obj
+def uncordon(choice: ServerOptions, node: str, cluster: str | None) -> None:
+    """Let pods start on NODE again, and end its drain."""
+    client_of(choice).delete(_drain_address(choice, node, cluster))
+    click.echo(f"{node} accepts pods again.")
+
+
+def _drain_address(choice: ServerOptions, node: str, cluster: str | None) -> str:
+    """The address of the drain of a node. Raises Failure if there is none, or several."""
+    names = {
+        one["cluster"] for one in client_of(choice).nodes() if one["name"] == node and cluster in (None, one["cluster"])
+    }
+    if len(names) != 1:
+        problem = (
+            "There is no such node." if not names else f"Name its cluster with --cluster: {', '.join(sorted(names))}."
+        )
+        raise Failure(problem)
+    return f"nodes/{names.pop()}/{quote(node, safe='')}/drain"
+
+
+def _print_preview(found: dict[str, Any]) -> None:
+    rows = [
+        (
+            strip_control_codes(job["name"]) + (" (session)" if job["is_session"] else ""),
+            job["owner"],
+            job["tenant"],
+            str(job["pods"]),
+            strip_control_codes(" ".join(job["text"])),
+        )
+        for job in found["jobs"]
+    ]
+    output.table(("JOB", "OWNER", "TENANT", "PODS", "WHAT HAPPENS"), rows, "No job has pods on this node.")
+    if found["stranded"]:
+        names = ", ".join(job["name"] for job in found["stranded"])
+        click.echo(f"Waiting jobs that fit only with this node: {strip_control_codes(names)}")
+    if found["unchecked"]:
+        click.echo(f"There was no time to check {found['unchecked']} more waiting jobs.")
 
 
 def _usage(usage: dict[str, Any] | None) -> str:

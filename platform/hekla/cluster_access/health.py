@@ -17,6 +17,7 @@ def as_facts(found: Health) -> HealthFacts:
         "missing": list(found.missing),
         "kubelets": dict(found.kubelets),
         "topology_faults": list(found.topology_faults),
+        "metrics_fault": found.metrics_fault,
     }
 
 

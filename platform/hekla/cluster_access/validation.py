@@ -112,7 +112,8 @@ def save(draft: ClusterDraft, found: Health | None, *, by: User, now: datetime) 
 
 
 def _context(draft: ClusterDraft) -> BackendContext:
-    return BackendContext(draft.name, settings.HEKLA_HOME, clock.now, _key_text(draft))
+    token = selectors.backend_facts(draft.cluster)["metrics_token"] if draft.cluster else ""
+    return BackendContext(draft.name, settings.HEKLA_HOME, clock.now, _key_text(draft), token)
 
 
 def _key_text(draft: ClusterDraft) -> str | None:

@@ -34,6 +34,7 @@ from hekla.controller import (
     delegated,
     displayed_queues,
     disruption_budgets,
+    draining,
     external_pods,
     garbage_collection,
     job_faults,
@@ -286,6 +287,9 @@ class ClusterController:
             cache.refresh(cluster, state.nominated, now=now)
         if faulty := job_faults.record_faults(lease, cache.faults, now=now):
             cache.invalidate(faulty)
+            cache.refresh(cluster, state.nominated, now=now)
+        if has_observed and draining.evict_late_pods(cluster, lease, cache, now=now):
+            changed = True
             cache.refresh(cluster, state.nominated, now=now)
         # b. The engine decides on a snapshot. If a budget forbids an eviction, all are dropped, and it decides again.
         self._note_progress()

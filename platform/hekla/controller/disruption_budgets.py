@@ -56,7 +56,14 @@ def protects_victims(lease: LeaseContext, snapshot: Snapshot, decisions: Decisio
 
 def without_protected(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> list[Pod]:
     """These stopping pods without evicted ones that a budget protects. Stops by people ignore budgets."""
-    whys = _protected(lease, [pod for pod in pods if pod.evicted])
+    evicted = [pod for pod in pods if pod.evicted]
+    spared = {pod.pk for pod in evicted} - {pod.pk for pod in unprotected(lease, evicted, now=now)}
+    return [pod for pod in pods if pod.pk not in spared]
+
+
+def unprotected(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> list[Pod]:
+    """These pods, to be evicted, without those that a budget protects."""
+    whys = _protected(lease, pods)
     protect(lease, whys, now=now)
     return [pod for pod in pods if pod.pk not in whys]
 
@@ -89,7 +96,7 @@ def mark_protected(state: model.ClusterState, own: ReconcilerState) -> model.Clu
     """The cluster state with the presently protected pods marked as not preemptable."""
     moment = time.monotonic()
     own.protected = {pk: one for pk, one in own.protected.items() if one.until > moment - _REPORTED_FOR_SECONDS}
-    protected = {str(pk) for pk, one in own.protected.items() if one.until > moment}
+    protected = set(map(str, own.protected_pods(moment)))
     return replace(state, jobs=tuple(_with_protected(job, protected) for job in state.jobs)) if protected else state
 
 

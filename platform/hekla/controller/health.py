@@ -15,7 +15,7 @@ from hekla.lib import clock
 def look(cluster: Cluster) -> None:
     """Check the health of one cluster and record it. No effect if its kind has no health check."""
     requested_at, facts = clock.now(), selectors.backend_facts(cluster)
-    context = BackendContext(facts["name"], settings.HEKLA_HOME, clock.now, facts["key"])
+    context = BackendContext(facts["name"], settings.HEKLA_HOME, clock.now, facts["key"], facts["metrics_token"])
     try:
         found = registry.check_health(facts["kind"], facts["config"], context)
     except Invalid as error:

@@ -22,6 +22,8 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 _LOOK_EVERY_SECONDS = 10.0
 _HOLDS_SECONDS = 60.0
 """Older figures are not exported: the cluster is paused, or another process has taken over."""
+_MOST_QUEUES = 500
+"""Only this many queues, the first by cluster and name, have samples."""
 _NO_QUEUE = ""
 """No queue has this name, so the order of pending jobs, the most expensive part, is not computed."""
 
@@ -62,7 +64,8 @@ class QueueShareMetrics(Collector):
             for queue, one in sorted(shares.items())
             if one.plugin and now - at < _HOLDS_SECONDS
         ]
-        yield from resource_gauges("hekla_queue_deserved", "Deserved resources of a queue", ["cluster", "queue"], found)
+        text, labels = "Deserved resources of a queue", ["cluster", "queue"]
+        yield from resource_gauges("hekla_queue_deserved", text, labels, found[:_MOST_QUEUES])
 
 
 shares = QueueShareMetrics()

@@ -16,7 +16,7 @@ EACH_MINUTE = (
     *("hekla.impersonation.end_overdue", "hekla.notifications.look", "hekla.schedules.tidy"),
     *("hekla.idleness.watch", "hekla.workbench.follow_pods", "hekla.workbench.look_after_starts"),
     *("hekla.pod_files.look_after", "hekla.job_forks.copy", "hekla.measures.roll_up", "hekla.policy_lab.request"),
-    "hekla.alerts.tidy",
+    *("hekla.measures.count_jobs", "hekla.alerts.tidy", "hekla.reports.send_due"),
 )
 BEAT_SCHEDULE = {
     "reconcile clusters": {

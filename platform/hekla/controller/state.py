@@ -132,3 +132,7 @@ class ReconcilerState:
     displayed_queues: DisplayedQueueState = field(default_factory=DisplayedQueueState)
     nodes: dict[str, RecordedNode] = field(default_factory=dict)
     usage: dict[str, UsageMean] = field(default_factory=dict)
+
+    def protected_pods(self, moment: float) -> frozenset[int]:
+        """The rows of the pods that are not to be evicted now. `moment`: on the monotonic clock."""
+        return frozenset(pk for pk, one in self.protected.items() if one.until > moment)

@@ -18,6 +18,7 @@ from hekla.apps.job_metrics.wake import following
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.measures import selectors as measures
 from hekla.apps.measures import services as measuring_gpus
+from hekla.apps.measures.job_counting import counting_work
 from hekla.apps.policy_lab import selectors as policy_lab
 from hekla.apps.sharing import selectors as sharing
 from hekla.apps.sharing.wake import copying
@@ -144,6 +145,12 @@ def roll_up_measures() -> None:
     measuring_gpus.roll_up(now=clock.now())
 
 
+@shared_task(name="hekla.measures.count_jobs")
+def count_jobs() -> None:
+    """Count what happened to jobs, how long they waited and why they failed (Celery beat)."""
+    measuring_gpus.count_jobs(now=clock.now())
+
+
 @shared_task(name="hekla.policy_lab.run")
 def run_experiments() -> None:
     """Run the experiments of the policy lab that wait."""
@@ -196,3 +203,4 @@ due_work.declare("hekla.workbench.look_after_starts", sessions.session_work)
 due_work.declare("hekla.pod_files.look_after", jobs.upload_work, folders.measure_work)
 due_work.declare("hekla.job_forks.copy", sharing.copy_work)
 due_work.declare("hekla.measures.roll_up", measures.roll_up_work)
+due_work.declare("hekla.measures.count_jobs", counting_work)

@@ -95,12 +95,77 @@ class PodHolding:
 
 @dataclass(frozen=True, slots=True)
 class GpuShare:
-    """A part of the GPU time. `holder`: the key of the holding; None: no pod. `what` None: beyond the capacity."""
+    """Thousandths of a GPU from `since` until `until`.
+
+    `holder`: the key of the holding; None: no pod. `what` None: beyond the capacity.
+    """
 
     model: str
     holder: int | None
     what: GpuClass | None
-    gpu_us: int
+    gpus: int
+    since: int
+    until: int
+
+    @property
+    def gpu_us(self) -> int:
+        return self.gpus * (self.until - self.since)
+
+
+def divide_minutes(
+    spans: Sequence[CapacitySpan], holdings: Sequence[PodHolding], begin: int, end: int, *, hour: int
+) -> Iterator[GpuShare]:
+    """The GPU time of one resource of a node, from `begin` until `end`, both within the hour that begins at `hour`.
+
+    The same as `divide` of each minute, but a share lasts as long as its class. `spans` must not overlap.
+    """
+    for since, until in pairwise(_moments(spans, (), begin, end)):
+        span = _span_at(spans, since)
+        present = [one for one in holdings if one.bound < until and one.end > since]
+        unheld = _unheld(span, present, since, until) if span else None
+        if span is None or unheld is None:
+            for at in range(since - (since - hour) % MINUTE_MS, until, MINUTE_MS):
+                minute = (at - hour) // MINUTE_MS
+                yield from divide(spans, present, max(at, since), min(at + MINUTE_MS, until), minute=minute)
+            continue
+        yield from unheld
+        for one in present:
+            for what, at, after in _classes(one, max(one.bound, since), min(one.end, until), hour) if one.gpus else ():
+                yield GpuShare(span.model, one.key, what, one.gpus, at, after)
+
+
+def _unheld(span: CapacitySpan, holdings: Sequence[PodHolding], since: int, until: int) -> list[GpuShare] | None:
+    """What no pod holds; None if pods hold more than there is at any moment."""
+    changes = {since: 0, until: 0}
+    for one in holdings:
+        bound, end = max(one.bound, since), min(one.end, until)
+        changes[bound] = changes.get(bound, 0) + one.gpus
+        changes[end] = changes.get(end, 0) - one.gpus
+    left, found = span.gpus, []
+    for at, after in pairwise(sorted(changes)):
+        left -= changes[at]
+        if left < 0:
+            return None
+        if left:
+            found.append(GpuShare(span.model, None, _UNHELD[span.state], left, at, after))
+    return found
+
+
+def _classes(one: PodHolding, since: int, until: int, hour: int) -> Iterator[tuple[GpuClass, int, int]]:
+    """The classes of a holding that gets all that it holds, each with its begin and end."""
+    ready = until if one.ready is None else min(max(one.ready, since), until)
+    if since < ready:
+        yield GpuClass.GANG, since, ready
+    if ready == until:
+        return
+    begin, what = ready, one.class_at(ready, (ready - hour) // MINUTE_MS)
+    if one.outcome is None and one.measured:
+        for at in range(ready - (ready - hour) % MINUTE_MS + MINUTE_MS, until, MINUTE_MS):
+            after = one.class_at(at, (at - hour) // MINUTE_MS)
+            if after is not what:
+                yield what, begin, at
+                begin, what = at, after
+    yield what, begin, until
 
 
 def divide(
@@ -111,18 +176,22 @@ def divide(
     The classes add up to the capacity. `spans` must not overlap.
     """
     for since, until in pairwise(_moments(spans, holdings, begin, end)):
-        span = next((one for one in spans if one.begin <= since < one.end), None)
+        span = _span_at(spans, since)
         left, model = (span.gpus, span.model) if span else (0, "")
         held = [(one.class_at(since, minute), one) for one in holdings if one.bound <= since < one.end]
         for what, one in sorted(held, key=lambda pair: (_ORDER[pair[0]], pair[1].bound, pair[1].key)):
             part = min(left, one.gpus)
             if part:
-                yield GpuShare(model, one.key, what, part * (until - since))
+                yield GpuShare(model, one.key, what, part, since, until)
             if part < one.gpus:
-                yield GpuShare(model, one.key, None, (one.gpus - part) * (until - since))
+                yield GpuShare(model, one.key, None, one.gpus - part, since, until)
             left -= part
         if span and left:
-            yield GpuShare(model, None, _UNHELD[span.state], left * (until - since))
+            yield GpuShare(model, None, _UNHELD[span.state], left, since, until)
+
+
+def _span_at(spans: Iterable[CapacitySpan], at: int) -> CapacitySpan | None:
+    return next((one for one in spans if one.begin <= at < one.end), None)
 
 
 def _moments(spans: Iterable[CapacitySpan], holdings: Iterable[PodHolding], begin: int, end: int) -> list[int]:

@@ -1,6 +1,7 @@
 """Prometheus gauges that are computed when they are scraped."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from prometheus_client.core import GaugeMetricFamily
 
@@ -8,6 +9,8 @@ Labels = Sequence[str]
 """The values of the labels, in the order of their names."""
 _COMMON = (("cpu", "cpu_cores", "processor cores"), ("memory", "memory_bytes", "bytes of memory"))
 _NOT_DEVICES = frozenset({"cpu", "memory", "pods"})
+MOST_DEVICES = 50
+"""Only so many kinds of devices of a cluster or queue, the first by name, have samples: nodes may report any names."""
 
 
 def gauge(name: str, text: str, labels: Labels, found: Iterable[tuple[Labels, float]]) -> GaugeMetricFamily:
@@ -29,7 +32,11 @@ def resource_gauges(
     devices = (
         ((*values, device), number)
         for values, by_name in known
-        for device, number in sorted(by_name.items())
-        if device not in _NOT_DEVICES
+        for device, number in islice(_devices(by_name), MOST_DEVICES)
     )
     yield gauge(f"{name}_devices", f"{text}, other resources by name.", (*labels, "resource"), devices)
+
+
+def _devices(by_name: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """The amounts of other resources, by name."""
+    return ((name, amount) for name, amount in sorted(by_name.items()) if name not in _NOT_DEVICES)

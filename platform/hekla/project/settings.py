@@ -77,6 +77,7 @@ INSTALLED_APPS = [
     "hekla.apps.idleness",
     "hekla.apps.measures",
     "hekla.apps.alerts",
+    "hekla.apps.reports",
     "hekla.apps.sharing",
     "hekla.apps.notifications",
     "hekla.apps.demonstrations",

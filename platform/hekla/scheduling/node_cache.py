@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from sys import intern
 from typing import Any
 
@@ -15,13 +16,15 @@ from hekla.scheduling import snapshot, topology
 class CachedNode:
     """A node for the engine, with the columns of its row that it was made from.
 
-    `levels`: the hypernodes that are reported to hold it. `images`: the digest of its images.
+    `levels`: the hypernodes that are reported to hold it. `images`: the digest of its images. `draining_since`: since
+    when its pods are evicted; None: they are not.
     """
 
     facts: tuple[object, ...]
     levels: list[dict[str, Any]]
     images: str
     spec: model.NodeSpec
+    draining_since: datetime | None = None
 
 
 @dataclass
@@ -40,6 +43,8 @@ class NodeCache:
     """The hypernodes, and the labels and nodes that they were made from."""
     _images: dict[str, Mapping[str, int]] = field(default_factory=dict)
     """The images of nodes by their digest. Nodes with the same images share them; their names are shared by all."""
+    draining: Mapping[str, datetime] = field(default_factory=dict)
+    """The nodes whose pods are evicted, as last read, and since when."""
 
     def invalidate(self) -> None:
         """Look for changed rows at the next call. Their versions tell of every change, also without an event."""
@@ -73,6 +78,7 @@ class NodeCache:
         nodes = ((name, self._node(rows_by_name.get(name), self._known.get(name))) for name in versions)
         self._known = {name: node for name, node in nodes if node is not None}
         self._versions = versions
+        self.draining = {name: at for name, node in self._known.items() if (at := node.draining_since)}
         levels = {name: node.levels for name, node in self._known.items() if node.levels}
         if levels != self._levels:  # the nodes themselves can be unchanged
             self._levels, self._hypernodes = levels, ((), (), self._hypernodes[-1])
@@ -102,4 +108,4 @@ class NodeCache:
         )
         is_unchanged = known is not None and known.facts == facts
         spec = known.spec if known is not None and is_unchanged else snapshot.node(row, images)
-        return CachedNode(facts, row.hypernodes, row.images_digest, spec)
+        return CachedNode(facts, row.hypernodes, row.images_digest, spec, row.draining_since)

@@ -1,6 +1,6 @@
 """Predictions in words, for pages, REST and the command line."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil, floor
@@ -47,7 +47,7 @@ _HEADS = {
 def sentences(answer: WhatIfResult, now: datetime) -> list[str]:
     """The whole prediction but the start time, the most important first."""
     if answer.verdict is StartVerdict.NOW:
-        return [*_where(answer), *evicted(answer.evicts)]
+        return [*where(answer.nodes), *evicted(answer.evicts)]
     return [*answer.problems, *map(labels.reason, answer.reasons), *in_use(answer, now), *place(answer)]
 
 
@@ -111,7 +111,7 @@ def when(answer: WhatIfResult, now: datetime, accuracy: Accuracy | None) -> list
         return []
     if answer.eta is None:
         return [_("Start time unknown: there is too little data on the run time of earlier jobs.")]
-    found = _span(answer.eta, now)
+    found = span(answer.eta, now)
     if names := _names(answer.after):
         found.append(_("These jobs will have finished by then: %(jobs)s.") % {"jobs": names})
     if accuracy is not None:
@@ -125,7 +125,7 @@ def why_and_when(answer: WhatIfResult, now: datetime, accuracy: Accuracy | None)
     return [*in_use(answer, now), *place(answer), *when(answer, now, accuracy)]
 
 
-def _span(eta: Eta, now: datetime) -> list[str]:
+def span(eta: Eta, now: datetime) -> list[str]:
     """The range of the start, and its basis."""
     earliest = labels.duration(floor((eta.earliest - now).total_seconds()))
     latest = labels.duration(ceil((eta.latest - now).total_seconds()))
@@ -141,9 +141,9 @@ def _span(eta: Eta, now: datetime) -> list[str]:
     return [span, basis % {"n": eta.cases}]
 
 
-def _where(answer: WhatIfResult) -> list[str]:
+def where(nodes: Mapping[str, int]) -> list[str]:
     """How many pods on which nodes."""
-    most = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
+    most = sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
     parts = [
         ngettext("%(n)d pod on node %(node)s", "%(n)d pods on node %(node)s", pods) % {"n": pods, "node": node}
         for node, pods in most[:_MOST_NODES]

@@ -67,28 +67,39 @@ def between(short: Start | None, long: Start | None, now: datetime) -> Eta | Non
     return Eta(min(first, last - spare), latest, long.after, long.cases)
 
 
+HasStarted = Callable[[Simulator, str], bool]
+
+
 def ranges(
-    simulator: Callable[[], Simulator], wanted: Collection[str], run_times: RunTimes, now: datetime
+    simulator: Callable[[], Simulator],
+    wanted: Collection[str],
+    run_times: RunTimes,
+    now: datetime,
+    has_started: HasStarted = Simulator.has_started,
 ) -> dict[str, Eta]:
     """The range of the start of each of these jobs; jobs without a prediction are left out.
 
-    `simulator`: makes a simulation that starts now.
+    `simulator`: makes a simulation that starts now. `has_started`: whether a job (uid) has what is waited for.
     """
     views = RuntimeAssumption.SHORT, RuntimeAssumption.LONG
-    short, long = (starts(simulator(), wanted, run_times, view) for view in views)
+    short, long = (starts(simulator(), wanted, run_times, view, has_started) for view in views)
     found = {uid: between(short.get(uid), long.get(uid), now) for uid in wanted}
     return {uid: interval for uid, interval in found.items() if interval}
 
 
 def starts(
-    simulator: Simulator, wanted: Collection[str], run_times: RunTimes, view: RuntimeAssumption
+    simulator: Simulator,
+    wanted: Collection[str],
+    run_times: RunTimes,
+    view: RuntimeAssumption,
+    has_started: HasStarted = Simulator.has_started,
 ) -> dict[str, Start]:
     """The start of each of these jobs under this assumption; jobs without a predicted start are left out."""
     walk, found = _Walk(simulator, run_times, view), dict[str, Start]()
     left = set(wanted)
     simulator.settle()
     for _ in range(_MAX_STEPS):
-        started = {uid for uid in left if simulator.has_started(uid)}
+        started = {uid for uid in left if has_started(simulator, uid)}
         found |= dict.fromkeys(started, Start(simulator.now, tuple(walk.ended), walk.cases or 0))
         left -= started
         if not left or not walk.step():

@@ -32,6 +32,7 @@ from hekla.scheduling.snapshot import Snapshot
 _MAX_ROUNDS = 8
 """The maximum number of cycles, as in one reconcile of the controller."""
 _PLACED = frozenset({PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED})
+_ON_NODE = frozenset({PodStatus.BOUND, PodStatus.RUNNING})
 _ENDING = frozenset({PodStatus.RELEASING})
 _GO_ON = frozenset({LifecycleAction.SYNC_JOB, *PARTIAL_ACTIONS})
 """After these actions the job itself continues when one of its pods was evicted."""
@@ -66,6 +67,20 @@ class Simulator:
         self._rows[uid] = row
         is_in = GangPhase(row.gang_phase) is not GangPhase.PENDING
         self._jobs[uid] = self._job(row, self._pods(row) if is_in else [])
+
+    def cordon(self, node: str) -> None:
+        """No pod starts on this node any more, unless it tolerates that."""
+        state = self._initial.state
+        nodes = tuple(replace(one, unschedulable=True) if one.name == node else one for one in state.nodes)
+        self._initial = replace(self._initial, state=replace(state, nodes=nodes))
+
+    def drain(self, node: str, uids: Iterable[str]) -> None:
+        """Cordon this node, and evict the pods of these jobs there; they are gone by the next cycle."""
+        self.cordon(node)
+        for uid in uids:
+            if pods := {pod.uid for pod in self._jobs[uid].pods if pod.node == node and pod.status in _ON_NODE}:
+                self._evict(uid, pods)
+        self._move_on()
 
     def settle(self, until: str = "") -> bool:
         """Run cycles until nothing changes, or the job `until` has started. Returns whether it has."""

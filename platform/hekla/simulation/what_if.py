@@ -127,7 +127,7 @@ def predict_draft(
     queue = queue or route_for(spec=spec, tenant=tenant, user=user).queue
     bounds = quotas.binding(tenant, user, is_dry=True)
     quota.require([spec], [queue], tenant=tenant, user=user, now=clock.now(), is_dry=True, bounds=bounds)
-    _require_ours(queue.cluster)
+    require_predictions(queue.cluster)
     offer = priorities.offer_to(tenant)
 
     def row(spec: JobSpec, queue: Queue, outlook: Outlook) -> Job:
@@ -158,7 +158,7 @@ def predict_start(
 
     The load: how much of the resources that the job requests is in use, 1 for all. Raises NotForetold.
     """
-    _require_ours(queue.cluster)
+    require_predictions(queue.cluster)
     offer = priorities.offer_to(tenant)
     with looking_at(queue.cluster, is_long=with_eta) as outlook:
         problems = _too_much(spec, offer, queue, user, outlook)
@@ -178,7 +178,7 @@ def predict_job(job: Job, *, user: User, with_offers: bool = True) -> WhatIfResu
 
     Raises NotForetold.
     """
-    _require_ours(job.cluster)
+    require_predictions(job.cluster)
     with looking_at(job.cluster, is_long=True) as outlook:
         row = outlook.snapshot.jobs.get(str(job.pk))
         if row is None:
@@ -205,7 +205,8 @@ def predict_job(job: Job, *, user: User, with_offers: bool = True) -> WhatIfResu
     return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
 
 
-def _require_ours(cluster: Cluster) -> None:
+def require_predictions(cluster: Cluster) -> None:
+    """Raises NoForecast for clusters that Volcano schedules."""
     if cluster.leads_jobs:
         raise NoForecast(_("Volcano schedules this cluster. Start times cannot be predicted."))
 

@@ -15,12 +15,13 @@ from hekla.backends.config import parse_config
 from hekla.backends.kubernetes import metrics_poller, prometheus
 from hekla.backends.kubernetes.api import ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig, PrometheusConfig
-from hekla.backends.kubernetes.node_metrics import MetricsApi, NodeMetricsPoller, Sizes
+from hekla.backends.kubernetes.node_metrics import MetricsApi, NodeMetricsPoller, Sizes, WithFallback
 from hekla.backends.kubernetes.permissions import NODE_METRICS, REQUIRED
 from hekla.backends.kubernetes.pod_metrics import PodMetricsPoller
 from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.kubernetes.prometheus import Prometheus
 from hekla.domain.errors import Invalid
+from hekla.domain.node_usage import CardMetrics
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 
@@ -165,7 +166,7 @@ def test_prometheus_answers_for_all_nodes_at_once(server: MetricsServer) -> None
     }
     found = Prometheus(PrometheusConfig(address=f"{server.url}/"), lambda: NOW).measure(SIZES)
     assert [(one.name, one.cpu, one.memory) for one in found] == [("a", 40, 20), ("b", 50, 30)]
-    assert len(server.requests) == 2
+    assert len(server.requests) == 4
 
 
 NAMESPACE = "hekla"
@@ -239,3 +240,33 @@ def test_address_of_prometheus_is_checked(address: str) -> None:
     with pytest.raises(Invalid) as refusal:
         parse_config(KubernetesConfig, {"prometheus": {"address": address}})
     assert [problem.path for problem in refusal.value.problems] == ["config.prometheus.address"]
+
+
+def test_prometheus_knows_the_cards_of_nodes_and_gets_the_token(server: MetricsServer) -> None:
+    """The stand-in answers in Prometheus' format, with the names and labels of NVIDIA's exporter."""
+    server.prometheus = {
+        "node_cpu_seconds_total": {"a:9100": 50, "b:9100": 5},
+        "node_memory_MemAvailable_bytes": {"a:9100": 25, "b:9100": 5},
+        "DCGM_FI_DEV_GPU_UTIL": {"a#1": 90, "a#0": 10, "a#x": 1, "a#99999": 1, "b#0": -1, "elsewhere#0": 5},
+        "DCGM_FI_DEV_FB_USED": {"a#1": 2048},
+    }
+    found = Prometheus(PrometheusConfig(address=server.url), lambda: NOW, "secret").measure(SIZES)
+    cards = [CardMetrics("nvidia.com/gpu", 0, 10, 0), CardMetrics("nvidia.com/gpu", 1, 90, 2048)]
+    assert [(one.name, list(one.cards)) for one in found] == [("a", cards), ("b", [])]
+    assert server.tokens == {"Bearer secret"}
+
+
+def test_other_source_measures_while_prometheus_is_silent() -> None:
+    source = WithFallback(Measured(BackendError("no answer"), FOUND), Measured([]))
+    assert [source.measure(SIZES), source.measure(SIZES)] == [[], FOUND]
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "::ffff:169.254.169.254", "fe80::1%eth0"])
+def test_name_that_resolves_to_a_metadata_service_is_refused(
+    server: MetricsServer, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """The configuration has a name; at the connection it has this address."""
+    monkeypatch.setattr(prometheus.socket.socket, "getpeername", lambda _self: (address, 80), raising=False)
+    with pytest.raises(BackendError, match="not used"):
+        Prometheus(PrometheusConfig(address=server.url), lambda: NOW).require_answer()
+    assert server.requests == []

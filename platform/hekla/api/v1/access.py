@@ -26,10 +26,21 @@ from hekla.apps.accounts.access import (
 
 _INVITED = who(rest="absent", viewer="ok")  # the invited person
 _CONCERNS = ACTS_ON_THE_JOB | {"viewer": "ok", "member": "absent", "manager": "absent"}
+_READS_REPORT = who(rest="absent", tenant_admin="ok", manager="ok", operator="ok", platform_admin="ok")
+_OWNS_REPORT = _READS_REPORT | {"manager": "refused", "operator": "refused"}
 
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
     "api:v1:gpu_time": RouteAccess(SIGNED_IN),
+    "api:v1:report_sections": RouteAccess(SIGNED_IN),
+    "api:v1:reports": RouteAccess(SIGNED_IN, SIGNED_IN),
+    "api:v1:report": RouteAccess(_READS_REPORT, patch=_OWNS_REPORT, delete=_OWNS_REPORT),
+    "api:v1:report_pause": RouteAccess(post=_OWNS_REPORT, delete=_OWNS_REPORT),
+    "api:v1:report_runs": RouteAccess(_READS_REPORT, _OWNS_REPORT),
+    "api:v1:report_contents": RouteAccess(_READS_REPORT),
+    "api:v1:report_file": RouteAccess(_READS_REPORT),
+    "api:v1:failures_of_jobs": RouteAccess(SIGNED_IN),
+    "api:v1:waiting_of_jobs": RouteAccess(SIGNED_IN),
     "api:v1:second_factor": RouteAccess(delete=PLATFORM_ADMINS),
     "api:v1:invitations": RouteAccess(MANAGES_MEMBERS, MANAGES_MEMBERS),
     "api:v1:import_people": RouteAccess(post=GIVES_ROLES),
@@ -137,6 +148,7 @@ ROUTES = {
     "api:v1:cluster": RouteAccess(OPERATORS, patch=OPERATORS, delete=OPERATORS),
     "api:v1:cluster_try": RouteAccess(post=OPERATORS),
     "api:v1:cluster_key": RouteAccess(delete=OPERATORS),
+    "api:v1:cluster_metrics_token": RouteAccess(put=OPERATORS, delete=OPERATORS),
     "api:v1:cycles": RouteAccess(OPERATORS),
     "api:v1:cycle": RouteAccess(OPERATORS),
     "api:v1:cycle_job": RouteAccess(OPERATORS),
@@ -144,7 +156,9 @@ ROUTES = {
     "api:v1:experiments": RouteAccess(OPERATORS, OPERATORS),
     "api:v1:experiment": RouteAccess(OPERATORS, delete=OPERATORS),
     "api:v1:experiment_cancel": RouteAccess(post=OPERATORS),
+    "api:v1:system": RouteAccess(OPERATORS),
     "api:v1:nodes": RouteAccess(SIGNED_IN),
+    "api:v1:node_drain": RouteAccess(OPERATORS, OPERATORS, delete=OPERATORS),
     "api:v1:environments": RouteAccess(SIGNED_IN),
     "api:v1:priority_classes": RouteAccess(SIGNED_IN, PLATFORM_ADMINS),
     "api:v1:priority_class": RouteAccess(SIGNED_IN, patch=PLATFORM_ADMINS, delete=PLATFORM_ADMINS),

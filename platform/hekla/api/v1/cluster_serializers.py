@@ -22,7 +22,7 @@ class ClusterHealthSerializer(serializers.ModelSerializer[ClusterHealth]):
     class Meta:
         model = ClusterHealth
         fields = ["is_reachable", "since", "checked_at", "problem", "version", "has_namespace", "missing", "kubelets"]
-        fields += ["topology_faults"]
+        fields += ["topology_faults", "metrics_fault"]
 
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):

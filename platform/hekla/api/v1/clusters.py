@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -104,6 +105,31 @@ class ClusterKeyView(ApiView):
         """Delete the credentials. The cluster then uses its configuration (operators and platform admins)."""
         user = _operator(request)
         services.remove_key(selectors.get(name), actor=actor_of(user), now=clock.now())
+        return Response(status=204)
+
+
+class MetricsTokenSerializer(serializers.Serializer[Any]):
+    """The token for the server of metrics that the configuration of a cluster names."""
+
+    token = serializers.CharField(max_length=services.MAX_METRICS_TOKEN, write_only=True)
+
+
+class ClusterMetricsTokenView(ApiView):
+    writes = Scope.MANAGE
+
+    @extend_schema(request=MetricsTokenSerializer, responses={204: None})
+    def put(self, request: Request, name: str) -> Response:
+        """Store the token for the cluster's Prometheus. It is never shown (operators and platform admins)."""
+        user = _operator(request)
+        values = validated(MetricsTokenSerializer(data=request.data))
+        services.set_metrics_token(selectors.get(name), values["token"], actor=actor_of(user), now=clock.now())
+        return Response(status=204)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete that token (operators and platform admins)."""
+        user = _operator(request)
+        services.set_metrics_token(selectors.get(name), "", actor=actor_of(user), now=clock.now())
         return Response(status=204)
 
 

@@ -18,6 +18,7 @@ from hekla.backends import registry
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
+from hekla.domain.reports import ReportSpec
 from hekla.domain.scaling import JobScale
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sweeps import SweepSpec
@@ -30,11 +31,14 @@ SCHEDULE_SPEC = {"$ref": "#/components/schemas/ScheduleSpec"}
 SCHEDULE_CHANGE = {"$ref": "#/components/schemas/ScheduleChange"}
 ALERT_RULE_SPEC = {"$ref": "#/components/schemas/AlertRuleSpec"}
 ALERT_RULE_CHANGE = {"$ref": "#/components/schemas/AlertRuleChange"}
+REPORT_SPEC = {"$ref": "#/components/schemas/ReportSpec"}
+REPORT_CHANGE = {"$ref": "#/components/schemas/ReportChange"}
 _NESTED_JOB = {"$ref": "#/components/schemas/NestedJobSpec"}
 _PHASES = (JobPhase, FlowPhase, GangPhase, PodPhase)
 _DOCUMENTS: dict[str, type[BaseModel]] = {
     "AlertRuleSpec": AlertRuleSpec,
     "FlowSpec": FlowSpec,
+    "ReportSpec": ReportSpec,
     "ScheduleSpec": ScheduleSpec,
     "SweepSpec": SweepSpec,
     "JobSize": JobScale,
@@ -56,6 +60,7 @@ def _components() -> dict[str, Any]:
     found["StepSpec"]["properties"]["job"] = {"anyOf": [_NESTED_JOB, {"type": "null"}], "default": None}
     found["SweepSpec"]["properties"]["job"] = found["ScheduleSpec"]["properties"]["job"] = _NESTED_JOB
     found["AlertRuleChange"] = {name: value for name, value in found["AlertRuleSpec"].items() if name != "required"}
+    found["ReportChange"] = {name: value for name, value in found["ReportSpec"].items() if name != "required"}
     found["ScheduleChange"] = {name: value for name, value in found["ScheduleSpec"].items() if name != "required"}
     return found
 

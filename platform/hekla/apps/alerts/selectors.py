@@ -12,6 +12,7 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.alerts.models import Alert, AlertAction, AlertChange, AlertRule
+from hekla.apps.outboxes import RECENT, OutboxFacts, outbox_facts
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.alert_rules import AlertRuleSpec
@@ -81,6 +82,11 @@ def actions(rule: AlertRule) -> QuerySet[AlertAction]:
 def next_action() -> datetime | None:
     """When the next action is due; None if there is none."""
     return _outstanding().order_by("due_at").values_list("due_at", flat=True).first()
+
+
+def outbox_counts(now: datetime) -> OutboxFacts:
+    """The actions that wait; `abandoned` counts the last day."""
+    return outbox_facts(_outstanding(), AlertAction.objects.filter(abandoned_at__gte=now - RECENT), now)
 
 
 def _outstanding() -> QuerySet[AlertAction]:

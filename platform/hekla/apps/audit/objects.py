@@ -34,6 +34,7 @@ NOUNS: Mapping[str, Any] = {
     "preset": gettext_lazy("saved template {name}"),
     "priority_class": gettext_lazy("priority class {name}"),
     "queue": gettext_lazy("queue {name}"),
+    "report": gettext_lazy("report {name}"),
     "schedule": gettext_lazy("schedule {name}"),
     "template": gettext_lazy("template {name}"),
     "tenant": gettext_lazy("tenant {name}"),
@@ -53,7 +54,7 @@ _NOT_ITS_NAME = {
 """Kinds whose field `name` names something else."""
 _DELETIONS = {
     "AlertRuleDeleted", "ClusterRemoved", "FederatedQueueDeleted", "FlowDeleted", "JobTemplateDeleted", "PresetDeleted",
-    "PriorityClassDeleted", "ScheduleDeleted", "TemplateWithdrawn",
+    "PriorityClassDeleted", "ReportDeleted", "ScheduleDeleted", "TemplateWithdrawn",
 }  # fmt: skip
 _BIRTHS = {"BatchSubmitted", "FlowStarted", "JobTemplateCreated", "ScheduleCreated", "TemplatePublished"}
 _FEW_EVENTS = {

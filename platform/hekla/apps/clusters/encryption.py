@@ -9,6 +9,7 @@ from hekla.lib.encryption import DecryptionError
 FORM_LIFETIME = timedelta(hours=1)
 _IN_FORMS = "hekla: keys in forms"
 COLUMN = EncryptedColumn("clusters.StoredClusterKey", "ciphertext", "hekla: keys to clusters")
+METRICS_TOKENS = EncryptedColumn("clusters.StoredMetricsToken", "ciphertext", "hekla: tokens for metrics of clusters")
 
 
 def encrypt_for_form(key: str, *, by: int, now: datetime) -> str:

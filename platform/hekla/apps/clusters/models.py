@@ -82,10 +82,21 @@ class StoredClusterKey(models.Model):
         return f"key to {self.cluster_id}"
 
 
+class StoredMetricsToken(models.Model):
+    """The token for the server of metrics that a cluster's configuration names, encrypted. It is never shown."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="metrics_token")
+    ciphertext = models.BinaryField()
+    added_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"metrics token of {self.cluster_id}"
+
+
 class ClusterHealth(models.Model):
     """The result of the last health check of a cluster. `since`: when it became reachable or unreachable.
 
-    `problem`, `missing`, `kubelets` and `topology_faults` are those of `hekla.backends.base.Health`.
+    `problem`, `missing`, `kubelets`, `topology_faults` and `metrics_fault` are those of `hekla.backends.base.Health`.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="health")
@@ -98,6 +109,7 @@ class ClusterHealth(models.Model):
     missing = models.JSONField(default=list)
     kubelets = models.JSONField(default=dict)
     topology_faults = models.JSONField(default=list, db_default=[])
+    metrics_fault = models.CharField(max_length=500, blank=True, default="", db_default="")
 
     def __str__(self) -> str:
         return f"{self.cluster_id}: {self.problem or 'within reach'}"
@@ -108,6 +120,7 @@ class ClusterHealth(models.Model):
 
 
 MAX_NODE_MESSAGE = 500
+MAX_DRAIN_REASON = 200
 MAX_LEASE_FAULT = 300
 
 
@@ -136,7 +149,11 @@ class NodeFacts:
 
 
 class Node(models.Model):
-    """A node of a cluster, as last reported."""
+    """A node of a cluster, as last reported.
+
+    `draining_since`: since when its pods are evicted, with the reason that a person gave; null: they are not. A node
+    that drains is cordoned.
+    """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
     name = models.CharField(max_length=253)
@@ -144,6 +161,8 @@ class Node(models.Model):
     labels = models.JSONField(default=dict)
     is_ready = models.BooleanField(default=True)
     is_cordoned = models.BooleanField(default=False)
+    draining_since = models.DateTimeField(null=True, default=None)
+    drain_reason = models.CharField(max_length=MAX_DRAIN_REASON, blank=True, default="", db_default="")
     message = models.CharField(max_length=MAX_NODE_MESSAGE, blank=True)
     taints = models.JSONField(default=list, db_default=[])
     annotations = models.JSONField(default=dict, db_default={})

@@ -23,6 +23,7 @@ from hekla.apps.clusters.models import (
     NodeUsageRow,
     PolicyVersion,
     StoredClusterKey,
+    StoredMetricsToken,
 )
 from hekla.apps.compiled import CompiledQuery, Parameter
 from hekla.domain.cluster_objects import ObjectKind
@@ -51,6 +52,7 @@ class BackendFacts(TypedDict):
     name: str
     config: dict[str, Any]
     key: str | None
+    metrics_token: str
 
 
 def all_clusters() -> QuerySet[Cluster]:
@@ -88,7 +90,22 @@ def backend_facts(cluster: Cluster) -> BackendFacts:
         "name": cluster.name,
         "config": cluster.config,
         "key": _opened_key(cluster) if cluster.kind == Cluster.Kind.KUBERNETES else None,
+        "metrics_token": _metrics_token(cluster) if cluster.config.get("prometheus") else "",
     }
+
+
+def has_metrics_token(cluster: Cluster) -> bool:
+    """Whether a token for its server of metrics is stored."""
+    return StoredMetricsToken.objects.filter(cluster=cluster).exists()
+
+
+def _metrics_token(cluster: Cluster) -> str:
+    """Empty if there is none, or if it cannot be decrypted: the server of metrics then refuses, which is reported."""
+    ciphertext = StoredMetricsToken.objects.filter(cluster=cluster).values_list("ciphertext", flat=True).first()
+    try:
+        return "" if ciphertext is None else encryption.METRICS_TOKENS.decrypt(ciphertext)
+    except DecryptionError:
+        return ""
 
 
 def _opened_key(cluster: Cluster) -> str | None:
@@ -121,6 +138,14 @@ def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
     rare = ("annotations", "images", "cards")
     found = Node.objects.select_related("cluster").defer(*rare).order_by("cluster_id", "name")
     return found if cluster is None else found.filter(cluster=cluster)
+
+
+def node_named(cluster: str, name: str) -> Node:
+    """The node with this name of the cluster with this name. Raises NotFound."""
+    found = nodes().filter(cluster__name=cluster, name=name).first()
+    if found is None:
+        raise NotFound(_("Unknown node."))
+    return found
 
 
 def nodes_of(cluster: Cluster, names: Collection[str] | None = None) -> QuerySet[Node]:

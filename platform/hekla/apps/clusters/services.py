@@ -25,6 +25,7 @@ from hekla.apps.clusters.models import (
     NodeFacts,
     PolicyVersion,
     StoredClusterKey,
+    StoredMetricsToken,
     UsageFacts,
 )
 from hekla.apps.event_log import changes
@@ -42,6 +43,11 @@ _NODE_FIELDS = [one.name for one in fields(NodeFacts)]
 _USAGE_FIELDS = [one.name for one in fields(UsageFacts)]
 
 
+MAX_METRICS_TOKEN = 4096
+_TEXTS = {"detail": 500, "version": 100, "metrics_fault": 500}
+"""The texts of servers in the health of a cluster, and how long they may be."""
+
+
 class HealthFacts(TypedDict):
     """The health of a cluster as `ClusterHealth` stores it."""
 
@@ -52,6 +58,7 @@ class HealthFacts(TypedDict):
     missing: list[str]
     kubelets: dict[str, int]
     topology_faults: list[str]
+    metrics_fault: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +112,16 @@ def create(
 
 
 def change(cluster: Cluster, values: Mapping[str, Any], *, actor: Actor, now: datetime) -> None:
-    """Change a cluster's fields, for example pause it or replace its configuration. Raises Forbidden."""
+    """Change a cluster's fields, for example pause it or replace its configuration. Raises Forbidden.
+
+    A token for Prometheus is deleted with its address: it is not sent to another server.
+    """
     accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
+        before = _metrics_address(cluster.config)
         changed = changes.edit(cluster, values)
+        if before is not None and _metrics_address(cluster.config) != before:
+            StoredMetricsToken.objects.filter(cluster=cluster).delete()
         _tell(cluster, events.ClusterChanged(name=cluster.name, changes=changed), actor, now)
 
 
@@ -160,6 +173,27 @@ def remove_key(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
         _tell(cluster, events.ClusterKeyRemoved(name=cluster.name, fingerprint=key.fingerprint), actor, now)
 
 
+def set_metrics_token(cluster: Cluster, token: str, *, actor: Actor, now: datetime) -> None:
+    """Store the token for the cluster's server of metrics, instead of an earlier one; empty: delete it.
+
+    Raises Forbidden, and Refused if it cannot be sent.
+    """
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
+    if len(token) > MAX_METRICS_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
+        raise Refused(_("A token has letters, digits and signs only, and at most 4,096 of them."), "token")
+    with unit_of_work():
+        changes.lock(cluster)
+        rows = StoredMetricsToken.objects.filter(cluster=cluster)
+        if not token and not rows.exists():
+            return
+        rows.delete()
+        if token:
+            ciphertext = encryption.METRICS_TOKENS.encrypt(token)
+            StoredMetricsToken.objects.create(cluster=cluster, ciphertext=ciphertext, added_at=now)
+        change = events.FieldChange(old=not token, new=bool(token))
+        _tell(cluster, events.ClusterChanged(name=cluster.name, changes={"metrics_token": change}), actor, now)
+
+
 def observe_health(cluster: Cluster, found: HealthFacts, *, started_at: datetime, now: datetime) -> None:
     """Store the health of a cluster. Records an event if its problem, version, namespace or permissions changed.
 
@@ -172,7 +206,7 @@ def observe_health(cluster: Cluster, found: HealthFacts, *, started_at: datetime
             return
         stays = before is not None and before.is_reachable == (not found["problem"])
         since = before.since if before and stays else now
-        texts = {"detail": _printable(found["detail"], 500), "version": _printable(found["version"], 100)}
+        texts = {name: _printable(str(found[name]), most) for name, most in _TEXTS.items()}  # type: ignore[literal-required]
         after, _is_new = ClusterHealth.objects.update_or_create(
             cluster=cluster, defaults={**found, **texts, "checked_at": now, "since": since}
         )
@@ -307,11 +341,31 @@ def forget_nodes(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
 
 
 def cordon(node: Node, *, cordoned: bool, actor: Actor, now: datetime) -> None:
-    """Cordon a node, so that it gets no new pods, or uncordon it. Raises Forbidden."""
+    """Cordon a node, so that it gets no new pods, or uncordon it, which also ends its draining. Raises Forbidden."""
     accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
         changes.edit(node, {"is_cordoned": cordoned})
+        if not cordoned and node.draining_since:
+            changes.write(node, draining_since=None, drain_reason="")
         _tell(node.cluster, _node_event(node), actor, now)
+
+
+def begin_draining(node: Node, *, reason: str, actor: Actor, now: datetime) -> None:
+    """Cordon a node whose pods the caller evicts in the same unit of work. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
+    with unit_of_work():
+        changed = changes.edit(node, {"is_cordoned": True})
+        changes.write(node, draining_since=now, drain_reason=reason)
+        if changed:
+            _tell(node.cluster, _node_event(node), actor, now)
+
+
+def note_drain(node: Node, *, pods: int, jobs: int, actor: Actor, now: datetime) -> None:
+    """Record that these many pods of so many jobs are evicted from a node that drains. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
+    event = events.NodeDrained(node=node.name, reason=node.drain_reason, pods=pods, jobs=jobs)
+    with unit_of_work():
+        _tell(node.cluster, event, actor, now)
 
 
 def create_environment(*, name: str, description: str, requirements: str, actor: Actor, now: datetime) -> Environment:
@@ -336,6 +390,12 @@ def change_environment(environment: Environment, values: Mapping[str, Any], *, a
         changed = changes.edit(environment, values)
         event = events.EnvironmentChanged(name=environment.name, changes=changed)
         record(event, subject=f"environment:{environment.pk}", actor=actor, at=now)
+
+
+def _metrics_address(config: Mapping[str, Any]) -> object:
+    """The address of the server of metrics in a configuration; None if it names none."""
+    found = config.get("prometheus")
+    return found.get("address") if isinstance(found, Mapping) else None
 
 
 def _printable(text: str, most: int) -> str:

@@ -45,6 +45,16 @@ def last_number() -> int:
     return found[0] or 0
 
 
+def first_after(number: int) -> datetime | None:
+    """When the first event after this number happened; None if there is none."""
+    return LoggedEvent.objects.filter(id__gt=number).order_by("id").values_list("at", flat=True).first()
+
+
+def oldest() -> datetime | None:
+    """When the oldest event that was not purged happened; None if there is none."""
+    return first_after(0)
+
+
 def after(number: int, *, limit: int) -> Sequence[LoggedEvent]:
     """The events after `number`, at most `limit`, in order."""
     return list(LoggedEvent.objects.filter(id__gt=number).order_by("id")[:limit])

@@ -79,6 +79,7 @@ KINDS = {
     "ClusterKeyRemoved": _("Cluster credentials removed"),
     "ClusterHealthChanged": _("Cluster health changed"),
     "NodeChanged": _("Node changed"),
+    "NodeDrained": _("Node drained"),
     "ClusterObjectsChanged": _("Objects that the scheduler reads changed"),
     "PolicyChanged": _("Policy changed"),
     "PolicyLabStarted": _("Experiment started"),
@@ -147,6 +148,11 @@ KINDS = {
     "AlertFired": _("Alert fired"),
     "AlertCleared": _("Alert cleared"),
     "AlertActed": _("Alert rule acted"),
+    "ReportCreated": _("Report created"),
+    "ReportChanged": _("Report changed"),
+    "ReportDeleted": _("Report deleted"),
+    "ReportDispatched": _("Report sent"),
+    "ReportStopped": _("Report stopped"),
     "QuotaSet": _("Quota set"),
 }
 

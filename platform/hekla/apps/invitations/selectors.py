@@ -13,6 +13,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.selectors import may as may_on_platform
 from hekla.apps.invitations import extras
 from hekla.apps.invitations.models import Invitation, InvitationMail
+from hekla.apps.outboxes import OutboxFacts, outbox_facts
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import NotFound
@@ -29,6 +30,12 @@ def next_letter() -> datetime | None:
     return (
         InvitationMail.objects.filter(due_at__isnull=False).order_by("due_at").values_list("due_at", flat=True).first()
     )
+
+
+def outbox_counts(now: datetime) -> OutboxFacts:
+    """The letters that wait to be sent; `abandoned` counts those of open invitations without further attempts."""
+    letters = InvitationMail.objects
+    return outbox_facts(letters.filter(due_at__isnull=False), letters.filter(due_at=None), now)
 
 
 def by_secret(secret: str, *, now: datetime) -> Invitation:

@@ -155,7 +155,8 @@ def _evicted(facts: Mapping[str, Any]) -> tuple[str, str]:
     else:
         sentence = _("%(task)s-%(index)s is evicted from %(node)s (%(action)s).")
     action = ": ".join(filter(None, [facts["action"], _(", ").join(facts.get("plugins", ()))]))
-    return "stopped", together([sentence % {**facts, "action": action}, victims.describe_shares(facts)])
+    reason = _("Reason: %s") % facts["message"] if facts.get("message") else ""
+    return "stopped", together([sentence % {**facts, "action": action}, reason, victims.describe_shares(facts)])
 
 
 def _spared(facts: Mapping[str, Any]) -> tuple[str, str]:

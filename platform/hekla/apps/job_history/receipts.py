@@ -78,12 +78,7 @@ class Receipt:
     @property
     def lost(self) -> str:
         """How long the pods had run since their start; empty if the reader may not know it."""
-        if self.lost_seconds is None:
-            return ""
-        text = _("Up to %(long)s of work since the start") % {"long": labels.duration(self.lost_seconds)}
-        if self.lost_gpu_seconds:
-            text += _(", %(long)s on all of their cards together") % {"long": labels.duration(self.lost_gpu_seconds)}
-        return _("%s. Saved checkpoints are not lost.") % text
+        return "" if self.lost_seconds is None else lost_work(self.lost_seconds, self.lost_gpu_seconds or 0.0)
 
     @property
     def now(self) -> str:
@@ -95,6 +90,14 @@ class Receipt:
             return ngettext("It is running again.", "All of them are running again.", self.count)
         facts = {"n": waiting, "of": self.count}
         return ngettext("%(n)d of %(of)d is pending now.", "%(n)d of %(of)d are pending now.", waiting) % facts
+
+
+def lost_work(longest: float, on_cards: float) -> str:
+    """What pods that stop lose: the longest run time of one, and the run time times cards of all, in seconds."""
+    text = _("Up to %(long)s of work since the start") % {"long": labels.duration(longest)}
+    if on_cards:
+        text += _(", %(long)s on all of their cards together") % {"long": labels.duration(on_cards)}
+    return _("%s. Saved checkpoints are not lost.") % text
 
 
 def made_room_for(job: Job) -> list[Receipt]:
@@ -264,5 +267,6 @@ _RULES = {
     "reclaim": lambda: _("Reclaim by another queue"),
     "gangreclaim": lambda: _("Reclaim by another queue for a whole gang"),
     "shuffle": lambda: _("Rescheduling by the policy"),
+    "drain": lambda: _("An operator drains the node"),
     "volume": lambda: _("Its volume cannot be reached from the node"),
 }

@@ -97,3 +97,8 @@ _SOURCES = (MetricLog, EventMetrics)
 """What a job prints counts before what it writes into event files."""
 _FIGURES = [CompiledValues(partial(_figures, model)) for model in _SOURCES]
 _POINTS = [CompiledValues(partial(_points, model)) for model in _SOURCES]
+
+
+def reader_position() -> int | None:
+    """The number of the last event of the log that the reader of metrics has followed; None if none yet."""
+    return MetricCursor.objects.values_list("number", flat=True).first()

@@ -16,7 +16,7 @@ CLASSES: dict[GpuClass, str | Promise] = {
     GpuClass.FAILED: _("Failed"),
     GpuClass.FREE: _("Free"),
     GpuClass.DRAINED: _("Cordoned"),
-    GpuClass.DOWN: _("Down"),
+    GpuClass.DOWN: _("Node down"),
 }
 MEANINGS: dict[GpuClass, str | Promise] = {
     GpuClass.USEFUL: _("A pod held the GPUs and kept at least 5 per cent of them busy in that minute."),
@@ -30,11 +30,25 @@ MEANINGS: dict[GpuClass, str | Promise] = {
     GpuClass.DRAINED: _("No pod held the GPUs. The node was cordoned."),
     GpuClass.DOWN: _("No pod held the GPUs. The node was not ready."),
 }
+COLOURS: dict[GpuClass, str] = {
+    GpuClass.USEFUL: "#0072b2",
+    GpuClass.IDLE: "#e69f00",
+    GpuClass.UNMEASURED: "#56b4e9",
+    GpuClass.GANG: "#b07d00",
+    GpuClass.PREEMPTED: "#cc79a7",
+    GpuClass.RETRIED: "#a8588a",
+    GpuClass.FAILED: "#d55e00",
+    GpuClass.FREE: "#c3c7cd",
+    GpuClass.DRAINED: "#8a8f99",
+    GpuClass.DOWN: "#4a4f57",
+}
+"""In figures: Okabe's and Ito's colours, and greys for what nobody held."""
 PERIODS: dict[Period, str | Promise] = {
     Period.HOUR: _("Hour"),
     Period.DAY: _("Day"),
     Period.WEEK: _("Week"),
     Period.MONTH: _("30 days"),
+    Period.QUARTER: _("90 days"),
 }
 PARTS: dict[GroupBy, str | Promise] = {
     GroupBy.TENANT: _("Tenant"),

@@ -1,7 +1,7 @@
 """The pods behind the figures: who held GPUs in a period, and who holds them now without use."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -109,21 +109,30 @@ def waste(user: User, query: GpuTimeQuery, *, now: datetime) -> list[HeldGpus]:
 
     A pod whose use is not measured is not listed.
     """
-    rows = list(_chosen(user, query).filter(finished_at=None))
+    limit = now - timedelta(minutes=WASTED_MINUTES)
+    rows = list(_chosen(user, query).filter(finished_at=None, bound_at__lte=limit))
     least = {row.pod_id: round(IDLE_BELOW * row.gpus) for row in rows if row.ready_at is not None}
     busy = usage.gpu_last_busy(least) if least else {}
-    pods = _pods(rows)
-    found = [_unused(row, pods.get(row.pod_id), busy, now) for row in rows]
-    limit = now - timedelta(minutes=WASTED_MINUTES)
-    unused = [one for one in found if one is not None and one.since <= limit and one.pod is not None]
-    return sorted(unused, key=lambda one: (-one.gpu_us, one.holding.pod_id))[:MOST]
+    unused = [one for row in rows if (one := _unused(row, busy, now)) is not None and one.since <= limit]
+    unused.sort(key=lambda one: (-one.gpu_us, one.holding.pod_id))
+    found = list[HeldGpus]()
+    for start in range(0, len(unused), MOST):
+        some = unused[start : start + MOST]
+        pods = _pods([one.holding for one in some])
+        found += [replace(one, pod=pods[one.holding.pod_id]) for one in some if one.holding.pod_id in pods]
+        if len(found) >= MOST:
+            break
+    return found[:MOST]
 
 
-def _unused(row: GpuHolding, pod: Pod | None, busy: dict[int, datetime | None], now: datetime) -> HeldGpus | None:
-    """The row if its GPUs are unused; None if they are used, or that is not known. `busy`: of the measured pods."""
+def _unused(row: GpuHolding, busy: dict[int, datetime | None], now: datetime) -> HeldGpus | None:
+    """The row without its pod if its GPUs are unused; None if they are used, or that is not known.
+
+    `busy`: of the measured pods.
+    """
     if row.ready_at is None:
-        return HeldGpus(row, pod, row.bound_at, None, _gpu_us(row, row.bound_at, now), GpuClass.GANG)
+        return HeldGpus(row, None, row.bound_at, None, _gpu_us(row, row.bound_at, now), GpuClass.GANG)
     if row.pod_id not in busy:
         return None
     since = max(row.ready_at, busy[row.pod_id] or row.ready_at)
-    return HeldGpus(row, pod, since, None, _gpu_us(row, since, now), GpuClass.IDLE)
+    return HeldGpus(row, None, since, None, _gpu_us(row, since, now), GpuClass.IDLE)

@@ -10,6 +10,8 @@ KEEP_MINUTES, KEEP_HOURS, KEEP_DAYS = timedelta(days=2), timedelta(days=400), ti
 """Facts are kept as long as the sums of hours."""
 MEASURED = LEVELS[-1].retention - DAY
 """Older hours are not computed again: the samples of use are deleted, so useful time would become unmeasured."""
+PARTS = {"queue": "queue_id", "tenant": "tenant_id", "person": "owner_id", "kind": "kind"}
+"""The facts of holders by which their sums of hours and days are added up, with their columns."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 

@@ -130,6 +130,39 @@ class HolderGpuTime(_GpuTime):
         return f"tenant {self.tenant_id}, person {self.owner_id} at {self.at:%F %T}"
 
 
+class ClusterGpuTime(_GpuTime):
+    """The sums of a cluster's nodes (`NodeGpuTime`), so that reports of all nodes read few rows."""
+
+    pk = models.CompositePrimaryKey("level", "cluster_id", "at", "model")
+    free = models.BigIntegerField(default=0)
+    drained = models.BigIntegerField(default=0)
+    down = models.BigIntegerField(default=0)
+    beyond = models.BigIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["level", "at"], name="cluster_gpu_time_by_age")]
+
+    def __str__(self) -> str:
+        return f"cluster {self.cluster_id} at {self.at:%F %T}"
+
+
+class PartGpuTime(_GpuTime):
+    """The sums of holders (`HolderGpuTime`) of hours and days, each by one of their facts alone.
+
+    `by`: which one (a key of `levels.PARTS`). `key`: its value as text.
+    """
+
+    pk = models.CompositePrimaryKey("level", "cluster_id", "by", "at", "key", "model")
+    by = models.CharField(max_length=8)
+    key = models.CharField(max_length=32)
+
+    class Meta:
+        indexes = [models.Index(fields=["level", "at"], name="part_gpu_time_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.by} {self.key} at {self.at:%F %T}"
+
+
 class StaleHour(models.Model):
     """An hour of a cluster whose sums no longer agree with the facts."""
 
@@ -159,6 +192,103 @@ class MeasuresCursor(models.Model):
     """The one row that says up to which event the log was read: `last`. Who writes measures locks it."""
 
     last = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"until event {self.last}"
+
+
+class _OfJobs(models.Model):
+    """What is counted of jobs, by whom and where. `what`: a `MomentKind`. `size`: a `JobSize`.
+
+    `part`: of failures a `FailureCause`, of starts the bucket of the wait, of waits a `WaitReason`; else empty.
+    `model`: of the GPUs that the job held first; empty before, or without GPUs.
+    """
+
+    cluster_id = models.BigIntegerField()
+    queue_id = models.BigIntegerField()
+    tenant_id = models.BigIntegerField()
+    owner_id = models.BigIntegerField()
+    kind = models.CharField(max_length=32)
+    size = models.CharField(max_length=8)
+    model = models.CharField(max_length=253)
+    what = models.CharField(max_length=12)
+    part = models.CharField(max_length=12)
+
+    class Meta:
+        abstract = True
+
+
+class JobMoment(_OfJobs):
+    """Something that happened to a job at the time `at`. `number`: counts what can happen again.
+
+    `milliseconds`: of starts, waits and ends without a start how long the job waited, else 0. Of failures: `node` and
+    `image` of the pod that failed, and its `exit_code`.
+    """
+
+    pk = models.CompositePrimaryKey("job_id", "what", "number")
+    job_id = models.BigIntegerField()
+    number = models.IntegerField()
+    at = models.DateTimeField()
+    milliseconds = models.BigIntegerField(default=0)
+    node = models.CharField(max_length=253, blank=True)
+    image = models.CharField(max_length=512, blank=True)
+    exit_code = models.IntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["cluster_id", "at"], name="job_moment_by_time"),
+            models.Index(fields=["what", "at"], name="job_moment_by_kind"),
+            models.Index(fields=["at"], name="job_moment_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} {self.what} at {self.at:%F %T}"
+
+
+class JobSum(_OfJobs):
+    """How many moments of jobs there were in the `level` minutes from `at` on, and the sum of their waits."""
+
+    pk = models.CompositePrimaryKey(
+        *("level", "cluster_id", "at", "queue_id", "tenant_id", "owner_id", "kind", "size", "model", "what", "part")
+    )
+    level = models.SmallIntegerField()
+    at = models.DateTimeField()
+    count = models.BigIntegerField()
+    milliseconds = models.BigIntegerField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["level", "at"], name="job_sum_by_age"),
+            models.Index(fields=["tenant_id", "level", "at"], name="job_sum_of_tenant"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.what} at {self.at:%F %T}"
+
+
+class StaleJobHour(models.Model):
+    """An hour of a cluster whose sums of jobs no longer agree with the moments."""
+
+    pk = models.CompositePrimaryKey("cluster_id", "at")
+    cluster_id = models.BigIntegerField()
+    at = models.DateTimeField()
+    since = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["since"], name="stale_job_hour_by_age")]
+
+    def __str__(self) -> str:
+        return f"cluster {self.cluster_id} at {self.at:%F %T}"
+
+
+class JobsCursor(models.Model):
+    """The one row that says up to which event jobs were counted: `last`, and at what time: `at`.
+
+    Who counts jobs locks it.
+    """
+
+    last = models.BigIntegerField(default=0)
+    at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"until event {self.last}"

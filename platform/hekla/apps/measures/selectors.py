@@ -1,12 +1,12 @@
 """Questions about GPU time. People who see everything see capacity; others see what their tenants held."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 from django.db.models import BigIntegerField, Model, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -22,11 +22,12 @@ from hekla.apps.event_log.models import LoggedEvent, Numbering
 from hekla.apps.measures.following import OF_NODES
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, MINUTE, floor
 from hekla.apps.measures.models import (
+    ClusterGpuTime,
     GpuCapacity,
     HolderGpuTime,
     MeasuredCluster,
     MeasuresCursor,
-    NodeGpuTime,
+    PartGpuTime,
     StaleHour,
 )
 from hekla.apps.queues import selectors as queues
@@ -37,12 +38,13 @@ from hekla.domain.gpu_time import HELD, GpuClass
 
 
 class Period(StrEnum):
-    """How much time a report covers. A month has 30 days."""
+    """How much time a report covers. A month has 30 days, a quarter 90."""
 
     HOUR = "hour"
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
+    QUARTER = "quarter"
 
 
 class GroupBy(StrEnum):
@@ -61,6 +63,7 @@ _SCALES = {
     Period.DAY: (DAY, HOUR),
     Period.WEEK: (7 * DAY, HOUR),
     Period.MONTH: (30 * DAY, DAY),
+    Period.QUARTER: (90 * DAY, DAY),
 }
 """The length of each period, and that of its steps."""
 _COLUMNS = {
@@ -72,6 +75,10 @@ _COLUMNS = {
     GroupBy.MODEL: "model",
 }
 _OF_NODES = frozenset({GroupBy.CLUSTER, GroupBy.MODEL})
+_IDS = frozenset({GroupBy.CLUSTER, GroupBy.QUEUE, GroupBy.TENANT, GroupBy.PERSON})
+_COARSE = (DAY, HOUR, MINUTE)
+_Stretch = tuple[timedelta, datetime, datetime]
+"""A level of sums, and the begin and end of a time that is made of whole ones."""
 _MOST_UNREAD = 2000
 """Events."""
 Amounts = Mapping[GpuClass, int]
@@ -79,11 +86,8 @@ Amounts = Mapping[GpuClass, int]
 
 
 @dataclass(frozen=True, slots=True)
-class GpuTimeQuery:
-    """What to report: a period that ends at `until` (None: now), and filters by name; empty: all.
-
-    `by`: the parts; None: by tenant.
-    """
+class MeasuresQuery:
+    """What to report: a period that ends at `until` (None: now), and filters by name; empty: all."""
 
     period: Period = Period.DAY
     until: datetime | None = None
@@ -91,7 +95,6 @@ class GpuTimeQuery:
     queue: str = ""
     tenant: str = ""
     model: str = ""
-    by: GroupBy = GroupBy.TENANT
 
     @property
     def step(self) -> timedelta:
@@ -104,9 +107,16 @@ class GpuTimeQuery:
         end = end if end == last else end + self.step
         return end - _SCALES[self.period][0], end
 
-    def before(self, now: datetime) -> "GpuTimeQuery":
+    def before(self, now: datetime) -> Self:
         """The same of the period before."""
         return replace(self, until=self.bounds(now)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTimeQuery(MeasuresQuery):
+    """A query of GPU time. `by`: the parts."""
+
+    by: GroupBy = GroupBy.TENANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +172,9 @@ def gpu_time(user: User, query: GpuTimeQuery, *, now: datetime) -> GpuTimeReport
     """The report for this person. Raises NotFound for names that they cannot see."""
     chosen = Chosen.of(query, user)
     begin, end = query.bounds(now)
-    level = Q(level=query.step // MINUTE, **({"model": query.model} if query.model else {}))
-    held = HolderGpuTime.objects.filter(level & chosen.of_holders)
-    whole = NodeGpuTime.objects.filter(level & chosen.of_nodes) if chosen.is_capacity else held
     classes = tuple(GpuClass) if chosen.is_capacity else HELD
-    grouped = whole if query.by in _OF_NODES else held
+    whole = chosen.rows(query.step, by=None, is_capacity=chosen.is_capacity)
+    is_of_nodes = chosen.is_capacity and query.by in _OF_NODES
     return GpuTimeReport(
         query=query,
         begin=begin,
@@ -176,7 +184,7 @@ def gpu_time(user: User, query: GpuTimeQuery, *, now: datetime) -> GpuTimeReport
         is_simulated=chosen.is_simulated,
         points=_points(whole, classes, begin, end, query.step),
         before=_totals(whole, classes, *query.before(now).bounds(now)),
-        parts=_parts(grouped.filter(at__gte=begin, at__lt=end), query.by),
+        parts=_parts(chosen, query.by, stretches(begin, end, query.step, now=now), is_capacity=is_of_nodes),
     )
 
 
@@ -188,9 +196,10 @@ class Chosen:
     is_simulated: bool
     queue: int | None
     tenants: frozenset[int] | None
+    model: str = ""
 
     @classmethod
-    def of(cls, query: GpuTimeQuery, user: User) -> "Chosen":
+    def of(cls, query: MeasuresQuery, user: User) -> "Chosen":
         """Simulated clusters count only if they are chosen. Raises NotFound."""
         if query.cluster:
             found = [clusters.get(query.cluster)]
@@ -202,17 +211,12 @@ class Chosen:
             tenants = frozenset({tenancy.get(query.tenant, user).pk})
         queue = queues.get(query.queue, user).pk if query.queue else None
         is_simulated = any(cluster.is_simulated for cluster in found)
-        return cls([cluster.pk for cluster in found], is_simulated, queue, tenants)
+        return cls([cluster.pk for cluster in found], is_simulated, queue, tenants, query.model)
 
     @property
     def is_capacity(self) -> bool:
         """Whether all time is meant, also that which nobody held."""
         return self.queue is None and self.tenants is None
-
-    @property
-    def of_nodes(self) -> Q:
-        """The condition on sums of nodes."""
-        return Q(cluster_id__in=self.clusters)
 
     @property
     def of_holders(self) -> Q:
@@ -221,6 +225,19 @@ class Chosen:
         if self.queue is not None:
             condition &= Q(queue_id=self.queue)
         return condition if self.tenants is None else condition & Q(tenant_id__in=self.tenants)
+
+    def rows(self, level: timedelta, *, by: GroupBy | None, is_capacity: bool) -> QuerySet[Any]:
+        """The sums of this level, from the smallest table that can be grouped `by` (None: only by time)."""
+        facts: dict[str, Any] = {"level": level // MINUTE, **({"model": self.model} if self.model else {})}
+        if is_capacity:
+            return ClusterGpuTime.objects.filter(cluster_id__in=self.clusters, **facts)
+        names = {name for name, chosen in (("queue", self.queue), ("tenant", self.tenants)) if chosen is not None}
+        wanted = names | ({by.value} if by is not None and by not in _OF_NODES else set())
+        if level == MINUTE or len(wanted) != 1:
+            return HolderGpuTime.objects.filter(self.of_holders, **facts)
+        found = PartGpuTime.objects.filter(cluster_id__in=self.clusters, by=wanted.pop(), **facts)
+        keys = [self.queue] if self.queue is not None else self.tenants
+        return found if keys is None else found.filter(key__in=[str(key) for key in keys])
 
 
 def _measured_until(chosen: Chosen) -> datetime | None:
@@ -249,12 +266,31 @@ def _totals(rows: QuerySet[Any], classes: tuple[GpuClass, ...], begin: datetime,
     return _amounts(found, classes)
 
 
-def _parts(rows: QuerySet[Any], by: GroupBy) -> list[GpuTimePart]:
+def stretches(begin: datetime, end: datetime, step: timedelta, *, now: datetime) -> list[_Stretch]:
+    """The same time in as few sums as possible: whole days and hours, with finer sums (of the step) only at its ends.
+
+    Sums of a day or hour that is not over count up to now, so they are whole if the time ends later.
+    """
+    found, at = list[_Stretch](), begin
+    last = end if end < now else floor(now, DAY) + DAY
+    while at < end:
+        level = next(one for one in _COARSE if one == step or (at == floor(at, one) and at + one <= max(last, end)))
+        since = found.pop()[1] if found and found[-1][0] == level else at
+        at += level
+        found.append((level, since, at))
+    return found
+
+
+def _parts(chosen: "Chosen", by: GroupBy, times: Sequence[_Stretch], *, is_capacity: bool) -> list[GpuTimePart]:
     """The parts, those with most GPU time first."""
-    classes = tuple(GpuClass) if rows.model is NodeGpuTime else HELD
-    column = _COLUMNS[by]
-    found = rows.order_by().values(column).annotate(**{f"of_{one}": Sum(one.value) for one in classes})
-    amounts = {row[column]: _amounts(row, classes) for row in found}
+    classes = tuple(GpuClass) if is_capacity else HELD
+    sums, amounts = {f"of_{one}": Sum(one.value) for one in classes}, defaultdict[Any, Counter[GpuClass]](Counter)
+    for level, begin, end in times:
+        rows = chosen.rows(level, by=by, is_capacity=is_capacity).filter(at__gte=begin, at__lt=end)
+        column = "key" if rows.model is PartGpuTime and by not in _OF_NODES else _COLUMNS[by]
+        for row in rows.order_by().values(column).annotate(**sums):
+            key = int(row[column]) if by in _IDS else row[column]
+            amounts[key].update(_amounts(row, classes))
     names = _names(by, [key for key in amounts if isinstance(key, int)])
     parts = [GpuTimePart(*names.get(key, _unnamed(by, key)), amount) for key, amount in amounts.items()]
     return sorted(parts, key=lambda part: (-part.total, part.name))
@@ -300,3 +336,8 @@ def roll_up_work() -> list[QuerySet[Any, Any]]:
         LoggedEvent.objects.filter(id__gt=last, kind__in=OF_NODES),
         Numbering.objects.filter(last__gt=last + _MOST_UNREAD),
     ]
+
+
+def reader_position() -> int | None:
+    """The number of the last event of the log that measures include; None if none was read yet."""
+    return MeasuresCursor.objects.values_list("last", flat=True).first()

@@ -12,27 +12,32 @@ from django.db import transaction
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job
 from hekla.apps.measures import capacities, following, sums
+from hekla.apps.measures.job_counting import count_jobs, rebuild_jobs
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MINUTES, MEASURED, MINUTE, floor, hours
 from hekla.apps.measures.models import (
+    ClusterGpuTime,
     GpuCapacity,
     GpuHolding,
     HolderGpuTime,
     MeasuredCluster,
     MeasuresCursor,
     NodeGpuTime,
+    PartGpuTime,
     StaleHour,
 )
 
+__all__ = ["count_jobs", "rebuild", "rebuild_jobs", "roll_up"]
 LAG = timedelta(seconds=20)
 """After this time a minute is over: samples and observations of its end are stored."""
 SETTLE = timedelta(minutes=10)
-"""How long a stale hour waits for further changes."""
+"""How long a stale hour of the last `_RECENT` waits for further changes."""
+_RECENT = timedelta(hours=2)
 _LONGEST_GAP = timedelta(hours=2)
 _MOST_SECONDS = 2.0
 _JOBS_AT_ONCE = 500
 _PART, _EXPENSIVE_SECONDS = 0.04, 5.0
 """The part of the time that stale hours may take, if they take more than these seconds."""
-_rests_until = 0.0
+_rests_until: datetime | None = None
 
 
 def roll_up(*, now: datetime, settle: timedelta = SETTLE, most_seconds: float = _MOST_SECONDS) -> None:
@@ -56,13 +61,13 @@ def _settle_some(now: datetime, settle: timedelta, until: float) -> None:
     """Compute stale hours again. After expensive ones this process rests, so that they cost a small part of a core."""
     global _rests_until  # noqa: PLW0603
     began = time.monotonic()
-    if began < _rests_until:
+    if _rests_until is not None and now < _rests_until and settle:
         return
     while time.monotonic() <= until and _settle_one(now, settle):
         pass
     elapsed = time.monotonic() - began
     if elapsed > _EXPENSIVE_SECONDS:
-        _rests_until = began + elapsed / _PART
+        _rests_until = now + timedelta(seconds=elapsed / _PART)
 
 
 def _lock() -> MeasuresCursor | None:
@@ -110,10 +115,15 @@ def _finished(begin: datetime, end: datetime) -> list[datetime]:
 
 @transaction.atomic
 def _settle_one(now: datetime, settle: timedelta) -> bool:
-    """Compute the newest stale hour again. Returns whether there was one."""
+    """Compute the newest stale hour again that waited long enough. Returns whether there was one.
+
+    An older hour waits longer, in proportion to its age: work that is lost after a long time changes all hours before,
+    and they are computed once for many such changes.
+    """
     if _lock() is None:
         return False
-    found = StaleHour.objects.filter(since__lte=now - settle).order_by("-at", "cluster_id").first()
+    rows = StaleHour.objects.filter(since__lte=now - settle).order_by("-at", "cluster_id").iterator(chunk_size=100)
+    found = next((row for row in rows if row.since + settle * max(1.0, (now - row.at) / _RECENT) <= now), None)
     if found is None:
         return False
     cluster = MeasuredCluster.objects.filter(pk=found.cluster_id).first()
@@ -127,7 +137,7 @@ def _settle_one(now: datetime, settle: timedelta) -> bool:
 def _purge(*, now: datetime) -> None:
     """Delete sums and facts that are too old."""
     for level, keep in ((1, KEEP_MINUTES), (60, KEEP_HOURS), (1440, KEEP_DAYS)):
-        for sums_of in (NodeGpuTime, HolderGpuTime):
+        for sums_of in (NodeGpuTime, HolderGpuTime, ClusterGpuTime, PartGpuTime):
             sums_of.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
     if NodeGpuTime.objects.exists():
         GpuCapacity.objects.filter(end_at__lt=now - KEEP_HOURS).delete()
@@ -151,8 +161,7 @@ def rebuild(*, now: datetime) -> int:
             MeasuresCursor.objects.select_for_update().get(pk=1)
             following.refresh(ids, now=now)
         last = ids[-1]
-    for cluster in MeasuredCluster.objects.exclude(until=None):
-        _mark_all(cluster, now)
+    mark_all(now=now)
     count = 0
     while _settle_one(now, timedelta()):
         count += 1
@@ -166,6 +175,12 @@ def _derive_capacity(now: datetime) -> None:
     for event in LoggedEvent.objects.filter(kind__in=kinds).order_by("pk").iterator():
         capacities.follow(event)
     GpuCapacity.objects.filter(end_at__lt=now - KEEP_HOURS).delete()
+
+
+def mark_all(*, now: datetime) -> None:
+    """Mark all hours of all clusters to be computed again, except those whose use is not stored any more."""
+    for cluster in MeasuredCluster.objects.exclude(until=None):
+        _mark_all(cluster, now)
 
 
 def _mark_all(cluster: MeasuredCluster, now: datetime) -> None:

@@ -1,53 +1,124 @@
 """Computes sums of GPU time from the facts, for whole minutes within one hour, and adds them up to hours and days.
 
-Sums are deleted and written anew, so writing them again has no other result.
+Sums are deleted and written anew, so writing them again has no other result. Sums of clusters and of parts are added up
+from those of nodes and of holders.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
 from django.db.models import Q
 
 from hekla.apps.measures import holdings
-from hekla.apps.measures.levels import DAY, HOUR, KEEP_MINUTES, floor, from_ms, to_ms
+from hekla.apps.measures.levels import DAY, HOUR, KEEP_MINUTES, MINUTE, PARTS, floor, to_ms
 from hekla.apps.measures.models import GpuCapacity, GpuHolding
 from hekla.apps.usage import selectors as usage
-from hekla.domain.gpu_time import HELD, IDLE_BELOW, MINUTE_MS, CapacitySpan, GpuClass, NodeState, PodHolding, divide
+from hekla.domain.gpu_time import HELD, IDLE_BELOW, CapacitySpan, GpuClass, GpuShare, NodeState, PodHolding
+from hekla.domain.gpu_time import divide_minutes as divide
 
 Facts = dict[tuple[str, str], tuple[list[CapacitySpan], list[PodHolding]]]
 """By node and resource."""
-_HELD = [one.value for one in HELD]
-_ALL = [one.value for one in GpuClass]
 _BEYOND = "beyond"
 _NAME_LENGTH = 253
-_NODE_KEYS, _HOLDER_KEYS = ("node", "model"), ("queue_id", "tenant_id", "owner_id", "kind", "model")
-_Sums = dict[tuple[Any, ...], Counter[str]]
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_Course = dict[str, list[int]]
+"""GPU time by class in each step."""
+_Sums = Mapping[tuple[Any, ...], _Course]
+
+
+@dataclass(frozen=True, slots=True)
+class SumTable:
+    """A table of sums: its columns that say whose they are, and those of its classes."""
+
+    name: str
+    keys: tuple[str, ...]
+    classes: tuple[str, ...]
+
+    @property
+    def totals(self) -> str:
+        """The columns of classes, added up."""
+        return ", ".join(f"sum({one})" for one in self.classes)
+
+    @property
+    def columns(self) -> str:
+        return ", ".join(("level", "cluster_id", "at", *self.keys, *self.classes))
+
+
+_OF_ALL, _OF_HELD = (*(one.value for one in GpuClass), _BEYOND), tuple(one.value for one in HELD)
+NODES = SumTable("measures_nodegputime", ("node", "model"), _OF_ALL)
+HOLDERS = SumTable("measures_holdergputime", ("queue_id", "tenant_id", "owner_id", "kind", "model"), _OF_HELD)
+_CLUSTERS = SumTable("measures_clustergputime", ("model",), _OF_ALL)
+_PARTS = SumTable("measures_partgputime", ("by", "key", "model"), _OF_HELD)
 
 
 def write(cluster_id: int, begin: datetime, end: datetime, *, now: datetime) -> None:
-    """Write the sums of a cluster between these whole minutes of one hour, and those of its hour and day."""
+    """Write the sums of a cluster between these whole minutes of one hour, and those of its hour and day.
+
+    Minutes that are older than they are kept are not written.
+    """
     hour = floor(begin, HOUR)
+    step = HOUR if begin == hour and hour + HOUR <= now - KEEP_MINUTES else MINUTE
+    found = _sums(cluster_id, begin, end, hour, step)
+    with connection.cursor() as cursor:
+        for table, sums in found.items():
+            _delete(cursor, table, cluster_id, (1, begin, end))
+            if step is MINUTE:
+                _copy(cursor, table, (1, cluster_id), _times(begin, end, step), sums)
+            if begin == hour:
+                _delete(cursor, table, cluster_id, (60, hour, hour + HOUR))
+                _copy(cursor, table, (60, cluster_id), _times(hour, end, HOUR), _totals(sums))
+            else:
+                _add_up(cursor, table, cluster_id, (60, hour, hour + HOUR, 1))
+            day = floor(hour, DAY)
+            _add_up(cursor, table, cluster_id, (1440, day, day + DAY, 60))
+        _write_coarse(cursor, cluster_id, (1, begin, end), hour)
+
+
+def _write_coarse(cursor: Any, cluster_id: int, minutes: tuple[int, datetime, datetime], hour: datetime) -> None:  # noqa: ANN401  (a cursor of Django passes on to that of psycopg)
+    """Write the sums of the cluster and of its parts from those of nodes and holders."""
+    day = floor(hour, DAY)
+    hours, days = (60, hour, hour + HOUR), (1440, day, day + DAY)
+    for place in (minutes, hours, days):
+        _delete(cursor, _CLUSTERS, cluster_id, place)
+        _derive(cursor, (NODES, _CLUSTERS), "model", cluster_id, place)
+    for place in (hours, days):
+        _delete(cursor, _PARTS, cluster_id, place)
+        for name, column in PARTS.items():
+            _derive(cursor, (HOLDERS, _PARTS), f"'{name}', {column}::text, model", cluster_id, place)
+
+
+def _sums(cluster_id: int, begin: datetime, end: datetime, hour: datetime, step: timedelta) -> dict[SumTable, _Sums]:
     rows = list(_overlapping(cluster_id, begin, end))
     facts = _facts(cluster_id, rows, begin, end, hour)
-    of_nodes, of_holders = _sums(facts, rows, to_ms(begin), to_ms(end), to_ms(hour))
-    with connection.cursor() as cursor:
-        _replace(cursor, "measures_nodegputime", cluster_id, (begin, end), of_nodes)
-        _replace(cursor, "measures_holdergputime", cluster_id, (begin, end), of_holders)
-        for table, keys, classes in _TABLES:
-            _add_up(cursor, table, (keys, classes), cluster_id, (60, hour, hour + HOUR, 1))
-            day = floor(hour, DAY)
-            _add_up(cursor, table, (keys, classes), cluster_id, (1440, day, day + DAY, 60))
-            if hour + HOUR <= now - KEEP_MINUTES:
-                _delete(cursor, table, cluster_id, 1, (begin, end))
+    since, until, length = to_ms(begin), to_ms(end), step // timedelta(milliseconds=1)
+    count = -((since - until) // length)
+    of_nodes: dict[tuple[Any, ...], _Course] = defaultdict(lambda: defaultdict(lambda: [0] * count))
+    of_holders: dict[tuple[Any, ...], _Course] = defaultdict(lambda: defaultdict(lambda: [0] * count))
+    holders = [(row.queue_id, row.tenant_id, row.owner_id, row.kind) for row in rows]
+    for (node, resource), (spans, held) in facts.items():
+        for share in divide(spans, held, since, until, hour=to_ms(hour)):
+            model = share.model or resource[:_NAME_LENGTH]
+            _add(of_nodes[node, model][share.what or _BEYOND], share, since, length)
+            if share.holder is not None and share.what:
+                _add(of_holders[*holders[share.holder], model][share.what], share, since, length)
+    return {NODES: of_nodes, HOLDERS: of_holders}
 
 
-_TABLES = (
-    ("measures_nodegputime", _NODE_KEYS, [*_ALL, _BEYOND]),
-    ("measures_holdergputime", _HOLDER_KEYS, _HELD),
-)
+def _add(course: list[int], share: GpuShare, begin: int, length: int) -> None:
+    """Add a share to the steps of this length, in milliseconds, that it overlaps."""
+    since, until, gpus = share.since - begin, share.until - begin, share.gpus
+    first, last = since // length, (until - 1) // length
+    if first == last:
+        course[first] += gpus * (until - since)
+        return
+    course[first] += gpus * ((first + 1) * length - since)
+    for place in range(first + 1, last):
+        course[place] += gpus * length
+    course[last] += gpus * (until - last * length)
 
 
 def _overlapping(cluster_id: int, begin: datetime, end: datetime) -> Iterable[GpuHolding]:
@@ -70,69 +141,67 @@ def _facts(cluster_id: int, rows: Sequence[GpuHolding], begin: datetime, end: da
     return found
 
 
-def _sums(facts: Facts, rows: Sequence[GpuHolding], begin: int, end: int, hour: int) -> tuple[_Sums, _Sums]:
-    """The sums of nodes and of holders, by minute and keys."""
-    of_nodes: _Sums = defaultdict(Counter)
-    of_holders: _Sums = defaultdict(Counter)
-    holders = [(row.queue_id, row.tenant_id, row.owner_id, row.kind) for row in rows]
-    for (node, resource), (spans, held) in facts.items():
-        for since in range(begin, end, MINUTE_MS):
-            present = [one for one in held if one.bound < since + MINUTE_MS and one.end > since]
-            for share in divide(spans, present, since, since + MINUTE_MS, minute=(since - hour) // MINUTE_MS):
-                model = share.model or resource[:_NAME_LENGTH]
-                of_nodes[since, node, model][share.what or _BEYOND] += share.gpu_us
-                if share.holder is not None and share.what:
-                    of_holders[since, *holders[share.holder], model][share.what] += share.gpu_us
-    return of_nodes, of_holders
+def _times(begin: datetime, end: datetime, step: timedelta) -> list[datetime]:
+    return [begin + place * step for place in range(-((begin - end) // step))]
 
 
-def _replace(
-    cursor: Any,  # noqa: ANN401  (a cursor of Django passes on to that of psycopg)
-    table: str,
-    cluster_id: int,
-    between: tuple[datetime, datetime],
+def _totals(sums: _Sums) -> _Sums:
+    return {keys: {what: [sum(amounts)] for what, amounts in course.items()} for keys, course in sums.items()}
+
+
+def _copy(
+    cursor: Any,  # noqa: ANN401
+    table: SumTable,
+    where: tuple[int, int],
+    times: Sequence[datetime],
     sums: _Sums,
 ) -> None:
-    _delete(cursor, table, cluster_id, 1, between)
-    keys, classes = next((keys, classes) for name, keys, classes in _TABLES if name == table)
-    columns = ", ".join(("level", "cluster_id", "at", *keys, *classes))
-    with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
-        for row in _rows(cluster_id, sums, classes):
-            copy.write_row(row)
+    """Insert the sums of these steps. `where`: level and cluster. Text is built here: psycopg takes longer by row."""
+    with cursor.copy(f"COPY {table.name} ({table.columns}) FROM STDIN") as copy:
+        heads = [f"{where[0]}\t{where[1]}\t{at.isoformat()}" for at in times]
+        none = [0] * len(times)
+        for keys, course in sums.items():
+            whose = "\t".join(str(key).translate(_ESCAPES) for key in keys)
+            rows = zip(*(course.get(one, none) for one in table.classes), strict=True)
+            copy.write("".join(_lines(heads, whose, rows)))
 
 
-def _rows(cluster_id: int, sums: Mapping[tuple[Any, ...], Counter[str]], classes: Sequence[str]) -> Iterator[list[Any]]:
-    times: dict[int, datetime] = {}
-    for (at, *keys), amounts in sums.items():
-        moment = times.get(at) or times.setdefault(at, from_ms(at))
-        yield [1, cluster_id, moment, *keys, *(amounts[one] for one in classes)]
+def _lines(heads: Sequence[str], whose: str, rows: Iterable[tuple[int, ...]]) -> Iterator[str]:
+    """The rows as text; none for steps without GPU time."""
+    for head, amounts in zip(heads, rows, strict=True):
+        if any(amounts):
+            yield "\t".join((head, whose, *map(str, amounts))) + "\n"
 
 
-def _delete(
-    cursor: Any,  # noqa: ANN401
-    table: str,
-    cluster_id: int,
-    level: int,
-    between: tuple[datetime, datetime],
-) -> None:
+def _delete(cursor: Any, table: SumTable, cluster_id: int, place: tuple[int, datetime, datetime]) -> None:  # noqa: ANN401
     where = "level = %s AND cluster_id = %s AND at >= %s AND at < %s"
-    cursor.execute(f"DELETE FROM {table} WHERE {where}", [level, cluster_id, *between])  # noqa: S608
+    cursor.execute(f"DELETE FROM {table.name} WHERE {where}", [place[0], cluster_id, *place[1:]])  # noqa: S608
 
 
-def _add_up(
-    cursor: Any,  # noqa: ANN401
-    table: str,
-    columns: tuple[Sequence[str], Sequence[str]],
-    cluster_id: int,
-    to: tuple[int, datetime, datetime, int],
-) -> None:
+def _add_up(cursor: Any, table: SumTable, cluster_id: int, to: tuple[int, datetime, datetime, int]) -> None:  # noqa: ANN401
     """Replace one hour or day by the sum of its minutes or hours. `to`: the level, begin, end, and the finer level."""
     level, begin, end, finer = to
-    _delete(cursor, table, cluster_id, level, (begin, end))
-    keys, classes = ", ".join(columns[0]), ", ".join(columns[1])
+    _delete(cursor, table, cluster_id, (level, begin, end))
+    keys = ", ".join(table.keys)
     cursor.execute(
-        f"INSERT INTO {table} (level, cluster_id, at, {keys}, {classes})"  # noqa: S608  (names of our own)
-        f" SELECT %s, cluster_id, %s, {keys}, {', '.join(f'sum({one})' for one in columns[1])} FROM {table}"
-        f" WHERE level = %s AND cluster_id = %s AND at >= %s AND at < %s GROUP BY cluster_id, {keys}",
+        f"INSERT INTO {table.name} ({table.columns}) SELECT %s, cluster_id, %s, {keys}, {table.totals}"  # noqa: S608  (names of our own)
+        f" FROM {table.name} WHERE level = %s AND cluster_id = %s AND at >= %s AND at < %s GROUP BY cluster_id, {keys}",
         [level, begin, finer, cluster_id, begin, end],
+    )
+
+
+def _derive(
+    cursor: Any,  # noqa: ANN401
+    tables: tuple[SumTable, SumTable],
+    keys: str,
+    cluster_id: int,
+    place: tuple[int, datetime, datetime],
+) -> None:
+    """Add up the first table into the second one, at the same level. `keys`: those of the second in the first."""
+    source, target = tables
+    grouped = ", ".join(str(number) for number in range(1, 4 + len(target.keys)))
+    cursor.execute(
+        f"INSERT INTO {target.name} ({target.columns}) SELECT level, cluster_id, at, {keys}, {target.totals}"  # noqa: S608  (names of our own)
+        f" FROM {source.name} WHERE level = %s AND cluster_id = %s AND at >= %s AND at < %s GROUP BY {grouped}",
+        [place[0], cluster_id, *place[1:]],
     )

@@ -19,6 +19,7 @@ class Moment(StrEnum):
     IDLE = "idle"
     INVITED = "invited"
     ALERT = "alert"
+    REPORT = "report"
 
 
 class Channel(StrEnum):

@@ -17,7 +17,7 @@ from hekla.lib.text import show_bidi_controls
 
 def sentence(notification: Notification) -> str:
     """The sentence of a notification, for pages, mails and webhooks. Bidirectional controls in names are shown."""
-    kinds = _OF_BATCHES if "batch" in notification.facts else _SENTENCES
+    kinds = _OF_BATCHES if "batch" in notification.facts else SENTENCES
     return show_bidi_controls(kinds[Moment(notification.moment)](notification))
 
 
@@ -95,7 +95,11 @@ def _alert(notice: Notification) -> str:
     return _("Alert %(rule)s: %(about)s. Value %(value)s, threshold %(threshold)s.") % words
 
 
-_SENTENCES = {
+def _report(notice: Notification) -> str:
+    return _("Report %s is ready.") % str(notice.facts["report"])
+
+
+SENTENCES = {
     Moment.STARTED: _started,
     Moment.ENDED: _ended,
     Moment.FAILED: _failed,
@@ -107,6 +111,7 @@ _SENTENCES = {
     Moment.IDLE: _idle,
     Moment.INVITED: _invited,
     Moment.ALERT: _alert,
+    Moment.REPORT: _report,
 }
 
 

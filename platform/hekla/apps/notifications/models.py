@@ -1,5 +1,6 @@
 """Notification settings, notifications, and their deliveries."""
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from django.conf import settings
@@ -59,6 +60,14 @@ class JobChoice(_Choice):
         return f"choice of {self.user_id} for {self.job_uid}"
 
 
+_PLACES: Mapping[str, tuple[str, ...]] = {
+    Moment.ALERT: ("alerts:detail", "rule_uid"),
+    Moment.REPORT: ("reports:run", "report_uid", "run"),
+    Moment.INVITED: ("sharing:mine",),
+}
+"""By moment, a view and the facts with the uids in its address."""
+
+
 class Notification(models.Model):
     """A notification of a person. `key` identifies its occasion, so that it is created once. `facts`: for its sentence.
 
@@ -92,11 +101,10 @@ class Notification(models.Model):
 
     @property
     def page(self) -> str:
-        """The path of what it is about: a rule, a batch, a session, a job, invitations, or the notifications."""
-        if self.moment == Moment.ALERT:
-            return reverse("alerts:detail", args=[UUID(self.facts["rule_uid"])])
-        if self.moment == Moment.INVITED:
-            return reverse("sharing:mine")
+        """The path of what it is about: a rule, report, batch, session, job, invitations, or the notifications."""
+        if place := _PLACES.get(self.moment):
+            view, *facts = place
+            return reverse(view, args=[UUID(self.facts[fact]) for fact in facts])
         if session := self.facts.get("session"):
             return reverse("workbench:activity", args=[UUID(session)])
         if self.moment == Moment.IDLE:

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps import mail as mails
 from hekla.apps.notifications import addresses, encryption, labels
+from hekla.apps.notifications.letters import Letter, writer_of
 from hekla.apps.notifications.models import Delivery, Notification, Preference
 from hekla.lib.text import escape_bidi_in_json
 
@@ -31,17 +32,19 @@ class NotificationNotSent(Exception):
 
 
 def mail(reach: Preference, notices: Sequence[Notification]) -> None:
-    """Send one mail with all these notifications. Raises NotificationNotSent."""
+    """Send one mail with all these notifications. Raises NotificationNotSent, LetterWithdrawn."""
     if not settings.MAIL_IS_SET_UP:
         raise NotificationNotSent(_("This console has no mail server."))
     if not reach.mail:
         raise NotificationNotSent(_("No email address is set."))
     with translation.override(reach.language or settings.LANGUAGE_CODE):
-        subject, text = _texts(notices)
+        writer = writer_of(notices[0])
+        letter = writer.compose(notices[0]) if writer else Letter(*_texts(notices))
     host = urlsplit(settings.PUBLIC_URL).hostname or "localhost"
     headers = {"Message-ID": f"<hekla-{notices[0].pk}-{len(notices)}@{host}>", "Auto-Submitted": "auto-generated"}
+    subject = f"[Hekla] {letter.subject}"
     try:
-        mails.send(reach.mail, f"[Hekla] {subject}", text, headers=headers)
+        mails.send(reach.mail, subject, letter.text, html=letter.html, files=letter.files, headers=headers)
     except (OSError, smtplib.SMTPException) as error:
         raise NotificationNotSent(_("The mail server rejected the message: %s") % str(error)[:200]) from error
 

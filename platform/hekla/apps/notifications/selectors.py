@@ -12,8 +12,9 @@ from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import Numbering
 from hekla.apps.jobs.models import Job
-from hekla.apps.notifications.choices import Moment
+from hekla.apps.notifications.choices import Channel, Moment
 from hekla.apps.notifications.models import Delivery, JobChoice, Notification, NotificationCursor, Preference
+from hekla.apps.outboxes import RECENT, OutboxFacts, outbox_facts
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.phases import JobPhase
 
@@ -53,6 +54,20 @@ def is_behind() -> bool:
 def next_delivery() -> datetime | None:
     """When the next delivery is due, possibly in the past; None if there is none."""
     return _undelivered().order_by("due_at").values_list("due_at", flat=True).first()
+
+
+def reader_position() -> int | None:
+    """The number of the last event of the log that was processed; None if none was yet."""
+    return NotificationCursor.objects.values_list("number", flat=True).first()
+
+
+def outbox_counts(now: datetime) -> dict[str, OutboxFacts]:
+    """What waits to be sent, by channel; `abandoned` counts the last day."""
+    found = {}
+    for channel in (Channel.MAIL, Channel.WEBHOOK):
+        abandoned = Delivery.objects.filter(channel=channel, abandoned_at__gte=now - RECENT)
+        found[channel.value] = outbox_facts(_undelivered().filter(channel=channel), abandoned, now)
+    return found
 
 
 def listeners(jobs: Collection[Job]) -> dict[UUID, dict[int, Choice]]:

@@ -129,15 +129,17 @@ def _server(address: str) -> str:
 
 class PrometheusConfig(config.BackendConfig):
     """The Prometheus that measures the nodes, with the metrics of its node exporter, and the pods, with those of the
-    kubelets and of NVIDIA's exporter.
+    kubelets and of NVIDIA's exporter. A token for it is stored encrypted, apart from this configuration.
 
     `node_label`: the label of these metrics whose value is the name of a node; a port after the name is ignored.
+    `gpu_node_label`: the same for the metrics of NVIDIA's exporter.
     """
 
     words: ClassVar[config.FieldWords] = config_words.PROMETHEUS
 
     address: Annotated[str, Field(max_length=500), AfterValidator(_server)]
     node_label: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=100)] = "instance"
+    gpu_node_label: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=100)] = "Hostname"
 
 
 def _console(address: str) -> str:

@@ -43,6 +43,7 @@ INGRESS: FieldWords = {
 PROMETHEUS: FieldWords = {
     "address": (gettext_noop("Address"), gettext_noop("For example: http://prometheus.monitoring:9090.")),
     "node_label": (gettext_noop("Label with the node name"), ""),
+    "gpu_node_label": (gettext_noop("Label with the node name, of GPUs"), gettext_noop("Of NVIDIA's exporter.")),
 }
 KUBERNETES: FieldWords = {
     **ClusterConfig.words,

@@ -11,6 +11,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import urllib3
@@ -44,6 +45,7 @@ from hekla.backends.kubernetes.permissions import (
     permissions_for_external_pods,
     required_permissions,
 )
+from hekla.backends.kubernetes.prometheus import Prometheus
 
 PATIENCE_SECONDS = 20.0
 _TIMEOUT = urllib3.Timeout(connect=4.0, read=10.0)
@@ -59,11 +61,22 @@ def look(config: KubernetesConfig, context: BackendContext) -> Health:
     except BackendError as error:
         return Health(HealthProblem.UNUSABLE, str(error))
     try:
-        return _Look(api, config).health()
+        return replace(_Look(api, config).health(), metrics_fault=_metrics_fault(config, context))
     except BackendError as error:
         return Health(_trouble(error), str(error))
     finally:
         api.close()
+
+
+def _metrics_fault(config: KubernetesConfig, context: BackendContext) -> str:
+    """Why Prometheus does not answer; empty if it does, or none is configured."""
+    if config.prometheus is None:
+        return ""
+    try:
+        Prometheus(config.prometheus, context.clock, context.metrics_token).require_answer()
+    except BackendError as error:
+        return str(error)
+    return ""
 
 
 class _Look:

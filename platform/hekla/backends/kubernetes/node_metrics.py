@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from hekla.backends.base import NodeMetrics
+from hekla.backends.base import BackendError, NodeMetrics
 from hekla.backends.kubernetes.api import Api, Json
 from hekla.backends.kubernetes.metrics_poller import MetricsPoller
 from hekla.backends.kubernetes.nodes import parse_amounts
@@ -64,6 +64,21 @@ class MetricsApi:
                 if metrics := _parse(one, sizes, now):
                     found.append(metrics)
         return found
+
+
+class WithFallback:
+    """Another source while the first one does not answer. `fallback` raises BackendError too if it does not."""
+
+    def __init__(self, source: UsageSource, fallback: UsageSource) -> None:
+        self._source, self._fallback = source, fallback
+
+    def measure(self, sizes: Sizes) -> Sequence[NodeMetrics]:
+        """The usage of these nodes, by whichever source answers."""
+        try:
+            return self._source.measure(sizes)
+        except BackendError as error:
+            log.warning("the metrics API measures the nodes meanwhile: %s", error)
+            return self._fallback.measure(sizes)
 
 
 def _parse(found: Json, sizes: Sizes, now: datetime) -> NodeMetrics | None:

@@ -12,7 +12,7 @@ from hekla.backends.kubernetes.hypernodes import HyperNodes
 from hekla.backends.kubernetes.ingresses import Ingresses
 from hekla.backends.kubernetes.layout import NamespaceLayout, PodLocator
 from hekla.backends.kubernetes.manifests import Manifests
-from hekla.backends.kubernetes.node_metrics import MetricsApi, NodeMetricsPoller
+from hekla.backends.kubernetes.node_metrics import MetricsApi, NodeMetricsPoller, WithFallback
 from hekla.backends.kubernetes.numa_topologies import NumaTopologies
 from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.backends.kubernetes.pod_creation import PodCreation
@@ -66,13 +66,18 @@ class KubernetesParts:
 
     @once_property
     def node_metrics(self) -> NodeMetricsPoller:
-        prometheus, clock = self.config.prometheus, self.context.clock
-        return NodeMetricsPoller(Prometheus(prometheus, clock) if prometheus else MetricsApi(self.api, clock))
+        api, found = MetricsApi(self.api, self.context.clock), self._prometheus()
+        return NodeMetricsPoller(WithFallback(found, api) if found else api)
 
     @once_property
     def pod_metrics(self) -> PodMetricsPoller | None:
-        prometheus = self.config.prometheus
-        return PodMetricsPoller(Prometheus(prometheus, self.context.clock), self.cache.all) if prometheus else None
+        found = self._prometheus()
+        return PodMetricsPoller(found, self.cache.all) if found else None
+
+    def _prometheus(self) -> Prometheus | None:
+        """A client of the Prometheus of the cluster; each thread that measures has its own."""
+        config = self.config.prometheus
+        return Prometheus(config, self.context.clock, self.context.metrics_token) if config else None
 
     @once_property
     def devices(self) -> DeviceStore:

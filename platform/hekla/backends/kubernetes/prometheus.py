@@ -1,13 +1,18 @@
 """Prometheus as the source of the usage of nodes, from the metrics of its node exporter, and of pods, from those of the
 kubelets (cAdvisor) and of NVIDIA's exporter.
 
-Every answer is bounded in time and bytes. Redirects are not followed.
+Every answer is bounded in time and bytes. Redirects are not followed. Whatever its name resolves to, a connection to a
+metadata service or an address of the link is closed before anything is sent.
 """
 
+import ipaddress
 import math
+import socket
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,9 +21,11 @@ import urllib3
 
 from hekla.backends.base import BackendError, NodeMetrics
 from hekla.backends.kubernetes.answer_limits import limit_answers
-from hekla.backends.kubernetes.config import PrometheusConfig
+from hekla.backends.kubernetes.config import METADATA, PrometheusConfig
 from hekla.backends.kubernetes.node_metrics import Sizes
 from hekla.backends.kubernetes.pod_state import ObjectName
+from hekla.domain.cards import MAX_CARDS
+from hekla.domain.node_usage import CardMetrics
 from hekla.lib.clock import Clock
 
 _TIMEOUT = urllib3.Timeout(connect=4.0, read=10.0)
@@ -34,6 +41,10 @@ _POD_GPUS = (
     'or DCGM_FI_DEV_GPU_UTIL{exported_pod="",pod!=""}) / 100'
 )
 """Unless Prometheus honours the exporter's labels, `pod` is the exporter, and `exported_pod` the user of the GPU."""
+_GPU, _LONGEST_NUMBER = "nvidia.com/gpu", 4
+_CARDS_BUSY = "max by ({label}, gpu) (DCGM_FI_DEV_GPU_UTIL)"
+_CARDS_MEMORY = "max by ({label}, gpu) (DCGM_FI_DEV_FB_USED)"
+_CLOSED = tuple(ipaddress.ip_network(one) for one in METADATA)
 _MEMORY = "100 * (1 - avg by ({label}) (node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes))"
 
 
@@ -51,16 +62,42 @@ class PodUsage:
 class Prometheus:
     """One server."""
 
-    def __init__(self, config: PrometheusConfig, clock: Clock) -> None:
+    def __init__(self, config: PrometheusConfig, clock: Clock, token: str = "") -> None:
         self._config, self._clock = config, clock
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._pool = urllib3.PoolManager(maxsize=1)
         limit_answers(self._pool)
+        schemes = self._pool.pool_classes_by_scheme
+        self._pool.pool_classes_by_scheme = {scheme: _guarded(pool) for scheme, pool in schemes.items()}
 
     def measure(self, sizes: Sizes) -> Sequence[NodeMetrics]:
-        """The usage of the nodes of which it knows CPU and memory."""
+        """The usage of the nodes of which it knows CPU and memory, with that of their NVIDIA cards if it knows it."""
         cpu, memory, now = self._of_nodes(_CPU), self._of_nodes(_MEMORY), self._clock()
-        known = cpu.keys() & memory.keys() & sizes.keys()
-        return [NodeMetrics(name, now, cpu[name], memory[name], sizes[name]) for name in sorted(known)]
+        cards, known = self._cards(), cpu.keys() & memory.keys() & sizes.keys()
+        return [
+            NodeMetrics(name, now, cpu[name], memory[name], sizes[name], cards.get(name, ())) for name in sorted(known)
+        ]
+
+    def require_answer(self) -> None:
+        """Raises BackendError if it does not answer a query now."""
+        self._query("vector(1)")
+
+    def _cards(self) -> Mapping[str, Sequence[CardMetrics]]:
+        """The usage of the NVIDIA cards by node, some at most of each."""
+        memory = dict(self._of_cards(_CARDS_MEMORY))
+        found: defaultdict[str, list[CardMetrics]] = defaultdict(list)
+        for (node, index), busy in sorted(self._of_cards(_CARDS_BUSY)):
+            if len(found[node]) < MAX_CARDS:
+                found[node].append(CardMetrics(_GPU, index, busy, int(memory.get((node, index), 0))))
+        return found
+
+    def _of_cards(self, text: str) -> Iterator[tuple[tuple[str, int], float]]:
+        """The values of an expression by node and number of the card. Raises BackendError."""
+        label = self._config.gpu_node_label
+        for labels, value in self._query(text.format(label=label)):
+            number = str(labels.get("gpu", ""))
+            if number.isascii() and number.isdecimal() and len(number) <= _LONGEST_NUMBER and value >= 0:
+                yield (_name_of(labels, label), int(number)), value
 
     def measure_pods(self, namespaces: Collection[str]) -> Sequence[PodUsage]:
         """The usage of the pods in these namespaces of which it knows CPU and memory."""
@@ -73,8 +110,7 @@ class Prometheus:
     def _of_nodes(self, text: str) -> Mapping[str, float]:
         """The values of an expression by node. Raises BackendError."""
         label = self._config.node_label
-        found = ((str(metric.get(label, "")), value) for metric, value in self._query(text.format(label=label)))
-        return {name.rpartition(":")[0] or name: value for name, value in found}
+        return {_name_of(labels, label): value for labels, value in self._query(text.format(label=label))}
 
     def _of_pods(self, text: str, namespaces: Collection[str]) -> Mapping[ObjectName, float]:
         """The values of an expression by pod. Raises BackendError."""
@@ -86,7 +122,9 @@ class Prometheus:
         query = urlencode({"query": text, "timeout": f"{_SERVER_SECONDS}s"})
         address = f"{self._config.address.rstrip('/')}/api/v1/query?{query}"
         try:
-            response = self._pool.request("GET", address, timeout=_TIMEOUT, retries=False, redirect=False)
+            response = self._pool.request(
+                "GET", address, headers=self._headers, timeout=_TIMEOUT, retries=False, redirect=False
+            )
             if response.status >= _OK_BELOW:
                 raise BackendError(f"Prometheus answers with {response.status}")
             return list(_values(orjson.loads(response.data)))
@@ -103,3 +141,28 @@ def _values(answer: Any) -> Iterator[tuple[Mapping[str, Any], float]]:  # noqa: 
 
 def _pod_of(labels: Mapping[str, Any]) -> ObjectName:
     return str(labels.get("namespace", "")), str(labels.get("pod", ""))
+
+
+def _name_of(labels: Mapping[str, Any], label: str) -> str:
+    """The name of a node in this label, without a port."""
+    name = str(labels.get(label, ""))
+    return name.rpartition(":")[0] or name
+
+
+@lru_cache
+def _guarded(pool: Any) -> Any:  # noqa: ANN401  (a class of connections that is only known now)
+    """These connections, which refuse metadata services: names can resolve to other addresses at any time."""
+
+    class GuardedConnection(pool.ConnectionCls):  # type: ignore[misc]
+        """A connection whose peer is checked before it is used, also before TLS."""
+
+        def _new_conn(self) -> socket.socket:
+            made: socket.socket = super()._new_conn()
+            peer = ipaddress.ip_address(str(made.getpeername()[0]).partition("%")[0])
+            peer = getattr(peer, "ipv4_mapped", None) or peer
+            if any(peer in network for network in _CLOSED):
+                made.close()
+                raise OSError("Metadata services and addresses of the link are not used.")
+            return made
+
+    return type("GuardedPool", (pool,), {"ConnectionCls": GuardedConnection})

@@ -56,11 +56,11 @@ def measure(repeat: int, *, only: Collection[str] = (), say: Callable[[str], Non
     settings.API_REQUESTS_A_MINUTE = 10**9
     settle_with_pages()  # as in a web process
     for user in (_person(ADMIN), _person("person-0-1")):
-        client = _signed_in(user)
+        client = signed_in(user)
         who = "admin" if user.platform_role else "member"
         for what, addresses in pages(user):
             if addresses and (not only or what in only):
-                timing = _timed(what, who, addresses, client.get, repeat)
+                timing = timed(what, who, addresses, client.get, repeat)
                 say(f"{what}, {who}: {timing.p50} ms, {timing.queries} queries")
                 yield timing
         client.session.flush()
@@ -75,13 +75,14 @@ def _person(username: str) -> User:
     return User.objects.get(username=username)
 
 
-def _signed_in(user: User) -> Client:
+def signed_in(user: User) -> Client:
+    """A client that sends requests as this person."""
     client = Client(headers={"host": "localhost"})
     client.force_login(user, backend=BACKEND)
     return client
 
 
-def _timed(what: str, who: str, addresses: Sequence[str], get: Ask, repeat: int) -> Timing:
+def timed(what: str, who: str, addresses: Sequence[str], get: Ask, repeat: int) -> Timing:
     """The times of `repeat` requests after others that are not timed; one request alone only tries the page."""
     turns = cycle(addresses)
     for address in islice(turns, min(_WARM, repeat - 1)):  # the first request fills the caches of the process
@@ -120,7 +121,7 @@ def _percentiles(milliseconds: Sequence[float]) -> tuple[float, float]:
 def _submissions(repeat: int) -> Timing:
     """Submissions over REST, by a member of a tenant with many jobs."""
     user = _person("person-0-1")
-    client, queue = _signed_in(user), Job.objects.filter(tenant__slug="team-0").select_related("queue")[0].queue.name
+    client, queue = signed_in(user), Job.objects.filter(tenant__slug="team-0").select_related("queue")[0].queue.name
     task = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}}
     numbers = iter(range(repeat + _WARM + _COUNTED))
 
@@ -128,17 +129,17 @@ def _submissions(repeat: int) -> Timing:
         document = {"name": f"submitted-{next(numbers)}", "queue": queue, "tasks": [task]}
         return client.post(address, document, content_type="application/json")
 
-    return _timed(_SUBMISSION, "member", [reverse("api:v1:jobs")], submit, repeat)
+    return timed(_SUBMISSION, "member", [reverse("api:v1:jobs")], submit, repeat)
 
 
 def _what_if(what: str, repeat: int, *, pods: int, cpu: str) -> Timing:
     """Previews of a job of `pods` pods. If it would wait, Hekla also searches for changes that let it start."""
     user = _person("person-0-1")
-    client, queue = _signed_in(user), Job.objects.filter(tenant__slug="team-0").select_related("queue")[0].queue.name
+    client, queue = signed_in(user), Job.objects.filter(tenant__slug="team-0").select_related("queue")[0].queue.name
     task = {"name": "main", "replicas": pods, "command": ["true"], "resources": {"cpu": cpu}}
     document = {"name": "draft", "queue": queue, "tasks": [task]}
 
     def ask(address: str) -> Any:  # noqa: ANN401  (the response of a test client)
         return client.post(address, document, content_type="application/json")
 
-    return _timed(what, "member", [reverse("api:v1:what_if") + "?eta=0"], ask, repeat)
+    return timed(what, "member", [reverse("api:v1:what_if") + "?eta=0"], ask, repeat)

@@ -47,12 +47,12 @@ class PhaseMeter:
 
     def measure(self, function: Callable[[], object]) -> tuple[Mapping[str, PhaseCost], float]:
         """Call it. Returns the costs of its phases, and the CPU seconds of its database connection."""
-        self._costs, server = defaultdict(PhaseCost), _server_seconds()
+        self._costs, server = defaultdict(PhaseCost), server_seconds()
         with self._watching():
             self._last = self._read()
             function()
             self._switch()
-        return self._costs, _server_seconds() - server
+        return self._costs, server_seconds() - server
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
@@ -91,7 +91,7 @@ class PhaseMeter:
         return result
 
 
-def _server_seconds() -> float:
+def server_seconds() -> float:
     """The CPU seconds so far of the database process that serves this connection; 0 where /proc does not say it."""
     connection.ensure_connection()
     try:

@@ -67,6 +67,15 @@ class NodeChanged(Event):
     taints: Annotated[tuple[Message, ...], Field(max_length=64)] = ()
 
 
+class NodeDrained(Event):
+    """A person cordoned the node and let its pods be evicted, for this reason. `pods`, `jobs`: how many they were."""
+
+    node: Name
+    reason: Message
+    pods: int = 0
+    jobs: int = 0
+
+
 class ClusterObjectsChanged(Event):
     """Objects of a cluster that the scheduler reads were added, changed or removed: devices, claims, and so on."""
 

@@ -89,7 +89,8 @@ class EvictionShares(BaseModel):
 class PodEvicted(_PodEvent):
     """The scheduler evicts the pod: the action, the plugins that allowed it, the job that gains, and the shares.
 
-    `for_job`: that job's uid; `for_name`: its name, if it belongs to the same tenant.
+    `for_job`: that job's uid; `for_name`: its name, if it belongs to the same tenant. `message`: the reason of a person
+    who drains its node (action `drain`).
     """
 
     action: Name
@@ -98,6 +99,7 @@ class PodEvicted(_PodEvent):
     for_name: Name = ""
     plugins: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
     shares: Annotated[tuple[EvictionShares, ...], Field(max_length=8)] = ()
+    message: Message = ""
 
 
 class PodEvictionBlocked(_PodEvent):

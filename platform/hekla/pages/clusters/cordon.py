@@ -1,4 +1,4 @@
-"""The button that cordons or uncordons a node, for its page and for the rows of the list."""
+"""The buttons that cordon, uncordon and drain a node, for its page and for the rows of the list."""
 
 from functools import cache
 from typing import NamedTuple
@@ -25,15 +25,21 @@ def cordon_form(node: Node, back: str, token: object) -> SafeString:
     return post_form(address, button, token, {"cordon": "yes", "from": back}, question)
 
 
+def drain_link(node: Node) -> str:
+    """The link to the page that previews the drain of the node."""
+    return Button(_words(get_language()).drain, picture="phase-draining").link(html.address("clusters:drain", node.pk))
+
+
 class _Words(NamedTuple):
     cordon: str
     uncordon: str
     question: str
     fate: str
+    drain: str
 
 
 @cache
 def _words(_language: str | None) -> _Words:
     """The words of the forms in the language in force, translated once for all rows of all lists."""
     fate = _("No new pods start on %(name)s. Running pods continue.")
-    return _Words(_("Cordon"), _("Uncordon"), _("Cordon this node?"), fate)
+    return _Words(_("Cordon"), _("Uncordon"), _("Cordon this node?"), fate, _("Drain…"))

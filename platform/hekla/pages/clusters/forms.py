@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.clusters.models import Cluster, Environment
+from hekla.apps.clusters.services import MAX_METRICS_TOKEN
 from hekla.apps.forms import NAME_ERRORS, refuse_reserved
 from hekla.pages.frame.edit_form import ModelEditForm
 
@@ -28,6 +29,18 @@ class UnshownTextarea(forms.Textarea):
 
     def format_value(self, value: object) -> None:
         """None, for every value."""
+
+
+class MetricsTokenForm(forms.Form):
+    """The token for the Prometheus of a cluster. The field's name tells the page's script not to keep it in a draft."""
+
+    secret_token = forms.CharField(
+        label=_("Token"),
+        required=False,
+        max_length=MAX_METRICS_TOKEN,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=_("Sent as a bearer token, stored encrypted, and never shown. Empty: no token."),
+    )
 
 
 class AccessMethod(models.TextChoices):

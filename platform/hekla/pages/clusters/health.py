@@ -26,7 +26,7 @@ class MissingRights:
 class HealthView:
     """The health of a cluster, as a page shows it. `sentence` and `detail`: why it is unreachable, in Hekla's words and
     as reported; `sentence` is empty if the cluster is reachable. `topology_faults`: by HyperNode object,
-    what is wrong with it.
+    what is wrong with it. `metrics_fault`: why the configured Prometheus does not answer.
     """
 
     namespace: str
@@ -37,6 +37,7 @@ class HealthView:
     missing: tuple[MissingRights, ...]
     kubelets: tuple[tuple[str, int], ...]
     topology_faults: tuple[tuple[str, str], ...] = ()
+    metrics_fault: str = ""
     since: datetime | None = None
     checked_at: datetime | None = None
 
@@ -46,7 +47,7 @@ class HealthView:
 
     @property
     def is_whole(self) -> bool:
-        return self.is_reachable and not self.missing and self.has_namespace is not False
+        return self.is_reachable and not (self.missing or self.metrics_fault) and self.has_namespace is not False
 
     @property
     def machines(self) -> int:
@@ -74,6 +75,7 @@ def _health_view(found: Health | ClusterHealth, config: Mapping[str, Any], **tim
         missing=tuple(_grouped(found.missing, namespace)),
         kubelets=tuple(sorted(found.kubelets.items())),
         topology_faults=tuple(_described(found.topology_faults)),
+        metrics_fault=found.metrics_fault,
         **times,
     )
 

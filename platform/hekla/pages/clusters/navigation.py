@@ -11,7 +11,7 @@ ITEMS = [
         "clusters:list",
         "clusters",
         _("Clusters"),
-        also=("clusters:detail", "clusters:create", "clusters:edit"),
+        also=("clusters:detail", "clusters:create", "clusters:edit", "system:show"),
         permission=Permission.MANAGE_CLUSTERS,
     ),
     NavigationItem(

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
-from hekla.pages.clusters.cordon import cordon_form
+from hekla.pages.clusters.cordon import cordon_form, drain_link
 from hekla.pages.clusters.node_state import state_badge, state_word
 from hekla.pages.frame import html
 from hekla.pages.frame.row_actions import row_actions
@@ -87,9 +87,9 @@ class NodesTable(ListTable):
     actions = ActionsColumn()
 
     def render_actions(self, record: NodeView) -> SafeString:
-        """The button that cordons the node, with the token of the page's forms."""
+        """A link to its drain, and the button that cordons it, with the token of the page's forms."""
         form = cordon_form(record.node, "list", self.context.get("csrf_token"))
-        return row_actions(form)
+        return row_actions(drain_link(record.node), form)
 
 
 def _text(view: NodeView) -> str:

@@ -19,7 +19,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.resources import Resources
 from hekla.lib import clock
-from hekla.pages.clusters import heat_map
+from hekla.pages.clusters import draining, heat_map
 from hekla.pages.clusters.node_state import state_badge
 from hekla.pages.clusters.node_table import NODE_SEARCH, NodesTable
 from hekla.pages.frame import current_tenant
@@ -117,6 +117,7 @@ def one_parts(user: User, node_id: int, rights: Rights | None = None) -> dict[st
     """The live parts of a node's page. `rights`: the person's rights, if already read. Raises NotFound."""
     whole, rights = occupancy.now(), rights or tenancy.rights(user)
     node = selectors.node(node_id)
+    may_cordon = accounts.may(user, Permission.MANAGE_CLUSTERS)
     view = figures.node_view(whole, node, Resources.parse(node.allocatable))
     figures.name_jobs([view], user, rights)
     figures.name_cards([view], user, rights)
@@ -126,5 +127,6 @@ def one_parts(user: User, node_id: int, rights: Rights | None = None) -> dict[st
         "view": view,
         "node": node,
         "badge": state_badge(node),
-        "may_cordon": accounts.may(user, Permission.MANAGE_CLUSTERS),
+        "drain": draining.progress(node) if may_cordon else None,
+        "may_cordon": may_cordon,
     }

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.clusters import environment_views, node_views, policy_views, views
+from hekla.pages.clusters import draining, environment_views, node_views, policy_views, views
 
 prefix = "clusters/"
 app_name = "clusters"
@@ -9,6 +9,7 @@ urlpatterns = [
     path("nodes/", node_views.nodes, name="nodes"),
     path("nodes/<int:node_id>/", node_views.show, name="node"),
     path("nodes/<int:node_id>/cordon/", environment_views.cordon, name="cordon"),
+    path("nodes/<int:node_id>/drain/", draining.drain, name="drain"),
     path("environments/", environment_views.environments, name="environments"),
     path("environments/new/", environment_views.create_environment, name="create_environment"),
     path("environments/<slug:name>/", environment_views.edit_environment, name="edit_environment"),
@@ -17,5 +18,6 @@ urlpatterns = [
     path("<slug:name>/", views.show, name="detail"),
     path("<slug:name>/edit/", views.edit, name="edit"),
     path("<slug:name>/remove/", views.remove, name="remove"),
+    path("<slug:name>/metrics-token/", views.set_metrics_token, name="metrics_token"),
     path("<slug:name>/key/remove/", views.remove_key, name="remove_key"),
 ]

@@ -24,7 +24,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import leases, notices, selectors, services
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.forms import attach
+from hekla.apps.forms import attach, form_page
 from hekla.backends import registry
 from hekla.backends.base import Health
 from hekla.cluster_access import validation
@@ -33,7 +33,7 @@ from hekla.cluster_access.validation import ClusterDraft
 from hekla.domain.errors import HeklaError, NotFound, Refused
 from hekla.lib import clock
 from hekla.pages.clusters import external_pods, health, keys, overview
-from hekla.pages.clusters.forms import ClusterAccessForm, ClusterChangeForm, ClusterForm
+from hekla.pages.clusters.forms import ClusterAccessForm, ClusterChangeForm, ClusterForm, MetricsTokenForm
 from hekla.pages.clusters.settings_form import entry, summary
 from hekla.pages.clusters.settings_form.entry import SettingsEntry
 from hekla.pages.clusters.tables import CLUSTER_SEARCH, ClusterRow, ClustersTable, without_values
@@ -156,6 +156,24 @@ def remove_key(request: HttpRequest, name: str) -> HttpResponse:
     services.remove_key(selectors.get(name), actor=actor_of(person(request)), now=clock.now())
     messages.success(request, _("Credentials removed."))
     return redirect("clusters:detail", name)
+
+
+@require_http_methods(["GET", "POST"])
+def set_metrics_token(request: HttpRequest, name: str) -> HttpResponse:
+    """Set the token for the Prometheus of a cluster, or delete it by an empty field."""
+    accounts.require(person(request), Permission.MANAGE_CLUSTERS)
+    cluster, form = selectors.get(name), MetricsTokenForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        token = form.cleaned_data["secret_token"]
+        try:
+            services.set_metrics_token(cluster, token, actor=actor_of(person(request)), now=clock.now())
+        except Refused as error:
+            form.add_error("secret_token", error.message)
+        else:
+            messages.success(request, _("Token stored.") if token else _("Token removed."))
+            return redirect("clusters:detail", name)
+    cancel = reverse("clusters:detail", args=[name])
+    return form_page(request, form, title=_("Token for Prometheus"), submit=_("Save"), cancel=cancel)
 
 
 @require_POST

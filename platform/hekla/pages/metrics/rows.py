@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from django.db import DatabaseError
 from prometheus_client import Metric
@@ -32,6 +33,8 @@ _LOST_CACHE_SECONDS = 300.0
 """Longer, because counting lost events reads the whole event log."""
 _MOST_QUEUES = 500
 """Only this many queues, the first by name, have their own samples. The sums of clusters include all queues."""
+_MOST_CLUSTERS = 100
+"""Only this many clusters, the oldest ones, have samples."""
 _NODE_STATES = ("ready", "not_ready", "cordoned")
 _LIVING_PODS = [phase for phase in PodPhase if phase not in FINAL_POD_PHASES]
 Samples = Iterable[tuple[Labels, float]]
@@ -57,7 +60,7 @@ class Scrape:
         whole = occupancy.now()
         return cls(
             clock.now(),
-            clusters.with_leases(),
+            clusters.with_leases()[:_MOST_CLUSTERS],
             whole,
             figures.views_of(queues.all_queues(), whole),
             {(queue, phase): count for queue, phase, count in jobs.counts_by_queue()},
@@ -69,7 +72,8 @@ class Scrape:
     def by_queue(self) -> Iterator[tuple[tuple[str, str], QueueView]]:
         """The queues that have their own samples, with the labels of each."""
         names = {cluster.pk: cluster.name for cluster, _lease in self.clusters}
-        return (((names[view.queue.cluster_id], view.queue.name), view) for view in self.queues[:_MOST_QUEUES])
+        known = (view for view in self.queues if view.queue.cluster_id in names)
+        return (((names[view.queue.cluster_id], view.queue.name), view) for view in islice(known, _MOST_QUEUES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,8 @@ def _allocatable(instant: Scrape) -> Iterable[tuple[Labels, Resources]]:
 def _allocated(instant: Scrape) -> Iterable[tuple[Labels, Resources]]:
     held = {cluster.pk: Counter[str]() for cluster, _lease in instant.clusters}
     for (cluster_id, _node), resources in instant.whole.machines.items():
-        held[cluster_id].update(resources)
+        if cluster_id in held:
+            held[cluster_id].update(resources)
     return (((cluster.name,), Resources(held[cluster.pk])) for cluster, _lease in instant.clusters)
 
 

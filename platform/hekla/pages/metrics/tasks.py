@@ -5,9 +5,11 @@ import time
 from typing import Any
 
 from celery import Task
-from celery.signals import task_postrun, task_prerun, worker_ready
+from celery.signals import before_task_publish, task_failure, task_postrun, task_prerun, worker_ready
 from django.conf import settings
 from prometheus_client import Counter, Histogram, start_http_server
+
+from hekla.apps.system.messages import SENT_AT, note_failure
 
 log = logging.getLogger(__name__)
 TASKS = Counter("hekla_tasks", "Finished tasks of a worker, by their final state.", ["task", "state"])
@@ -43,3 +45,16 @@ def serve(**_kwargs: Any) -> None:  # noqa: ANN401
         start_http_server(settings.METRICS_PORT, settings.METRICS_HOST)
     except OSError as error:
         log.error("cannot serve metrics at %s:%s: %s", settings.METRICS_HOST, settings.METRICS_PORT, error)
+
+
+@before_task_publish.connect
+def stamp(*, headers: dict[str, Any] | None = None, **_kwargs: Any) -> None:  # noqa: ANN401
+    """Write the time into each message, so that the age of the waiting ones is known."""
+    if headers is not None:
+        headers[SENT_AT] = time.time()
+
+
+@task_failure.connect
+def remember(*, sender: Task[..., Any] | None = None, exception: BaseException, **_kwargs: Any) -> None:  # noqa: ANN401
+    """Remember the failure for the page of the system."""
+    note_failure(sender.name if sender else "", exception)

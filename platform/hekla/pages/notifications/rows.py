@@ -12,7 +12,7 @@ from hekla.apps.notifications.choices import Channel, Moment
 from hekla.apps.notifications.models import Delivery, Notification
 from hekla.pages.frame import html
 
-_STATES = {
+STATES = {
     Moment.STARTED: "running",
     Moment.ENDED: "done",
     Moment.FAILED: "failed",
@@ -23,7 +23,10 @@ _STATES = {
     Moment.CREDENTIAL: "waiting",
     Moment.IDLE: "waiting",
     Moment.INVITED: "waiting",
+    Moment.ALERT: "failed",
+    Moment.REPORT: "done",
 }
+"""The colour of every kind of notification."""
 
 
 def notification_rows(found: Iterable[Notification]) -> SafeString:
@@ -38,7 +41,7 @@ def _row(one: Notification) -> str:
     if one.tenant_id or "job_uid" in one.facts or one.moment == Moment.INVITED:
         words = f'<a href="{text(one.page)}">{words}</a>'
     sent = "".join(map(_delivery, one.deliveries.all()))
-    return html.event(SafeString(words + sent), one.at, state=_STATES[Moment(one.moment)], key=f"notification-{one.pk}")
+    return html.event(SafeString(words + sent), one.at, state=STATES[Moment(one.moment)], key=f"notification-{one.pk}")
 
 
 def _delivery(one: Delivery) -> str:

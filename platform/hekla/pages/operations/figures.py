@@ -12,19 +12,16 @@ from hekla.domain.gpu_time import GPU_HOUR, HELD, WASTED, GpuClass
 from hekla.pages.frame import plots
 from hekla.pages.operations import queries
 
-_LOOKS = {
-    GpuClass.USEFUL: ("#0072b2", ""),
-    GpuClass.IDLE: ("#e69f00", "/"),
-    GpuClass.UNMEASURED: ("#56b4e9", ""),
-    GpuClass.GANG: ("#b07d00", "."),
-    GpuClass.PREEMPTED: ("#cc79a7", "\\"),
-    GpuClass.RETRIED: ("#a8588a", "x"),
-    GpuClass.FAILED: ("#d55e00", "-"),
-    GpuClass.FREE: ("#c3c7cd", ""),
-    GpuClass.DRAINED: ("#8a8f99", "+"),
-    GpuClass.DOWN: ("#4a4f57", "|"),
+_PATTERNS = {
+    GpuClass.IDLE: "/",
+    GpuClass.GANG: ".",
+    GpuClass.PREEMPTED: "\\",
+    GpuClass.RETRIED: "x",
+    GpuClass.FAILED: "-",
+    GpuClass.DRAINED: "+",
+    GpuClass.DOWN: "|",
 }
-"""Colour and pattern. The colours are Okabe's and Ito's and greys; a pattern tells apart what colours may not."""
+"""A pattern tells apart what colours may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +71,9 @@ def figure(report: GpuTimeReport) -> SafeString:
             "name": str(labels.CLASSES[what]),
             "x": times,
             "y": gpus(report, what),
-            "line": {"width": 0.5, "color": _LOOKS[what][0], "shape": "hv"},
-            "fillcolor": _LOOKS[what][0],
-            "fillpattern": {"shape": _LOOKS[what][1], "size": 6, "solidity": 0.2},
+            "line": {"width": 0.5, "color": labels.COLOURS[what], "shape": "hv"},
+            "fillcolor": labels.COLOURS[what],
+            "fillpattern": {"shape": _PATTERNS.get(what, ""), "size": 6, "solidity": 0.2},
         }
         for what in present
     ]

@@ -9,6 +9,10 @@ ITEMS = [
         "operations:gpu_time",
         "chip",
         _("Capacity and use"),
-        also=("operations:holdings", "operations:waste"),
+        also=(
+            *("operations:holdings", "operations:waste"),
+            *("reports:list", "reports:detail", "reports:run", "reports:create", "reports:edit"),
+            *("operations:waiting", "operations:waiting_now", "operations:failures", "operations:counted"),
+        ),
     ),
 ]

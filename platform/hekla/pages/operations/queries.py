@@ -1,5 +1,6 @@
 """What a page of measures shows, in its address. Unknown values are ignored, except names."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeVar
@@ -17,28 +18,32 @@ ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
 
 def parse(query: QueryDict) -> GpuTimeQuery:
     """The query of an address."""
-    names = {
-        name: query.get(name, "").replace("\0", "")[:_NAME_LENGTH] for name in ("cluster", "queue", "tenant", "model")
-    }
+    names = {name: name_of(query, name) for name in ("cluster", "queue", "tenant", "model")}
     return GpuTimeQuery(
-        period=_choice(Period, query.get("period", ""), Period.DAY),
-        until=_instant(query.get("until", "")),
-        by=_choice(GroupBy, query.get("by", ""), GroupBy.TENANT),
+        period=choice(Period, query.get("period", ""), Period.DAY),
+        until=instant(query.get("until", "")),
+        by=choice(GroupBy, query.get("by", ""), GroupBy.TENANT),
         **names,
     )
 
 
+def name_of(query: QueryDict, field: str) -> str:
+    """The name in this field of an address, or nothing."""
+    return query.get(field, "").replace("\0", "")[:_NAME_LENGTH]
+
+
 def class_of(query: QueryDict) -> GpuClass:
     """The class in an address."""
-    found = _choice(GpuClass, query.get("of", ""), GpuClass.USEFUL)
+    found = choice(GpuClass, query.get("of", ""), GpuClass.USEFUL)
     return found if found in HELD else GpuClass.USEFUL
 
 
-def _choice(choices: type[ChoiceT], value: str, default: ChoiceT) -> ChoiceT:
+def choice(choices: type[ChoiceT], value: str, default: ChoiceT) -> ChoiceT:
+    """The choice of that value, or the default."""
     return choices(value) if value in list(choices) else default
 
 
-def _instant(value: str) -> datetime | None:
+def instant(value: str) -> datetime | None:
     """An instant in UTC; one without a zone is too."""
     try:
         found = parse_datetime(value)
@@ -51,7 +56,7 @@ def address(query: GpuTimeQuery, **changes: object) -> str:
     """The query string of a query, with these changes. Empty values are left out."""
     values: dict[str, object] = {
         "period": query.period.value,
-        "until": query.until and query.until.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "until": query.until and text(query.until),
         "cluster": query.cluster,
         "queue": query.queue,
         "tenant": query.tenant,
@@ -59,4 +64,14 @@ def address(query: GpuTimeQuery, **changes: object) -> str:
         "by": query.by.value,
         **changes,
     }
+    return encoded(values)
+
+
+def encoded(values: Mapping[str, object]) -> str:
+    """The query string of these values; empty ones are left out."""
     return "?" + urlencode({name: value for name, value in values.items() if value})
+
+
+def text(at: datetime) -> str:
+    """An instant for an address."""
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.operations import views
+from hekla.pages.operations import job_views, views
 
 prefix = "operations/"
 app_name = "operations"
@@ -8,5 +8,11 @@ urlpatterns = [
     path("gpu-time/", views.gpu_time, name="gpu_time"),
     path("gpu-time/file/", views.gpu_time_file, name="gpu_time_file"),
     path("gpu-time/pods/", views.holdings, name="holdings"),
+    path("waiting/", job_views.waiting, name="waiting"),
+    path("waiting/file/", job_views.waiting_file, name="waiting_file"),
+    path("waiting/now/", job_views.waiting_now, name="waiting_now"),
+    path("failures/", job_views.failures, name="failures"),
+    path("failures/file/", job_views.failures_file, name="failures_file"),
+    path("jobs/", job_views.counted, name="counted"),
     path("waste/", views.waste, name="waste"),
 ]

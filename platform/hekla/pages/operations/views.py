@@ -16,6 +16,7 @@ from hekla.pages.frame import downloads
 from hekla.pages.frame.people import person
 from hekla.pages.frame.selects import options
 from hekla.pages.operations import figures, queries
+from hekla.pages.operations.tabs import tabs
 
 _MOST_PARTS = 50
 
@@ -27,6 +28,7 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
     report = selectors.gpu_time(person(request), query, now=now)
     context = {
         "report": report,
+        "tabs": tabs("operations:gpu_time"),
         "figure": figures.figure(report),
         "classes": figures.class_rows(report),
         "whole": labels.hours(sum(report.totals.values())),
@@ -72,7 +74,12 @@ def holdings(request: HttpRequest) -> HttpResponse:
 def waste(request: HttpRequest) -> HttpResponse:
     """List who holds GPUs now without using them, and since when."""
     rows = ledger.waste(person(request), queries.parse(request.GET), now=clock.now())
-    context = {"rows": rows, "whole": labels.hours(sum(row.gpu_us for row in rows)), "minutes": ledger.WASTED_MINUTES}
+    context = {
+        "tabs": tabs("operations:waste"),
+        "rows": rows,
+        "whole": labels.hours(sum(row.gpu_us for row in rows)),
+        "minutes": ledger.WASTED_MINUTES,
+    }
     return render(request, "operations/waste.html", context)
 
 
@@ -98,11 +105,7 @@ def _links(report: GpuTimeReport, now: datetime) -> dict[str, object]:
     after = report.end + length
     return {
         "file": queries.address(query),
-        "before": queries.address(query, until=_text(report.begin)),
-        "after": queries.address(query, until=_text(after) if after < now else "") if query.until else "",
-        "until": _text(query.until) if query.until else "",
+        "before": queries.address(query, until=queries.text(report.begin)),
+        "after": queries.address(query, until=queries.text(after) if after < now else "") if query.until else "",
+        "until": queries.text(query.until) if query.until else "",
     }
-
-
-def _text(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

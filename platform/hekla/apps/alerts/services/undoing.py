@@ -30,7 +30,9 @@ def own_change(action: AlertAction) -> AlertAction | None:
 
 
 def is_node_as_left(node: Node, fire: AlertAction) -> bool:
-    """Whether no person changed the node since then."""
+    """Whether no person changed the node since then, or drains it."""
+    if node.draining_since:
+        return False
     place, at = f"cluster:{node.cluster_id}", _changed_at(fire)
     found = event_log.of_people(tenants=None, kind="NodeChanged", named=place, since=at, limit=_MOST_EVENTS)
     return not any(event.payload["node"] == node.name and event.at > at for event in found)

@@ -6,7 +6,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.clusters.models import Cluster
+from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.compiled import CompiledQuery, OneOf, Parameter
 from hekla.apps.jobs.facts import is_wanted, replica_of, replicas, reserved_slots
 from hekla.apps.jobs.models import Job, Pod
@@ -98,3 +98,10 @@ def placed(pods_on: QuerySet[Pod] | None = None) -> QuerySet[Pod]:
 def has_placed_pods(cluster: Cluster) -> bool:
     """Whether a pod on this cluster holds resources and may be running; external pods do not count."""
     return placed(Pod.objects.filter(job__cluster=cluster).exclude(job__kind=EXTERNAL)).exists()
+
+
+def pods_left_on(node: Node) -> tuple[int, int]:
+    """How many of our own pods have not ended on a node, and how many external ones."""
+    found = placed(Pod.objects.filter(node=node.name, job__cluster=node.cluster_id))
+    every, external = found.count(), found.filter(job__kind=EXTERNAL).count()
+    return every - external, external

@@ -7,6 +7,7 @@ from hekla.apps.jobs.services.debugging import keep_frozen, last_moment, open_fr
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.delaying import delay
 from hekla.apps.jobs.services.delegated_jobs import follow
+from hekla.apps.jobs.services.draining import DrainedPods, drain, evict_late
 from hekla.apps.jobs.services.faults import record_fault
 from hekla.apps.jobs.services.freezing import mark_frozen_cleaned, note_size, release_due
 from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
@@ -55,6 +56,7 @@ __all__ = [
     "BULK_ACTIONS",
     "MOST_AT_ONCE",
     "BulkOutcome",
+    "DrainedPods",
     "Route",
     "ScalingStep",
     "StaleUpload",
@@ -72,11 +74,13 @@ __all__ = [
     "delete_expired",
     "delete_finished",
     "delete_view",
+    "drain",
     "drop_expired_uploads",
     "drop_upload",
     "end",
     "end_pods",
     "end_unstarted",
+    "evict_late",
     "fence_upload",
     "find_problems",
     "finish_upload",

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.notifications import outgoing
 from hekla.apps.notifications.choices import Channel
+from hekla.apps.notifications.letters import WRITERS, LetterWithdrawn, writer_of
 from hekla.apps.notifications.models import Delivery, Preference
 from hekla.domain.errors import Refused
 from hekla.lib.backoff import backoff_delay
@@ -41,9 +42,9 @@ def _claim(now: datetime) -> list[Delivery]:
         if first is None:
             return []
         claimed = [first]
-        if first.channel == Channel.MAIL and not first.mail and _wants_digest(first.notification.user_id):
+        if _is_grouped(first):
             same = open_.filter(channel=Channel.MAIL, mail="", notification__user=first.notification.user)
-            same = same.exclude(pk=first.pk)
+            same = same.exclude(pk=first.pk).exclude(notification__moment__in=list(WRITERS))
             claimed += same.select_related("notification__user").order_by("pk")[:_MOST_IN_A_MAIL]
         for delivery in claimed:
             delivery.attempts += 1
@@ -52,8 +53,10 @@ def _claim(now: datetime) -> list[Delivery]:
     return sorted(claimed, key=lambda delivery: delivery.pk)
 
 
-def _wants_digest(user_id: int) -> bool:
-    return Preference.objects.filter(user_id=user_id, is_digest=True).exists()
+def _is_grouped(delivery: Delivery) -> bool:
+    if delivery.channel != Channel.MAIL or delivery.mail or writer_of(delivery.notification):
+        return False
+    return Preference.objects.filter(user_id=delivery.notification.user_id, is_digest=True).exists()
 
 
 def _send(claimed: Sequence[Delivery], now: datetime) -> int:
@@ -68,6 +71,8 @@ def _send(claimed: Sequence[Delivery], now: datetime) -> int:
             outgoing.mail(reach, [delivery.notification for delivery in claimed])
         else:
             outgoing.webhook(reach, claimed[0], now=now)
+    except LetterWithdrawn as error:
+        return _failed(claimed, str(error), now, is_over=True)
     except (outgoing.NotificationNotSent, Refused, DecryptionError) as error:
         return _failed(claimed, str(error), now)
     return _sent(claimed, now)
@@ -75,13 +80,20 @@ def _send(claimed: Sequence[Delivery], now: datetime) -> int:
 
 def _sent(claimed: Sequence[Delivery], now: datetime) -> int:
     with unit_of_work():
+        _settle(claimed[0], "", is_over=True, now=now)
         return Delivery.objects.filter(pk__in=[one.pk for one in claimed]).update(sent_at=now, error="")
 
 
-def _failed(claimed: Sequence[Delivery], why: str, now: datetime) -> int:
+def _failed(claimed: Sequence[Delivery], why: str, now: datetime, *, is_over: bool = False) -> int:
     with unit_of_work():
         for delivery in claimed:
-            over = delivery.attempts >= MOST_ATTEMPTS[Channel(delivery.channel)]
+            over = is_over or delivery.attempts >= MOST_ATTEMPTS[Channel(delivery.channel)]
             abandoned = {"abandoned_at": now} if over else {}
             Delivery.objects.filter(pk=delivery.pk).update(error=why[:300], **abandoned)
+            _settle(delivery, why, is_over=over, now=now)
     return 0
+
+
+def _settle(delivery: Delivery, error: str, *, is_over: bool, now: datetime) -> None:
+    if delivery.channel == Channel.MAIL and (writer := writer_of(delivery.notification)):
+        writer.settle(delivery.notification, error=error, is_over=is_over, now=now)

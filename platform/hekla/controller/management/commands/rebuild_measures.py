@@ -18,4 +18,6 @@ class Command(BaseCommand):
         """Print how many hours were computed, and how long it took."""
         began = time.monotonic()
         hours = services.rebuild(now=clock.now())
-        self.stdout.write(f"Hours computed again: {hours}, in {time.monotonic() - began:.1f} s.")
+        of_jobs = services.rebuild_jobs(now=clock.now())
+        seconds = time.monotonic() - began
+        self.stdout.write(f"Hours computed again: {hours} of GPU time, {of_jobs} of jobs, in {seconds:.1f} s.")

@@ -16,6 +16,7 @@ from hekla.apps.workbench import encryption as workbench
 
 COLUMNS = {
     "Cluster credentials": clusters.COLUMN,
+    "Metrics tokens of clusters": clusters.METRICS_TOKENS,
     "Job secrets": secrets.COLUMN,
     "Authenticator apps": signin.COLUMN,
     "Webhook secrets": notifications.COLUMN,

@@ -1,10 +1,10 @@
-"""The tag of the button that cordons a node."""
+"""The tags of the buttons that cordon and drain a node."""
 
 from django import template
 from django.utils.safestring import SafeString
 
 from hekla.apps.clusters.models import Node
-from hekla.pages.clusters.cordon import cordon_form
+from hekla.pages.clusters.cordon import cordon_form, drain_link
 
 register = template.Library()
 
@@ -13,3 +13,9 @@ register = template.Library()
 def cordon_button(context: template.Context, node: Node) -> SafeString:
     """The button on the page of the node."""
     return cordon_form(node, "node", context.get("csrf_token"))
+
+
+@register.simple_tag
+def drain_button(node: Node) -> SafeString:
+    """The link to its drain on the page of the node."""
+    return SafeString(drain_link(node))

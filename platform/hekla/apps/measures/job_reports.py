@@ -1,0 +1,335 @@
+"""Questions about waiting times, throughput and failures of jobs. People see the jobs of their tenants."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import Aggregate, Count, DateTimeField, Min, Model, Q, QuerySet, Sum
+from django.db.models.fields.json import KT
+from django.utils.translation import gettext as _
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.models import Job
+from hekla.apps.measures.levels import MINUTE
+from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum
+from hekla.apps.measures.selectors import Chosen, MeasuresQuery
+from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.job_measures import RESULTS, FailureCause, MomentKind, WaitReason, quantile
+from hekla.domain.phases import JobPhase
+
+MOST_PLACES = 20
+MOST_JOBS = 200
+_MONTH = timedelta(days=31)
+
+
+class JobGroupBy(StrEnum):
+    """What the parts of a report of jobs are."""
+
+    QUEUE = "queue"
+    TENANT = "tenant"
+    PERSON = "person"
+    SIZE = "size"
+    KIND = "kind"
+    MODEL = "model"
+    CLUSTER = "cluster"
+
+
+_COLUMNS = {
+    JobGroupBy.QUEUE: "queue_id",
+    JobGroupBy.TENANT: "tenant_id",
+    JobGroupBy.PERSON: "owner_id",
+    JobGroupBy.CLUSTER: "cluster_id",
+}
+_NAMED: dict[JobGroupBy, tuple[type[Model], str, str]] = {
+    JobGroupBy.QUEUE: (Queue, "name", "name"),
+    JobGroupBy.TENANT: (Tenant, "name", "slug"),
+    JobGroupBy.PERSON: (User, "username", "username"),
+    JobGroupBy.CLUSTER: (Cluster, "name", "name"),
+}
+
+
+class FailurePlace(StrEnum):
+    """By what failures are counted beside their cause."""
+
+    NODE = "node"
+    IMAGE = "image"
+    EXIT_CODE = "exit_code"
+
+
+@dataclass(frozen=True, slots=True)
+class JobsQuery(MeasuresQuery):
+    """A query of jobs. `by`: the parts."""
+
+    person: str = ""
+    kind: str = ""
+    size: str = ""
+    by: JobGroupBy = JobGroupBy.QUEUE
+
+
+@dataclass(frozen=True, slots=True)
+class JobFigures:
+    """Counts and milliseconds of moments, by kind and part."""
+
+    counts: Mapping[tuple[str, str], int]
+    milliseconds: Mapping[tuple[str, str], int]
+
+    def count(self, what: MomentKind, part: str | None = None) -> int:
+        """How many moments there were of a kind, or of one part of it."""
+        return sum(n for (kind, one), n in self.counts.items() if kind == what and part in (None, one))
+
+    @property
+    def ended(self) -> int:
+        """How many jobs ended."""
+        return sum(self.count(what) for what in RESULTS)
+
+    def wait(self, part: float) -> float | None:
+        """A quantile of the waiting times of the jobs that started, in seconds; None without such jobs."""
+        buckets = {int(one): n for (kind, one), n in self.counts.items() if kind == MomentKind.STARTED}
+        return quantile(buckets, part)
+
+    @property
+    def mean_wait(self) -> float | None:
+        """The mean waiting time of the jobs that started, in seconds."""
+        count = self.count(MomentKind.STARTED)
+        whole = sum(ms for (kind, _part), ms in self.milliseconds.items() if kind == MomentKind.STARTED)
+        return whole / 1000 / count if count else None
+
+    @property
+    def reasons(self) -> dict[WaitReason, float]:
+        """Seconds that the jobs that started had waited, by reason, the longest first."""
+        found = {WaitReason(one): ms / 1000 for (kind, one), ms in self.milliseconds.items() if kind == "waited"}
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+    @property
+    def causes(self) -> dict[FailureCause, int]:
+        """How many jobs failed, by cause, the most frequent first."""
+        found = {FailureCause(one): n for (kind, one), n in self.counts.items() if kind == MomentKind.FAILED}
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class JobsPart:
+    """One part of a report. `key`: by which it can be filtered; empty if it cannot. `waiting`: jobs that wait now."""
+
+    name: str
+    key: str
+    figures: JobFigures
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingNow:
+    """The jobs that wait for their first start now: by reason, and how long they have waited so far, in seconds."""
+
+    count: int
+    longest: float
+    half: float
+    reasons: Mapping[WaitReason, int]
+
+
+@dataclass(frozen=True, slots=True)
+class JobsReport:
+    """What happened to jobs from `begin` until `end`, as far as it is counted (`counted_until`; None: not at all).
+
+    `before`: of the period before. `waiting`: None if the period is past.
+    """
+
+    query: JobsQuery
+    begin: datetime
+    end: datetime
+    counted_until: datetime | None
+    is_simulated: bool
+    points: Mapping[datetime, JobFigures]
+    total: JobFigures
+    before: JobFigures
+    parts: list[JobsPart]
+    waiting: WaitingNow | None
+
+
+def jobs_report(user: User, query: JobsQuery, *, now: datetime) -> JobsReport:
+    """The report for this person. Raises NotFound for names that they cannot see."""
+    chosen = Chosen.of(query, user)
+    matching = _matching(chosen, query)
+    begin, end = query.bounds(now)
+    sums = JobSum.objects.filter(matching, level=query.step // MINUTE)
+    period = sums.filter(at__gte=begin, at__lt=end)
+    since, until = query.before(now).bounds(now)
+    waiting = _waiting(matching) if end >= now else None
+    points = _grouped(period, "at")
+    times = (begin + query.step * number for number in range((end - begin) // query.step))
+    return JobsReport(
+        query=query,
+        begin=begin,
+        end=end,
+        counted_until=JobsCursor.objects.values_list("at", flat=True).first(),
+        is_simulated=chosen.is_simulated,
+        points={at: points.get(at, _NONE) for at in times},
+        total=_together(points.values()),
+        before=_together(_grouped(sums.filter(at__gte=since, at__lt=until), "level").values()),
+        parts=_parts(period, waiting, query.by),
+        waiting=None if waiting is None else _waiting_now(waiting, now),
+    )
+
+
+_NONE = JobFigures({}, {})
+
+
+def _matching(chosen: Chosen, query: JobsQuery) -> Q:
+    """The condition on sums and moments."""
+    values = {"model": query.model, "kind": query.kind, "size": query.size}
+    condition = chosen.of_holders & Q(**{name: value for name, value in values.items() if value})
+    if not query.person:
+        return condition
+    return condition & Q(owner_id__in=User.objects.filter(username=query.person).values("pk"))
+
+
+def _grouped(rows: QuerySet[Any], column: str) -> dict[Any, JobFigures]:
+    found: dict[Any, tuple[dict[tuple[str, str], int], dict[tuple[str, str], int]]] = defaultdict(lambda: ({}, {}))
+    sums = rows.order_by().values_list(column, "what", "part").annotate(n=Sum("count"), ms=Sum("milliseconds"))
+    for key, what, part, count, milliseconds in sums:
+        found[key][0][what, part], found[key][1][what, part] = int(count), int(milliseconds)
+    return {key: JobFigures(*figures) for key, figures in found.items()}
+
+
+def _together(figures: Iterable[JobFigures]) -> JobFigures:
+    counts, milliseconds = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for one in figures:
+        counts.update(one.counts)
+        milliseconds.update(one.milliseconds)
+    return JobFigures(counts, milliseconds)
+
+
+def _parts(rows: QuerySet[JobSum], waiting: QuerySet[JobMoment] | None, by: JobGroupBy) -> list[JobsPart]:
+    """The parts, those with most starts and ends first."""
+    column = _COLUMNS.get(by, by.value)
+    found = _grouped(rows, column)
+    numbers: dict[Any, int] = {}
+    if waiting is not None:
+        numbers = dict(waiting.order_by().values_list(column).annotate(n=Count("job_id")))
+    names = _names(by, found.keys() | numbers.keys())
+    parts = [
+        JobsPart(*names.get(key, _unnamed(key)), found.get(key, _NONE), numbers.get(key, 0))
+        for key in found.keys() | numbers.keys()
+    ]
+    return sorted(parts, key=lambda part: (-part.figures.ended - part.waiting, part.name))
+
+
+def _names(by: JobGroupBy, ids: Iterable[Any]) -> dict[Any, tuple[str, str]]:
+    """The names and keys of these rows."""
+    if by not in _NAMED:
+        return {}
+    table, name, key = _NAMED[by]
+    found = table._default_manager.filter(pk__in=ids).values_list("pk", name, key)
+    return {pk: (label, value) for pk, label, value in found}
+
+
+def _unnamed(key: object) -> tuple[str, str]:
+    """The name and key of a part that is its own name, or whose row was deleted."""
+    return (_("deleted (%(number)d)") % {"number": key}, "") if isinstance(key, int) else (str(key), str(key))
+
+
+def _waiting(matching: Q) -> QuerySet[JobMoment]:
+    """The submissions of jobs that wait for their first start now."""
+    jobs = Job.objects.filter(phase=JobPhase.PENDING, started_at=None, deleted_at=None)
+    return JobMoment.objects.filter(matching, what=MomentKind.SUBMITTED, job_id__in=jobs.values("pk"))
+
+
+class _Median(Aggregate):
+    function = "PERCENTILE_DISC"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = DateTimeField()
+
+
+def _waiting_now(waiting: QuerySet[JobMoment], now: datetime) -> WaitingNow:
+    facts = waiting.aggregate(n=Count("job_id"), first=Min("at"), half=_Median("at"))
+    jobs = Job.objects.filter(pk__in=waiting.values("job_id")).order_by()
+    causes = jobs.annotate(cause=KT("waiting__0__cause")).values_list("cause").annotate(n=Count("pk"))
+    reasons: Counter[WaitReason] = Counter()
+    for cause, count in causes:
+        reasons[WaitReason(cause) if cause in list(WaitReason) else WaitReason.UNKNOWN] += count
+    longest, half = (_seconds(now, facts[name]) for name in ("first", "half"))
+    return WaitingNow(facts["n"], longest, half, dict(reasons.most_common()))
+
+
+def _seconds(now: datetime, since: datetime | None) -> float:
+    return max((now - since).total_seconds(), 0.0) if since else 0.0
+
+
+def failure_places(
+    user: User, query: JobsQuery, place: FailurePlace, *, now: datetime
+) -> list[tuple[str, int, FailureCause]]:
+    """Where most jobs failed: the node, image or exit code, how often, and the most frequent cause. Raises NotFound.
+
+    At most `MOST_PLACES`, without failures of unknown place. Moments are kept 400 days.
+    """
+    begin, end = query.bounds(now)
+    rows = JobMoment.objects.filter(_matching(Chosen.of(query, user), query), what=MomentKind.FAILED)
+    rows = rows.filter(at__gte=begin, at__lt=end).exclude(**_no_place(place)).order_by()
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for where, part, count in rows.values_list(place.value, "part").annotate(n=Count("job_id")):
+        found[str(where)][part] += count
+    most = sorted(found.items(), key=lambda pair: (-pair[1].total(), pair[0]))[:MOST_PLACES]
+    return [(where, counts.total(), FailureCause(counts.most_common(1)[0][0])) for where, counts in most]
+
+
+def _no_place(place: FailurePlace) -> dict[str, object]:
+    return {"exit_code": None} if place is FailurePlace.EXIT_CODE else {place.value: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class CountedJob:
+    """A moment that a figure counts, and its job; None if it was purged."""
+
+    moment: JobMoment
+    job: Job | None
+
+    @property
+    def waited(self) -> timedelta:
+        """How long the job waited until then."""
+        return timedelta(milliseconds=self.moment.milliseconds)
+
+
+def counted_jobs(
+    user: User,
+    query: JobsQuery,
+    what: MomentKind,
+    *,
+    part: str = "",
+    places: Mapping[FailurePlace, str] | None = None,
+    longest: bool = False,
+    now: datetime,
+) -> list[CountedJob]:
+    """The newest jobs that a figure counts, or those that waited longest; at most `MOST_JOBS` + 1. Raises NotFound.
+
+    `part`: only this cause or reason. `places`: only failures there.
+    """
+    begin, end = query.bounds(now)
+    rows = JobMoment.objects.filter(_matching(Chosen.of(query, user), query), what=what, at__gte=begin, at__lt=end)
+    if part:
+        rows = rows.filter(part=part)
+    for place, where in (places or {}).items():
+        rows = rows.filter(**{place.value: where})
+    return _with_jobs(rows.order_by("-milliseconds" if longest else "-at", "-job_id"))
+
+
+def waiting_jobs(user: User, query: JobsQuery) -> list[CountedJob]:
+    """The jobs that wait for their first start now, the longest first; at most `MOST_JOBS` + 1. Raises NotFound."""
+    return _with_jobs(_waiting(_matching(Chosen.of(query, user), query)).order_by("at", "job_id"))
+
+
+def _with_jobs(moments: QuerySet[JobMoment]) -> list[CountedJob]:
+    rows = list(moments[: MOST_JOBS + 1])
+    jobs = Job.objects.filter(pk__in=[row.job_id for row in rows], deleted_at=None).defer("spec")
+    known = {job.pk: job for job in jobs.select_related("owner", "tenant", "queue")}
+    return [CountedJob(row, known.get(row.job_id)) for row in rows]
+
+
+def kinds(*, now: datetime) -> list[str]:
+    """The kinds of jobs that were counted in the last month, by name."""
+    found = JobSum.objects.filter(level=1440, at__gte=now - _MONTH).order_by("kind").values_list("kind", flat=True)
+    return list(found.distinct())

@@ -1,0 +1,1 @@
+"""Reports: what people get of the measures by mail, as pages and as files."""
