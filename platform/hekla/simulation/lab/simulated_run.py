@@ -16,6 +16,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import count
 
+from hekla.domain.phases import GangPhase
 from hekla.engine import cycle
 from hekla.engine.actions import shuffle
 from hekla.engine.decisions import Decisions
@@ -308,8 +309,11 @@ class _Run:
         self._look_at(one)
 
     def _stop_pods(self, one: JobRun, version: int, pods: Iterable[int]) -> None:
-        """Somebody stopped these pods: they hold their nodes until they have ended."""
-        one.mark({pod for pod in pods if pod in one.bound and one.versions[pod] == version}, PodStatus.RELEASING)
+        """Somebody stopped these pods: they hold their nodes until they end. A whole job is not admitted then."""
+        now = {pod for pod in pods if pod in one.bound and one.versions[pod] == version}
+        one.mark(now, PodStatus.RELEASING)
+        if now and now == one.bound.keys():
+            one.set_phase(GangPhase.PENDING)
 
     def _end_pods(self, one: JobRun, version: int, pods: Iterable[int]) -> None:
         now = {pod for pod in pods if pod in one.bound and one.versions[pod] == version and pod not in one.leaving}
