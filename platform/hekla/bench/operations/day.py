@@ -28,7 +28,7 @@ from hekla.bench.operations.machines import Machines
 from hekla.bench.operations.meter import CpuMeter
 from hekla.bench.operations.size import OperationsSize
 from hekla.bench.operations.workload import GPU, DayDemand
-from hekla.bench.operations.world import Member, OperationsWorld
+from hekla.bench.operations.world import BenchTeam, OperationsWorld
 from hekla.domain.addresses import Replica
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
@@ -122,7 +122,7 @@ class SimulatedDay:
             member = self._world.members[self._work.submitter()]
             self._submit_some(member, some, now)
 
-    def _submit_some(self, member: Member, some: int, now: datetime) -> None:
+    def _submit_some(self, member: BenchTeam, some: int, now: datetime) -> None:
         user: User = member.people[self._work.one_of(len(member.people))]
         specs = [self._work.spec(f"job-{next(self._names)}", member.queue) for _ in range(some)]
         jobs.submit_many(specs=specs, tenant=member.tenant, user=user, now=now)
