@@ -39,9 +39,9 @@ def measure(repeat: int, now: datetime, say: Callable[[str], None], *, only: Col
     `only`: the names of their routes; empty: all.
     """
     settle_with_pages()  # as in a web process
-    shown = {ADMIN: DASHBOARDS, MEMBER: {**DASHBOARDS, "operations:gpu_time": _FOR_MEMBERS}}
+    by_person = {ADMIN: DASHBOARDS, MEMBER: {**DASHBOARDS, "operations:gpu_time": _FOR_MEMBERS}}
     with clock.simulated(lambda: now):
-        for name, pages in shown.items():
+        for name, pages in by_person.items():
             client = signed_in(User.objects.get(username=name))
             for route, query in [(one, query) for one in pages for query in pages[one] if not only or one in only]:
                 address = f"{reverse(route)}?{urlencode(query)}"

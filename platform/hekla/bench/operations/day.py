@@ -27,8 +27,8 @@ from hekla.apps.usage.services import Reading
 from hekla.bench.operations.machines import Machines
 from hekla.bench.operations.meter import CpuMeter
 from hekla.bench.operations.size import OperationsSize
-from hekla.bench.operations.workload import GPU, Workload
-from hekla.bench.operations.world import Member, OperationsWorld
+from hekla.bench.operations.workload import GPU, DayDemand
+from hekla.bench.operations.world import BenchTeam, OperationsWorld
 from hekla.domain.addresses import Replica
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
@@ -76,7 +76,7 @@ class SimulatedDay:
 
     def __init__(self, size: OperationsSize, world: OperationsWorld, begin: datetime) -> None:
         self._world, self._begin, self._size = world, begin, size
-        self._work, self._machines = Workload(size), Machines(size.nodes)
+        self._work, self._machines = DayDemand(size), Machines(size.nodes)
         self._due: list[_Due] = []
         self._numbers, self._names = count(), count()
         self._pods: dict[int, _Running] = {}
@@ -122,7 +122,7 @@ class SimulatedDay:
             member = self._world.members[self._work.submitter()]
             self._submit_some(member, some, now)
 
-    def _submit_some(self, member: Member, some: int, now: datetime) -> None:
+    def _submit_some(self, member: BenchTeam, some: int, now: datetime) -> None:
         user: User = member.people[self._work.one_of(len(member.people))]
         specs = [self._work.spec(f"job-{next(self._names)}", member.queue) for _ in range(some)]
         jobs.submit_many(specs=specs, tenant=member.tenant, user=user, now=now)

@@ -35,7 +35,7 @@ class PlannedPod:
     busy: int | None
 
 
-class Workload:
+class DayDemand:
     """Jobs and lives of pods, drawn by chance."""
 
     def __init__(self, size: OperationsSize) -> None:

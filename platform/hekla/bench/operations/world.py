@@ -19,7 +19,7 @@ _CLUSTER = "bench"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class BenchTeam:
     """A tenant, its people, and the name of its queue."""
 
     tenant: Tenant
@@ -33,7 +33,7 @@ class OperationsWorld:
 
     cluster: Cluster
     epoch: int
-    members: list[Member]
+    members: list[BenchTeam]
 
 
 def make(size: OperationsSize, now: datetime) -> OperationsWorld:
@@ -49,7 +49,7 @@ def make(size: OperationsSize, now: datetime) -> OperationsWorld:
     epoch = leases.take(cluster, "bench", now=now)
     if epoch is None:
         raise RuntimeError("Another controller has the cluster.")
-    return OperationsWorld(cluster, epoch, [Member(tenant, people, names[tenant.pk]) for tenant, people in found])
+    return OperationsWorld(cluster, epoch, [BenchTeam(tenant, people, names[tenant.pk]) for tenant, people in found])
 
 
 def _tenant(number: int, size: OperationsSize, now: datetime) -> tuple[Tenant, list[User]]:
