@@ -131,6 +131,7 @@ def test_a_mail_has_the_report_as_html_and_as_pdf(measured: People, mailbox: Mai
     assert "<svg" in page
     assert "<script" not in page
     assert "Lab | 10.0 | 7.0 | 3.0 | 30.0 %" in text
+    assert "ada named you as a recipient" in text
     assert f"https://hekla.example.org/reports/{report.uid}/" in text
     (file,) = english.iter_attachments()
     assert (file.get_filename(), file.get_content_type()) == ("Use-2026-11-23.pdf", "application/pdf")
@@ -203,6 +204,7 @@ def test_a_mail_that_is_refused_is_retried_and_in_the_history(measured: People, 
     answer = as_(measured.alice).get(reverse("reports:detail", args=[report.uid]))
     words = re.sub(r"\s+", " ", answer.content.decode())
     assert "waiting for the mail server – The mail server rejected the message" in words
+    assert "alice@lab.example" not in words
     assert "in the console only" in words  # Bob has no address
     mailbox.refuses = False
     assert notifications.send_due(now=MONDAY + timedelta(minutes=2)) == 1

@@ -47,7 +47,8 @@ def mail(reach: Preference, notices: Sequence[Notification]) -> None:
     try:
         mails.send(reach.mail, subject, letter.text, html=letter.html, files=letter.files, headers=headers)
     except (OSError, smtplib.SMTPException) as error:
-        raise NotificationNotSent(_("The mail server rejected the message: %s") % str(error)[:200]) from error
+        why = str(error).replace(reach.mail, "…")[:200]  # others may read it, for example who sends a report
+        raise NotificationNotSent(_("The mail server rejected the message: %s") % why) from error
 
 
 def _letter(notices: Sequence[Notification]) -> Letter:
