@@ -63,7 +63,7 @@ class ReportDetailSerializer(ReportSerializer):
     @extend_schema_field(REPORT_SPEC)
     def get_spec(self, report: Report) -> Any:  # noqa: ANN401  (serialized data)
         """As it is sent to create a report. Of the recipients, only who may change it sees others."""
-        return selectors.shown_spec(report, person(self.context["request"])).document()
+        return selectors.spec_for(report, person(self.context["request"])).document()
 
 
 class ReportCopySerializer(serializers.ModelSerializer[ReportCopy]):

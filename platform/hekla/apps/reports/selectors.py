@@ -57,7 +57,7 @@ def spec_of(report: Report) -> ReportSpec:
     return ReportSpec.parse({**report.spec, "recipients": names, "paused": report.is_paused})
 
 
-def shown_spec(report: Report, reader: User) -> ReportSpec:
+def spec_for(report: Report, reader: User) -> ReportSpec:
     """The spec as this person may see it. Recipients of different tenants do not learn of each other."""
     spec = spec_of(report)
     if may_change(reader, report) or accounts.may(reader, Permission.SEE_EVERYTHING):
