@@ -135,7 +135,6 @@ def test_pod_of_a_drain_that_just_ended_stays(world: World, monkeypatch: pytest.
         return unprotected(lease, pods, **more)
 
     monkeypatch.setattr(disruption_budgets, "unprotected", after_the_end)
-    controllers.reconcile(world.cluster)
-    assert Node.objects.get().draining_since is None
+    world.reconcile_until(lambda: Node.objects.get().draining_since is None)
     assert living("one") == ["stays"]
     assert not LoggedEvent.objects.filter(kind="PodEvicted").exists()
