@@ -11,13 +11,16 @@ from django.db.models import Aggregate, Count, DateTimeField, Min, Model, Q, Que
 from django.db.models.fields.json import KT
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.models import Job
 from hekla.apps.measures.levels import MINUTE
 from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum
 from hekla.apps.measures.selectors import Chosen, MeasuresQuery
 from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.job_measures import RESULTS, FailureCause, MomentKind, WaitReason, quantile
 from hekla.domain.phases import JobPhase
@@ -329,7 +332,9 @@ def _with_jobs(moments: QuerySet[JobMoment]) -> list[CountedJob]:
     return [CountedJob(row, known.get(row.job_id)) for row in rows]
 
 
-def kinds(*, now: datetime) -> list[str]:
-    """The kinds of jobs that were counted in the last month, by name."""
-    found = JobSum.objects.filter(level=1440, at__gte=now - _MONTH).order_by("kind").values_list("kind", flat=True)
-    return list(found.distinct())
+def kinds(user: User, *, now: datetime) -> list[str]:
+    """The kinds of jobs of this person's tenants that were counted in the last month, by name."""
+    rows = JobSum.objects.filter(level=1440, at__gte=now - _MONTH)
+    if not accounts.may(user, Permission.SEE_EVERYTHING):
+        rows = rows.filter(tenant_id__in=tenancy.visible_ids(user))
+    return list(rows.order_by("kind").values_list("kind", flat=True).distinct())
