@@ -162,7 +162,7 @@ def jobs_report(user: User, query: JobsQuery, *, now: datetime) -> JobsReport:
     sums = JobSum.objects.filter(matching, level=query.step // MINUTE)
     period = sums.filter(at__gte=begin, at__lt=end)
     since, until = query.before(now).bounds(now)
-    waiting = _waiting(matching) if end >= now else None
+    waiting = _waiting(chosen, query) if end >= now else None
     points = _grouped(period, "at")
     times = (begin + query.step * number for number in range((end - begin) // query.step))
     return JobsReport(
@@ -236,9 +236,10 @@ def _unnamed(key: object) -> tuple[str, str]:
     return (_("deleted (%(number)d)") % {"number": key}, "") if isinstance(key, int) else (str(key), str(key))
 
 
-def _waiting(matching: Q) -> QuerySet[JobMoment]:
-    """The submissions of jobs that wait for their first start now."""
-    jobs = Job.objects.filter(phase=JobPhase.PENDING, started_at=None, deleted_at=None)
+def _waiting(chosen: Chosen, query: JobsQuery) -> QuerySet[JobMoment]:
+    """The submissions of jobs that wait for their first start now. Jobs of others are not read: there may be many."""
+    jobs = Job.objects.filter(chosen.of_holders, phase=JobPhase.PENDING, started_at=None, deleted_at=None)
+    matching = _matching(chosen, query)
     return JobMoment.objects.filter(matching, what=MomentKind.SUBMITTED, job_id__in=jobs.values("pk"))
 
 
@@ -322,7 +323,7 @@ def counted_jobs(
 
 def waiting_jobs(user: User, query: JobsQuery) -> list[CountedJob]:
     """The jobs that wait for their first start now, the longest first; at most `MOST_JOBS` + 1. Raises NotFound."""
-    return _with_jobs(_waiting(_matching(Chosen.of(query, user), query)).order_by("at", "job_id"))
+    return _with_jobs(_waiting(Chosen.of(query, user), query).order_by("at", "job_id"))
 
 
 def _with_jobs(moments: QuerySet[JobMoment]) -> list[CountedJob]:
