@@ -178,11 +178,11 @@ def test_list_without_pages_says_that_it_is_cut(compared: Compared, name: str) -
 
 def test_tenant_outside_the_short_menu_is_chosen_on_its_page(compared: Compared, shared_world: World) -> None:
     client = shared_world.browser(shared_world.signed_in["platform_admin"])
-    page = client.get(reverse("tenancy:detail", args=["lab-300"])).text
-    assert 'value="lab-300"' not in page.partition("tenant-switch")[2].partition("</details>")[0]
+    page = client.get(reverse("tenancy:detail", args=["lab-200"])).text
+    assert 'value="lab-200"' not in page.partition("tenant-switch")[2].partition("</details>")[0]
     assert "Switch to this tenant" in page
-    client.post(reverse("tenancy:switch"), {"tenant": "lab-300"})
-    assert "Switch to this tenant" not in client.get(reverse("tenancy:detail", args=["lab-300"])).text
+    client.post(reverse("tenancy:switch"), {"tenant": "lab-200"})
+    assert "Switch to this tenant" not in client.get(reverse("tenancy:detail", args=["lab-200"])).text
 
 
 def test_many_rows_are_on_the_pages(compared: Compared) -> None:

@@ -131,7 +131,7 @@ OF_THE_PLATFORM = {
     },
     "job_metrics": {"claim", "follow", "release", "store"},
     "login_sessions": {"renew_signatures"},
-    "measures": {"count_jobs", "mark_all", "rebuild", "rebuild_jobs", "roll_up"},
+    "measures": {"count_jobs", "rebuild", "rebuild_jobs", "roll_up"},
     "measures.queue_services": {"observe_queues", "roll_up_queues"},
     "notifications": {"follow", "look", "send_due", "tell_of_batch", "tell_of_themselves", "tidy"},
     "reports": {"send_due", "settle"},

@@ -165,13 +165,13 @@ SOME_PAGES = ("home", "jobs: together", "job: log", "REST search")
 @pytest.mark.slow
 @pytest.mark.parametrize("pages", [SOME_PAGES, pytest.param((), marks=pytest.mark.thorough)], ids=["some", "all"])
 def test_console_pages_are_measured(pages: tuple[str, ...]) -> None:
-    sizes = ("--jobs", "100", "--pods-per-job", "2", "--tenants", "8", "--nodes", "4", "--repeat", "1")
+    sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "8", "--nodes", "4", "--repeat", "1")
     named = [word for page in (*pages, "REST submission") for word in ("--page", page)] if pages else []
     result = hekla("bench", "console", *sizes, *named, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.output)
-    assert (found["jobs"], found["tenants"], found["nodes"]) == (100, 8, 4)
-    assert found["pods"] >= 100
+    assert (found["jobs"], found["tenants"], found["nodes"]) == (200, 8, 4)
+    assert found["pods"] >= 200
     measured = {(row["what"], row["who"]) for row in found["pages"]}
     submission = {("REST submission", "member")}
     assert measured >= submission | {(page, who) for page in SOME_PAGES for who in ("admin", "member")}

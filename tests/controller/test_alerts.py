@@ -10,7 +10,7 @@ from tests.controller.conftest import World
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps import wakeups
-from hekla.apps.alerts import services
+from hekla.apps.alerts import services, wake
 from hekla.apps.alerts.models import Alert, AlertChange
 from hekla.apps.clusters.models import Node
 from hekla.apps.event_log.models import LoggedEvent
@@ -72,6 +72,8 @@ def test_a_real_node_that_fails_is_acted_on_within_seconds_and_recovers(
 ) -> None:
     worker = Worker()
     monkeypatch.setattr(wakeups, "current_app", worker)
+    for wakeup in (wake.evaluating, wake.acting):
+        monkeypatch.setattr(wakeup, "_ahead", float("-inf"))  # no run that an earlier test has requested is on its way
     current_app.loader.import_default_modules()
     world.alice.platform_role = "operator"
     world.alice.save()

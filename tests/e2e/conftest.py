@@ -108,7 +108,7 @@ class HeklaServer:
         """The process ID of each role that runs."""
         listed = json.loads((self.home / "processes.json").read_text())
         alive = {child.pid for child in psutil.Process(self.process.pid).children(recursive=True)}
-        return {role: pid for role, (pid, _started) in listed.items() if pid in alive}
+        return {role: found[0] for role, found in listed.items() if found and found[0] in alive}
 
     def stop(self) -> None:
         if operator := self.__dict__.pop("operator", None):

@@ -42,7 +42,7 @@ def document(contents: ReportContents, link: str = "") -> bytes:
     if link:
         sheet.down(10)
         sheet.paragraph(link, 8.5, _MUTED)
-    return sheet.save()
+    return sheet.end()
 
 
 def _draw_part(sheet: "_Sheet", part: ReportPart) -> None:
@@ -66,17 +66,17 @@ class _Sheet:
         from reportlab.pdfgen.canvas import Canvas  # noqa: PLC0415  (slow)
 
         _register_font()
-        self._file, self._title, self._number = io.BytesIO(), title, 1
-        self._canvas = Canvas(self._file, pagesize=_PAGE, pageCompression=1, lang=get_language() or "en")
+        self._title, self._number = title, 1
+        self._canvas = Canvas(io.BytesIO(), pagesize=_PAGE, pageCompression=1, lang=get_language() or "en")
         self._canvas.setTitle(title)
         self._canvas.setCreator("Hekla")
         self._y = _PAGE[1] - _MARGIN
 
-    def save(self) -> bytes:
-        """End the last page."""
+    def end(self) -> bytes:
+        """End the last page. Returns the file."""
         self._end_page()
-        self._canvas.save()
-        return self._file.getvalue()
+        content: bytes = self._canvas.getpdfdata()
+        return content
 
     def require(self, height: float) -> None:
         """Begin another page unless this one has so much room."""
