@@ -26,7 +26,7 @@ WAITS = ("JobUnschedulable", "GangPhaseChanged")
 """How a job waits counts when it starts. Only a job that has started is derived again for such an event."""
 SETTLE = timedelta(minutes=10)
 """How long a stale hour waits for further changes. The present one and the one before wait for none."""
-_AT_ONCE, _JOBS_AT_ONCE = 2000, 500
+_AT_ONCE, _JOBS_AT_ONCE = 2000, 200
 _MOST_SECONDS = 2.0
 _FIELDS = (
     *("cluster_id", "queue_id", "tenant_id", "owner_id", "kind", "size", "model", "part"),
@@ -94,8 +94,9 @@ def _read_part(now: datetime) -> bool | None:
         return None
     last = event_log.last_number()
     found = event_log.of_kinds_after(cursor.last, (*KINDS, *WAITS), limit=_AT_ONCE)
-    if found:
-        _refresh(_named(found), now=now)
+    ids = _named(found) if found else []
+    for begin in range(0, len(ids), _JOBS_AT_ONCE):  # each has a history of its own
+        _refresh(ids[begin : begin + _JOBS_AT_ONCE], now=now)
     is_all = len(found) < _AT_ONCE
     cursor.last = max(last, cursor.last) if is_all else found[-1].pk
     cursor.at = now if is_all else found[-1].at
@@ -118,7 +119,8 @@ def _refresh(ids: Collection[int], *, now: datetime) -> None:
     fresh = {_key(row): row for row in job_moments.of_jobs(ids)}
     oldest = _oldest(now)
     changed = [row for key, row in fresh.items() if row.at >= oldest and _differs(stored.get(key), row)]
-    gone = [row for key, row in stored.items() if key not in fresh]
+    present = {row.job_id for row in fresh.values()}  # others were purged meanwhile; their moments stay
+    gone = [row for key, row in stored.items() if key not in fresh and row.job_id in present]
     for row in gone:
         row.delete()
     JobMoment.objects.bulk_create(

@@ -123,7 +123,7 @@ def _settle_one(now: datetime, settle: timedelta) -> bool:
     if _lock() is None:
         return False
     rows = StaleHour.objects.filter(since__lte=now - settle).order_by("-at", "cluster_id").iterator(chunk_size=100)
-    found = next((row for row in rows if row.since + settle * max(1.0, (now - row.at) / _RECENT) <= now), None)
+    found = next((row for row in rows if _is_settled(row, settle, now)), None)
     if found is None:
         return False
     cluster = MeasuredCluster.objects.filter(pk=found.cluster_id).first()
@@ -131,6 +131,12 @@ def _settle_one(now: datetime, settle: timedelta) -> bool:
         sums.write(found.cluster_id, found.at, min(found.at + HOUR, cluster.until), now=now)
     found.delete()
     return True
+
+
+def _is_settled(row: StaleHour, settle: timedelta, now: datetime) -> bool:
+    """Whether a stale hour waited long enough: at most until it is so old that its samples are deleted soon."""
+    wait = settle * max(1.0, (now - row.at) / _RECENT)
+    return row.since + wait <= now or row.at < floor(now, HOUR) - MEASURED
 
 
 @transaction.atomic
