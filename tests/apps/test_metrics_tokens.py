@@ -12,6 +12,8 @@ from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Cluster, ClusterHealth, StoredMetricsToken
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
+from hekla.cluster_access import validation
+from hekla.cluster_access.validation import ClusterDraft
 from hekla.domain.errors import Refused
 from hekla.lib import clock
 
@@ -62,6 +64,17 @@ def test_token_goes_with_its_address(cluster: Cluster) -> None:
     other = {"prometheus": {"address": "http://elsewhere:9090"}}
     services.change(cluster, {"config": other}, actor=PLATFORM, now=clock.now())
     assert not StoredMetricsToken.objects.exists()
+
+
+def test_token_is_not_tried_at_another_address(cluster: Cluster) -> None:
+    services.set_metrics_token(cluster, "s3cret", actor=PLATFORM, now=clock.now())
+
+    def token(**more: Any) -> str:
+        config = {"prometheus": {**CONFIG["prometheus"], **more}}
+        return validation._context(ClusterDraft(row={"config": config}, cluster=cluster)).metrics_token
+
+    assert token(node_label="node") == "s3cret"
+    assert token(address="http://elsewhere:9090") == ""
 
 
 @pytest.mark.parametrize("token", ["with space", "lätin", "a\nb", "a" * 4097])

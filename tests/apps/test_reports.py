@@ -15,11 +15,13 @@ from tests.apps.conftest import People
 from tests.apps.shared_people import db, people, shared_people
 from tests.support.receivers import Mailbox, mail_server
 
+from hekla.apps import limits
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.measures.models import ClusterGpuTime, HolderGpuTime, MeasuredCluster, NodeGpuTime, PartGpuTime
 from hekla.apps.notifications import services as notifications
+from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import Preference
 from hekla.apps.reports import composing, html, pdf, selectors, services
 from hekla.apps.reports.models import Report, ReportCopy, ReportRun
@@ -129,6 +131,7 @@ def test_a_mail_has_the_report_as_html_and_as_pdf(measured: People, mailbox: Mai
     assert "<svg" in page
     assert "<script" not in page
     assert "Lab | 10.0 | 7.0 | 3.0 | 30.0 %" in text
+    assert "ada named you as a recipient" in text
     assert f"https://hekla.example.org/reports/{report.uid}/" in text
     (file,) = english.iter_attachments()
     assert (file.get_filename(), file.get_content_type()) == ("Use-2026-11-23.pdf", "application/pdf")
@@ -201,6 +204,7 @@ def test_a_mail_that_is_refused_is_retried_and_in_the_history(measured: People, 
     answer = as_(measured.alice).get(reverse("reports:detail", args=[report.uid]))
     words = re.sub(r"\s+", " ", answer.content.decode())
     assert "waiting for the mail server – The mail server rejected the message" in words
+    assert "alice@lab.example" not in words
     assert "in the console only" in words  # Bob has no address
     mailbox.refuses = False
     assert notifications.send_due(now=MONDAY + timedelta(minutes=2)) == 1
@@ -249,6 +253,72 @@ def test_sending_by_hand_is_limited(measured: People) -> None:
         services.send_now(report, user=measured.alice, now=NOW + timedelta(hours=1))
     assert services.send_now(report, user=measured.alice, now=NOW) == ReportRun.objects.order_by("due_at").first()
     assert mail.outbox == []
+
+
+def test_one_person_sends_only_so_much_by_hand(measured: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with a new report for each time."""
+    monkeypatch.setattr(services, "MOST_BY_HAND_OF_ONE", 2)
+    monkeypatch.setattr(limits.clock, "now", lambda: datetime(2020, 1, 1, tzinfo=UTC))  # no other test counts then
+    for _time in range(2):
+        report = made(measured, recipients=["alice"])
+        services.send_now(report, user=measured.alice, now=NOW)
+        services.delete(report, user=measured.alice, now=NOW)
+    with pytest.raises(Refused, match="2 times today"):
+        services.send_now(made(measured, recipients=["alice"]), user=measured.alice, now=NOW)
+    assert not ReportRun.objects.exists()
+
+
+def test_mistake_in_one_report_stops_no_other_report_and_no_other_mail(
+    measured: People, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_mail(measured.alice)
+    first = made(measured, name="First", recipients=["alice"])
+    made(measured, name="Second", recipients=["alice"])
+    Report.objects.filter(pk=first.pk).update(next_at=NOW, spec=["not", "an", "object"])
+    services.send_due(now=MONDAY)
+    assert ReportRun.objects.count() == 1
+    facts = {"job": "x", "job_uid": "0" * 32, "ends_at": MONDAY.isoformat()}
+    later = MONDAY + timedelta(seconds=1)
+    notifications.tell_of_themselves(measured.alice, Moment.IDLE, "k", at=later, facts=facts, always_mail=True)
+
+    def broken(*_words: object) -> bytes:
+        raise KeyError("font")
+
+    monkeypatch.setattr(pdf, "document", broken)
+    assert notifications.send_due(now=later) == 1
+    assert ReportCopy.objects.get().error == "The mail cannot be written."
+    monkeypatch.undo()
+    assert notifications.send_due(now=MONDAY + timedelta(minutes=2)) == 1
+    assert copies() == [("alice", "", True)]
+
+
+def test_other_mails_do_not_wait_for_reports(measured: People, mailbox: Mailbox) -> None:
+    with_mail(measured.alice, measured.bob)
+    made(measured, recipients=["alice", "bob"])
+    services.send_due(now=MONDAY)
+    facts = {"job": "x", "job_uid": "0" * 32, "ends_at": MONDAY.isoformat()}
+    later = MONDAY + timedelta(minutes=1)
+    notifications.tell_of_themselves(measured.alice, Moment.IDLE, "k", at=later, facts=facts, always_mail=True)
+    assert notifications.send_due(now=later) == 3
+    assert ["Report" in message["Subject"] for message in mailbox.messages] == [False, True, True]
+
+
+def test_change_of_a_report_that_is_due_loses_no_mail(measured: People) -> None:
+    report = made(measured, recipients=["alice"])
+    services.change(report, {"name": "Other"}, user=measured.alice, now=MONDAY + timedelta(seconds=20))
+    services.send_due(now=MONDAY + timedelta(minutes=1))
+    assert ReportRun.objects.get().due_at == MONDAY
+    changed = services.change(report, {"hour": 9}, user=measured.alice, now=NOW)
+    assert changed.next_at == MONDAY.replace(hour=9)
+
+
+def test_recipients_of_different_tenants_do_not_learn_of_each_other(measured: People, as_: As) -> None:
+    report = made(measured, measured.ada, recipients=["alice", "charlie"])
+    for reader, has_others in ((measured.alice, False), (measured.ada, True)):
+        for name in ("reports:detail", "api:v1:report"):
+            text = as_(reader).get(reverse(name, args=[report.uid])).content.decode()
+            assert ("charlie" in text) is has_others
+            assert "alice" in text
 
 
 def test_pages_and_files(measured: People, as_: As) -> None:

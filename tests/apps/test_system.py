@@ -53,6 +53,7 @@ def test_waiting_messages_and_failed_tasks(valkey: Redis) -> None:
     valkey.rpush("default", "no JSON")
     for place in range(messages._MOST_FAILURES + 5):
         tasks.remember(sender=None, exception=ValueError(f"no\x00 {place} " + "x" * 1000))
+    tasks.remember(sender=None, exception=ValueError("twice\nDETAIL: Key (address)=(alice@lab.example)"))
     found = messages.broker_state()
     assert found.version
     assert found.memory_bytes > 2**18
@@ -62,8 +63,9 @@ def test_waiting_messages_and_failed_tasks(valkey: Redis) -> None:
     assert (by_name["control"].length, by_name["default"].oldest_seconds) == (2, None)
     assert 300 <= (by_name["control"].oldest_seconds or 0) < 310
     assert len(found.failures) == messages._MOST_FAILURES
-    assert found.failures[0].error.startswith("ValueError: no  54 x")
-    assert len(found.failures[0].error) == 300
+    assert found.failures[0].error == "ValueError: twice"
+    assert found.failures[1].error.startswith("ValueError: no  54 x")
+    assert len(found.failures[1].error) == 300
 
 
 def test_valkey_that_does_not_answer_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,5 +125,6 @@ def test_slow_statements_are_read_where_they_are_counted(people: People, monkeyp
         found = database.database_state().statements
         assert time.perf_counter() - began < 5
         cursor.execute("DROP TABLE pg_stat_statements")
+        assert database.database_state().statements is None, "installed, but not where our role looks"
     assert found is not None
     assert [(one.text, one.calls, one.mean_ms) for one in found] == [("SELECT $1", 5, 2.5)]

@@ -14,6 +14,7 @@ from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
+from hekla.controller import disruption_budgets
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import Forbidden, Refused
 from hekla.domain.jobspec import SESSION, JobSpec
@@ -116,3 +117,24 @@ def test_pod_bound_by_a_decision_from_before_is_evicted_too(world: World) -> Non
         services.drain(node, reason=FAN, user=world.alice, now=clock.now())
     with pytest.raises(Forbidden):
         preview_drain(node, user=world.alice)
+
+
+@on_simulated
+def test_pod_of_a_drain_that_just_ended_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The controller knows of the drain, and the node is uncordoned before it evicts."""
+    configure(world, {"name": "one"})
+    job = submit(world, "stays", cpu="1")
+    world.reconcile_until(lambda: phase(job) == "running")
+    node = Node.objects.get()
+    clusters.begin_draining(node, reason=FAN, actor=PLATFORM, now=clock.now())
+    clusters.note_drain(node, pods=0, jobs=0, actor=PLATFORM, now=clock.now())
+    unprotected = disruption_budgets.unprotected
+
+    def after_the_end(lease: Any, pods: Any, **more: Any) -> Any:
+        clusters.cordon(Node.objects.get(), cordoned=False, actor=PLATFORM, now=clock.now())
+        return unprotected(lease, pods, **more)
+
+    monkeypatch.setattr(disruption_budgets, "unprotected", after_the_end)
+    world.reconcile_until(lambda: Node.objects.get().draining_since is None)
+    assert living("one") == ["stays"]
+    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists()

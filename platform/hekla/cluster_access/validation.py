@@ -112,8 +112,15 @@ def save(draft: ClusterDraft, found: Health | None, *, by: User, now: datetime) 
 
 
 def _context(draft: ClusterDraft) -> BackendContext:
-    token = selectors.backend_facts(draft.cluster)["metrics_token"] if draft.cluster else ""
-    return BackendContext(draft.name, settings.HEKLA_HOME, clock.now, _key_text(draft), token)
+    return BackendContext(draft.name, settings.HEKLA_HOME, clock.now, _key_text(draft), _metrics_token(draft))
+
+
+def _metrics_token(draft: ClusterDraft) -> str:
+    """The stored token, if the draft names the server that it is for; to another one it is never sent."""
+    if draft.cluster is None:
+        return ""
+    stays = selectors.metrics_address(draft.cluster.config) == selectors.metrics_address(draft.config)
+    return selectors.backend_facts(draft.cluster)["metrics_token"] if stays else ""
 
 
 def _key_text(draft: ClusterDraft) -> str | None:

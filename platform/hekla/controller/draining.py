@@ -26,7 +26,10 @@ def evict_late_pods(cluster: Cluster, lease: LeaseContext, cache: ClusterCache, 
     for pod in disruption_budgets.unprotected(lease, pods, now=now):
         by_node[pod.node].append(pod.pk)
     cache.invalidate(pod.job_id for pod in pods)
-    reasons = {node.name: node.drain_reason for node in clusters.nodes_of(cluster, list(by_node))}
+    # Read now: the cache may be older than the end of a drain.
+    reasons = {
+        node.name: node.drain_reason for node in clusters.nodes_of(cluster, list(by_node)) if node.draining_since
+    }
     evicted = [
         services.evict_late(cluster.pk, lease.epoch, found, reasons[name], now=now)
         for name, found in by_node.items()

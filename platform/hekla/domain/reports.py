@@ -132,6 +132,10 @@ class ReportSpec(BaseModel):
     def zone(self) -> ZoneInfo:
         return cron.zone(self.time_zone)
 
+    def is_due_as(self, other: "ReportSpec") -> bool:
+        """Whether it is due at the same times as the other one."""
+        return (self.every, self.hour, self.time_zone) == (other.every, other.hour, other.time_zone)
+
     def next_times(self, after: datetime, count: int) -> list[datetime]:
         """The next instants at which it is due, in UTC; none if it is only sent by hand."""
         if self.every is ReportEvery.NEVER:

@@ -1,6 +1,8 @@
 """The usage of nodes as a cluster measures it: what is read, what is left out, and when it is asked."""
 
+import gzip
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +14,7 @@ from tests.support.silent_server import silent_server
 
 from hekla.backends.base import BackendError, NodeMetrics, Observation, PodKey, PodMetrics
 from hekla.backends.config import parse_config
-from hekla.backends.kubernetes import metrics_poller, prometheus
+from hekla.backends.kubernetes import answer_limits, metrics_poller, prometheus
 from hekla.backends.kubernetes.api import ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig, PrometheusConfig
 from hekla.backends.kubernetes.node_metrics import MetricsApi, NodeMetricsPoller, Sizes, WithFallback
@@ -221,6 +223,17 @@ def test_prometheus_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         Prometheus(PrometheusConfig(address=url), lambda: NOW).measure(SIZES)
     with silent_server() as url, pytest.raises(BackendError):
         Prometheus(PrometheusConfig(address=url.replace("https", "http")), lambda: NOW).measure(SIZES)
+
+
+def test_packed_answer_of_prometheus_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_limits, "MAX_ANSWER_BYTES", 10_000)
+    for spaces in (9_000, 1_000_000):
+        body = gzip.compress(b'{"data": {"result": []}}' + b" " * spaces)
+        head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        is_long = spaces > answer_limits.MAX_ANSWER_BYTES
+        refusal = pytest.raises(BackendError, match="too long") if is_long else nullcontext()
+        with dripping_server(head + body, b"") as url, refusal:
+            Prometheus(PrometheusConfig(address=url), lambda: NOW).require_answer()
 
 
 @pytest.mark.parametrize(

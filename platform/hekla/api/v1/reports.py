@@ -62,8 +62,8 @@ class ReportDetailSerializer(ReportSerializer):
 
     @extend_schema_field(REPORT_SPEC)
     def get_spec(self, report: Report) -> Any:  # noqa: ANN401  (serialized data)
-        """As it is sent to create a report."""
-        return selectors.spec_of(report).document()
+        """As it is sent to create a report. Of the recipients, only who may change it sees others."""
+        return selectors.spec_for(report, person(self.context["request"])).document()
 
 
 class ReportCopySerializer(serializers.ModelSerializer[ReportCopy]):

@@ -94,6 +94,12 @@ def backend_facts(cluster: Cluster) -> BackendFacts:
     }
 
 
+def metrics_address(config: Mapping[str, Any]) -> object:
+    """The address of the server of metrics in a configuration; None if it names none."""
+    found = config.get("prometheus")
+    return found.get("address") if isinstance(found, Mapping) else None
+
+
 def has_metrics_token(cluster: Cluster) -> bool:
     """Whether a token for its server of metrics is stored."""
     return StoredMetricsToken.objects.filter(cluster=cluster).exists()

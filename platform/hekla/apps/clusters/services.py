@@ -118,9 +118,9 @@ def change(cluster: Cluster, values: Mapping[str, Any], *, actor: Actor, now: da
     """
     accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
-        before = _metrics_address(cluster.config)
+        before = selectors.metrics_address(cluster.config)
         changed = changes.edit(cluster, values)
-        if before is not None and _metrics_address(cluster.config) != before:
+        if before is not None and selectors.metrics_address(cluster.config) != before:
             StoredMetricsToken.objects.filter(cluster=cluster).delete()
         _tell(cluster, events.ClusterChanged(name=cluster.name, changes=changed), actor, now)
 
@@ -184,13 +184,14 @@ def set_metrics_token(cluster: Cluster, token: str, *, actor: Actor, now: dateti
     with unit_of_work():
         changes.lock(cluster)
         rows = StoredMetricsToken.objects.filter(cluster=cluster)
-        if not token and not rows.exists():
+        had_one = rows.exists()
+        if not token and not had_one:
             return
         rows.delete()
         if token:
             ciphertext = encryption.METRICS_TOKENS.encrypt(token)
             StoredMetricsToken.objects.create(cluster=cluster, ciphertext=ciphertext, added_at=now)
-        change = events.FieldChange(old=not token, new=bool(token))
+        change = events.FieldChange(old=had_one, new=bool(token))
         _tell(cluster, events.ClusterChanged(name=cluster.name, changes={"metrics_token": change}), actor, now)
 
 
@@ -390,12 +391,6 @@ def change_environment(environment: Environment, values: Mapping[str, Any], *, a
         changed = changes.edit(environment, values)
         event = events.EnvironmentChanged(name=environment.name, changes=changed)
         record(event, subject=f"environment:{environment.pk}", actor=actor, at=now)
-
-
-def _metrics_address(config: Mapping[str, Any]) -> object:
-    """The address of the server of metrics in a configuration; None if it names none."""
-    found = config.get("prometheus")
-    return found.get("address") if isinstance(found, Mapping) else None
 
 
 def _printable(text: str, most: int) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import logging
 import smtplib
 import ssl
 from collections.abc import Mapping, Sequence
@@ -19,10 +20,11 @@ from django.utils.translation import gettext as _
 
 from hekla.apps import mail as mails
 from hekla.apps.notifications import addresses, encryption, labels
-from hekla.apps.notifications.letters import Letter, writer_of
+from hekla.apps.notifications.letters import Letter, LetterWithdrawn, writer_of
 from hekla.apps.notifications.models import Delivery, Notification, Preference
 from hekla.lib.text import escape_bidi_in_json
 
+log = logging.getLogger(__name__)
 _SECONDS, _MOST_SECONDS = 4.0, 10.0
 """For each step of a webhook, and for all of them: a receiver that answers slowly must not keep a worker."""
 
@@ -38,15 +40,29 @@ def mail(reach: Preference, notices: Sequence[Notification]) -> None:
     if not reach.mail:
         raise NotificationNotSent(_("No email address is set."))
     with translation.override(reach.language or settings.LANGUAGE_CODE):
-        writer = writer_of(notices[0])
-        letter = writer.compose(notices[0]) if writer else Letter(*_texts(notices))
+        letter = _letter(notices)
     host = urlsplit(settings.PUBLIC_URL).hostname or "localhost"
     headers = {"Message-ID": f"<hekla-{notices[0].pk}-{len(notices)}@{host}>", "Auto-Submitted": "auto-generated"}
     subject = f"[Hekla] {letter.subject}"
     try:
         mails.send(reach.mail, subject, letter.text, html=letter.html, files=letter.files, headers=headers)
     except (OSError, smtplib.SMTPException) as error:
-        raise NotificationNotSent(_("The mail server rejected the message: %s") % str(error)[:200]) from error
+        why = str(error).replace(reach.mail, "…")[:200]  # others may read it, for example who sends a report
+        raise NotificationNotSent(_("The mail server rejected the message: %s") % why) from error
+
+
+def _letter(notices: Sequence[Notification]) -> Letter:
+    """What the mail says. Raises LetterWithdrawn, NotificationNotSent."""
+    writer = writer_of(notices[0])
+    if writer is None:
+        return Letter(*_texts(notices))
+    try:
+        return writer.compose(notices[0])
+    except LetterWithdrawn:
+        raise
+    except Exception as error:  # a mail that cannot be written must not hold up the others, nor be tried for ever
+        log.exception("a mail about notification %s cannot be written", notices[0].pk)
+        raise NotificationNotSent(_("The mail cannot be written.")) from error
 
 
 def _texts(notices: Sequence[Notification]) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """The mails of reports: the report as HTML and as PDF, with what its reader may see when it is sent."""
 
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.letters import WRITERS, Letter, LetterWithdrawn
 from hekla.apps.notifications.models import Notification
 from hekla.apps.reports import composing, html, pdf, selectors, services
+from hekla.apps.reports.contents import plain
 from hekla.apps.reports.models import ReportRun
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
@@ -44,6 +46,8 @@ def _written(run: ReportRun, reader: User) -> Letter:
         raise LetterWithdrawn(_("The person is no recipient any more."))
     spec, span = selectors.spec_of(run.report), run.span
     contents = composing.compose(spec, span, reader, now=clock.now())
+    sender = _("%s named you as a recipient of this report.") % plain(run.report.owner.username)
+    contents = replace(contents, lines=(*contents.lines, sender))
     link = composing.address(run.report)
     page = html.document(contents, link)
     file = MailFile(composing.file_name(spec, span, "pdf"), pdf.document(contents, link), "application/pdf")

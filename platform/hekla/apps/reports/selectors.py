@@ -57,6 +57,14 @@ def spec_of(report: Report) -> ReportSpec:
     return ReportSpec.parse({**report.spec, "recipients": names, "paused": report.is_paused})
 
 
+def spec_for(report: Report, reader: User) -> ReportSpec:
+    """The spec as this person may see it. Recipients of different tenants do not learn of each other."""
+    spec = spec_of(report)
+    if may_change(reader, report) or accounts.may(reader, Permission.SEE_EVERYTHING):
+        return spec
+    return spec.model_copy(update={"recipients": tuple(name for name in spec.recipients if name == reader.username)})
+
+
 def obstacle(user: User, spec: ReportSpec) -> ReportObstacle | None:
     """Why this person cannot get the report; None: they can. The measures decide what they see of its subject."""
     if not user.is_active:

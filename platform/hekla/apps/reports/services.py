@@ -15,6 +15,7 @@ from django.db import IntegrityError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from hekla.apps import limits
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log import changes
@@ -31,8 +32,8 @@ from hekla.domain.reports import ReportObstacle, ReportScope, ReportSpec
 log = logging.getLogger(__name__)
 MOST_REPORTS, MOST_RUNS = 50, 200
 """Of one owner; of one report, whose older runs are deleted."""
-MOST_BY_HAND = 10
-"""How often a report can be sent by hand in a day."""
+MOST_BY_HAND, MOST_BY_HAND_OF_ONE = 10, 30
+"""How often a report can be sent by hand in a day; how often one person can send reports, also deleted ones."""
 _DAY = timedelta(days=1)
 _APART = ("recipients", "paused")
 """Fields of a spec that are not stored in the column of that name."""
@@ -74,7 +75,10 @@ def change(report: Report, new: ReportSpec | Mapping[str, Any], *, user: User, n
             old = selectors.spec_of(report)
             spec = new if isinstance(new, ReportSpec) else ReportSpec.parse({**old.document(), **new})
             people = _check(spec, user, known=old.recipients)
+            due_at = report.next_at
             _write(report, spec, user, now)
+            if due_at and report.next_at and spec.is_due_as(old):  # what is due now is still sent
+                report.next_at = min(due_at, report.next_at)
             report.save(update_fields=_OF_A_CHANGE)
             _set_recipients(report, people)
             _tell(report, events.ReportChanged(name=spec.name, changes=_changes(old, spec)), actor_of(user), now)
@@ -125,6 +129,8 @@ def send_now(report: Report, *, user: User, now: datetime) -> ReportRun:
             raise Refused(_("This report has no recipients."))
         if found := selectors.obstacle(report.owner, spec):
             raise Refused(str(_STOPPED[found]))
+        if not limits.allows(f"reports:{user.pk}", most=MOST_BY_HAND_OF_ONE, seconds=round(_DAY.total_seconds())):
+            raise Refused(_("You sent reports by hand %d times today. Try tomorrow.") % MOST_BY_HAND_OF_ONE)
         return _dispatch(report, spec, minute, by_hand=True, actor=actor_of(user), now=now)
 
 
@@ -135,6 +141,8 @@ def send_due(*, now: datetime) -> None:
             _send_one(pk, now)
         except HeklaError as error:  # the stored specification is invalid by now; it must not stop the others
             log.error("report %s cannot be sent: %s", pk, error)
+        except Exception:  # whatever is wrong with one report, it must not stop the others
+            log.exception("report %s cannot be sent", pk)
 
 
 def _send_one(pk: int, now: datetime) -> None:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 _MOST_TABLES, _MOST_STATEMENTS, _LONGEST_STATEMENT = 12, 10, 500
 _FACTS = """
@@ -21,10 +22,7 @@ _TABLES = """
     WHERE one.relkind = 'r' AND one.relnamespace = current_schema()::regnamespace
     GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT %s
 """
-_HAS_STATEMENTS = """
-    SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'pg_stat_statements')
-        AND current_setting('shared_preload_libraries') LIKE '%%pg_stat_statements%%'
-"""
+_HAS_STATEMENTS = "SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'pg_stat_statements')"
 _STATEMENTS = """
     SELECT left(query, %s), calls, mean_exec_time, total_exec_time, rows
     FROM pg_stat_statements
@@ -60,7 +58,7 @@ class SlowStatement:
 class DatabaseState:
     """The state of the database. `longest_seconds`: of the oldest transaction at work; None: there is none.
 
-    `statements`: the slowest on average; None where the extension that counts them is not installed.
+    `statements`: the slowest on average; None where the extension that counts them is not installed, or not for us.
     """
 
     version: str
@@ -79,9 +77,17 @@ def database_state() -> DatabaseState:
         version, size, connections, most, longest = cursor.fetchone()
         cursor.execute(_TABLES, [_MOST_TABLES])
         tables = tuple(TableSize(*row) for row in cursor.fetchall())
-        cursor.execute(_HAS_STATEMENTS, [])
-        statements = None
-        if cursor.fetchone()[0]:
-            cursor.execute(_STATEMENTS, [_LONGEST_STATEMENT, _MOST_STATEMENTS])
-            statements = tuple(SlowStatement(*row) for row in cursor.fetchall())
+        statements = _statements(cursor)
     return DatabaseState(version.partition(" ")[0], size, connections, most, longest, tables, statements)
+
+
+def _statements(cursor: CursorWrapper) -> tuple[SlowStatement, ...] | None:
+    cursor.execute(_HAS_STATEMENTS)
+    if not cursor.fetchone()[0]:
+        return None
+    try:
+        with transaction.atomic():
+            cursor.execute(_STATEMENTS, [_LONGEST_STATEMENT, _MOST_STATEMENTS])
+            return tuple(SlowStatement(*row) for row in cursor.fetchall())
+    except DatabaseError:  # it is not preloaded, or in a schema that our role does not look into
+        return None

@@ -106,8 +106,9 @@ def _failure(row: bytes) -> FailedTask | None:
 
 
 def note_failure(task: str, error: BaseException) -> None:
-    """Remember that a task failed. Never fails itself."""
-    text = "".join(letter if letter.isprintable() else " " for letter in f"{type(error).__name__}: {error}")
+    """Remember that a task failed. Never fails itself. Only the first line: those of a database below quote rows."""
+    line = f"{type(error).__name__}: {error}".partition("\n")[0]
+    text = "".join(letter if letter.isprintable() else " " for letter in line)
     row = {"at": clock.now().timestamp(), "task": task[:200], "error": text[:_LONGEST_ERROR]}
     try:
         with _valkey().pipeline(transaction=False) as commands:

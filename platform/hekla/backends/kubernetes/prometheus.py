@@ -20,7 +20,7 @@ import orjson
 import urllib3
 
 from hekla.backends.base import BackendError, NodeMetrics
-from hekla.backends.kubernetes.answer_limits import limit_answers
+from hekla.backends.kubernetes.answer_limits import limit_answers, unpack
 from hekla.backends.kubernetes.config import METADATA, PrometheusConfig
 from hekla.backends.kubernetes.node_metrics import Sizes
 from hekla.backends.kubernetes.pod_state import ObjectName
@@ -123,11 +123,17 @@ class Prometheus:
         address = f"{self._config.address.rstrip('/')}/api/v1/query?{query}"
         try:
             response = self._pool.request(
-                "GET", address, headers=self._headers, timeout=_TIMEOUT, retries=False, redirect=False
+                "GET",
+                address,
+                headers=self._headers,
+                timeout=_TIMEOUT,
+                retries=False,
+                redirect=False,
+                decode_content=False,
             )
             if response.status >= _OK_BELOW:
                 raise BackendError(f"Prometheus answers with {response.status}")
-            return list(_values(orjson.loads(response.data)))
+            return list(_values(orjson.loads(unpack(response))))
         except (urllib3.exceptions.HTTPError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise BackendError(f"Prometheus gives no answer: {type(error).__name__}: {str(error)[:200]}") from error
 

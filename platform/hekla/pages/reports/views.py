@@ -114,7 +114,7 @@ def _page(
         "may_change": selectors.may_change(user, report),
         "stopped": labels.STOPPED.get(report.stopped, ""),
         "history": history,
-        **_settings(spec),
+        **_settings(selectors.spec_for(report, user)),
         **_contents(spec, span, user),
     }
     return render(request, "reports/detail.html", context)
