@@ -302,7 +302,7 @@ def test_nodes_have_hours_and_cards(people: People, as_: As) -> None:
     of = {"level": 60, "cluster_id": people.cluster.pk, "node": "n1", "model": "A100"}
     NodeGpuTime.objects.create(**of, at=hour - HOUR, useful=2 * HOUR_US, gang=HOUR_US, free=5 * HOUR_US)
     page = as_(people.ada).get(reverse("operations:nodes") + "?cluster=sim").content.decode()
-    assert '<td class="heat-2">38</td>' in page
+    assert '<td class="held-2">38</td>' in page
     assert "A100 0" in page
     assert "simulated" in page
     assert "No nodes with GPUs" in as_(people.ada).get(reverse("operations:nodes")).content.decode()

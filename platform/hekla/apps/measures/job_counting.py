@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import BigIntegerField, Q, QuerySet, Subquery
+from django.db.models import BigIntegerField, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, TruncHour
 
 from hekla.apps import due_work
@@ -41,9 +41,9 @@ def count_jobs(*, now: datetime, settle: timedelta = SETTLE, most_seconds: float
     Concurrent calls wait for nothing: one of them does the work.
     """
     until = time.monotonic() + most_seconds
-    while _read_part(now) is False and time.monotonic() <= until:
+    while (is_all := _read_part(now)) is False and time.monotonic() <= until:
         pass
-    while _settle_one(now, settle) and time.monotonic() <= until + most_seconds:
+    while _settle_one(now, settle, with_new=bool(is_all)) and time.monotonic() <= until + most_seconds:
         pass
     _purge(now=now)
 
@@ -161,11 +161,17 @@ def _mark_all(now: datetime) -> None:
 
 
 @transaction.atomic
-def _settle_one(now: datetime, settle: timedelta) -> bool:
-    """Add up the newest stale hour again. Returns whether there was one."""
+def _settle_one(now: datetime, settle: timedelta, *, with_new: bool = False) -> bool:
+    """Add up the newest stale hour again. Returns whether there was one.
+
+    `with_new`: hours without sums wait for no further changes, because the log was read to its end.
+    """
     if _lock() is None:
         return False
     is_due = Q(since__lte=now - settle) | Q(at__gte=floor(now, HOUR) - HOUR)
+    if with_new:
+        sums = JobSum.objects.filter(level=60, cluster_id=OuterRef("cluster_id"), at=OuterRef("at"))
+        is_due |= ~Exists(sums)
     found = StaleJobHour.objects.filter(is_due).order_by("-at", "cluster_id").first()
     if found is None:
         return False

@@ -68,6 +68,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "clusters": options(((one.name, one.name) for one in every), {name}),
         "times": times,
         "rows": [_row(view, hours.get((view.node.cluster_id, view.node.name), ())) for view in first],
+        "has_cards": any(view.cards for view in first),
         "more": len(views) - len(first),
         "is_simulated": any(one.is_simulated for one in every if one.pk in known),
     }
