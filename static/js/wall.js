@@ -6,6 +6,7 @@ import { language } from "./messages.js";
 import { timeZone } from "./time.js";
 
 const REFRESH_MS = 10_000;
+const PATIENCE_MS = 30_000; // a busy server gets no second request meanwhile
 const clock = new Intl.DateTimeFormat(language, { timeStyle: "medium", timeZone });
 
 function views() {
@@ -27,7 +28,8 @@ function notice(name, isVisible) {
 
 async function refresh(address) {
   try {
-    const answer = await fetch(address, { headers: { "HX-Request": "true" } });
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const answer = await fetch(address, { headers: { "HX-Request": "true" }, signal });
     const text = answer.ok && !answer.redirected ? await answer.text() : "";
     if (text.includes("data-wall-at")) {
       applyFragments(text);
@@ -93,5 +95,11 @@ export function startWall() {
   setInterval(() => {
     if (!isPaused && performance.now() >= turnsAt) turn(at + 1);
   }, 500);
-  setInterval(() => refresh(wall).then(() => show(at)), REFRESH_MS);
+
+  async function refreshAgain() {
+    if (!document.hidden) await refresh(wall);
+    show(at);
+    setTimeout(refreshAgain, REFRESH_MS);
+  }
+  setTimeout(refreshAgain, REFRESH_MS);
 }

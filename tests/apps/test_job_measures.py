@@ -19,7 +19,7 @@ from hekla.apps import due_work
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.measures import services
+from hekla.apps.measures import job_counting, job_reports, services
 from hekla.apps.measures.levels import DAY, HOUR, floor
 from hekla.apps.measures.models import JobMoment, JobSum, StaleJobHour
 from hekla.controller import tasks
@@ -321,6 +321,21 @@ def test_filters_and_parts_of_jobs(counted: Any, as_: Any) -> None:
     Cluster.objects.filter(pk=counted.cluster.pk).update(kind="simulated")
     assert rest(as_, counted.ada, "waiting_of_jobs")["total"]["counts"]["started"] == 0
     assert rest(as_, counted.ada, "waiting_of_jobs", cluster="sim")["is_simulated"]
+
+
+def test_kinds_of_jobs_are_those_of_ones_tenants(counted: Any) -> None:
+    """People choose them freely: a kind may be the name of a secret project."""
+    now = clock.now()
+    found = {user.username: job_reports.kinds(user, now=now) for user in (counted.ada, counted.bob, counted.charlie)}
+    assert found == {"ada": ["training"], "bob": ["training"], "charlie": []}
+
+
+def test_a_job_that_is_purged_during_a_count_stays_counted(counted: Any) -> None:
+    before = tables()
+    gone = counted.jobs[0].pk
+    Job.objects.filter(pk=gone).delete()
+    job_counting._refresh([gone], now=clock.now())
+    assert tables() == before
 
 
 def test_failures_by_rest(counted: Any, as_: Any) -> None:

@@ -451,6 +451,15 @@ def test_hours_whose_use_is_not_stored_stay_as_they_are(people: Any, monkeypatch
     assert hours == [old - HOUR, old + HOUR]
 
 
+@pytest.mark.parametrize(("age", "is_due"), [(timedelta(minutes=30), True), (20 * DAY, False), (29.5 * DAY, True)])
+def test_an_hour_is_computed_before_its_samples_are_deleted(people: Any, age: timedelta, *, is_due: bool) -> None:
+    """Old hours wait longer for further changes, but not until their useful time would become unmeasured."""
+    now = clock.now()
+    StaleHour.objects.create(cluster_id=people.cluster.pk, at=floor(now - age, HOUR), since=now - services.SETTLE)
+    services.roll_up(now=now, most_seconds=60)
+    assert StaleHour.objects.exists() != is_due
+
+
 def test_long_times_are_read_in_coarse_sums() -> None:
     """Whole hours and days, and finer sums only at the ends. What goes on ends in sums that are not over."""
     noon = floor(clock.now(), DAY) + 12 * HOUR

@@ -13,6 +13,8 @@ from rest_framework.test import APIClient
 from tests.apps.conftest import People
 from tests.apps.shared_people import db, people, shared_people
 
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import NodeFacts
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.forecasts.models import Forecast
 from hekla.apps.jobs.models import Job, Pod
@@ -95,6 +97,27 @@ def test_workload_of_rows(people: People, began: datetime) -> None:
     assert [dict(job.placed) for job in later.jobs] == [{0: "n1"}, *[{}] * 4]
     assert later.jobs[0].runs == ((1_800_000,),)
     assert later.jobs[0].history.finished is not None
+
+
+def test_changes_of_nodes_after_the_period_hide_none_in_it(
+    people: People, began: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an old period, most changes are after it."""
+
+    def observe(name: str, hours: float) -> None:
+        at = began + hours * HOUR
+        clusters.observe_nodes(people.cluster, [NodeFacts(name, {"cpu": "4", "pods": "9"}, {})], now=at)
+
+    observe("n2", 2)
+    for number in range(3, 6):
+        observe(f"n{number}", 40)
+    found = recorded_workload(people.cluster, began, began + 24 * HOUR, now=clock.now())
+    names = {one.name for one in found.changes}
+    assert names >= {"n2", "n5"}
+    monkeypatch.setattr("hekla.simulation.recorded_workload._MAX_EVENTS", len(found.changes) - 1)
+    found = recorded_workload(people.cluster, began, began + 24 * HOUR, now=clock.now())
+    assert {one.name for one in found.changes} == names - {"n3", "n4", "n5"}
+    assert [node.name for node in found.state.nodes] == ["n1"]
 
 
 def test_more_nodes_halve_the_wait(people: People, began: datetime, ada: Client) -> None:

@@ -3,8 +3,10 @@
 import csv
 import html
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -22,7 +24,7 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, NodeFacts
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Job
-from hekla.apps.measures import queue_selectors, queue_services
+from hekla.apps.measures import queue_selectors, queue_services, queue_sums
 from hekla.apps.measures.levels import HOUR, floor
 from hekla.apps.measures.models import MeasuredQueues, NodeGpuTime, QueueShareSpan, QueueShareTime
 from hekla.apps.measures.queue_levels import HOLDS, KEEP_SPANS
@@ -69,7 +71,11 @@ def report(people: People, now: datetime, user: User | None = None, **query: Any
 
 
 def second_queue(people: People, **more: Any) -> int:
-    return queues.create(cluster=people.cluster, name="other", actor=PLATFORM, now=clock.now(), **more).pk
+    return queue_of(people, "other", **more)
+
+
+def queue_of(people: People, name: str, **more: Any) -> int:
+    return queues.create(cluster=people.cluster, name=name, actor=PLATFORM, now=clock.now(), **more).pk
 
 
 def test_only_changes_are_stored(people: People, epoch: int) -> None:
@@ -134,6 +140,44 @@ def test_sums_equal_the_spans(people: People, epoch: int) -> None:
         ("default", "other", 3_600_000, BEGIN)
     ]
     assert day.starved[0].last_at == end - 40 * MINUTE
+
+
+def test_a_name_that_is_too_long_stops_no_controller(people: People, epoch: int) -> None:
+    """Nodes report the names of resources."""
+    found = {(people.queue.pk, f"{'x' * 250}.io/gpu"): gpus(4, 2), (people.queue.pk, GPU): gpus(4, 2)}
+    queue_services.observe_queues(people.cluster.pk, epoch, found, now=BEGIN)
+    assert [span.resource for span in QueueShareSpan.objects.all()] == [GPU]
+
+
+def test_a_paused_cluster_hides_nothing_of_the_others(people: People, epoch: int) -> None:
+    other = Cluster.objects.create(name="paused", kind="local", config={}, created_at=BEGIN)
+    MeasuredQueues.objects.create(pk=other.pk, looked_at=BEGIN, until=BEGIN, due_at=BEGIN + HOUR)
+    observe(people, epoch, BEGIN + 3 * HOUR, {people.queue.pk: gpus(4, 2)})
+    assert report(people, BEGIN + 3 * HOUR + MINUTE).measured_until == BEGIN + 3 * HOUR + MINUTE
+    assert report(people, BEGIN + 3 * HOUR + MINUTE, cluster="paused").measured_until == BEGIN + HOLDS
+
+
+def test_queues_below_and_above_meet_in_each_look(people: People, epoch: int) -> None:
+    """As a comparison of all times with all others finds them."""
+    random, ids = Random(3), [people.queue.pk, *(queue_of(people, f"q{number}") for number in range(5))]
+    looks = [(BEGIN + minute * MINUTE, {pk: gpus(*dealt(random)) for pk in ids}) for minute in range(0, 90, 7)]
+    for at, found in looks:
+        observe(people, epoch, at, found)
+    end = BEGIN + 95 * MINUTE
+    want: Counter[tuple[int, int]] = Counter()
+    for (at, found), until in zip(looks, [*(at for at, _found in looks[1:]), end], strict=True):
+        for below, mine in found.items():
+            for above, theirs in found.items():
+                if mine.allocated < mine.deserved and mine.waiting and theirs.allocated > theirs.deserved:
+                    want[below, above] += (until - at) // timedelta(milliseconds=1)
+    rows = queue_sums.pairs([people.cluster.pk], BEGIN, end, now=end)
+    assert want
+    assert {(below, above): ms for _cluster, _gpu, below, above, ms, *_times in rows} == want
+
+
+def dealt(random: Random) -> tuple[int, int, int]:
+    """Random amounts: deserved, allocated, waiting."""
+    return random.randint(0, 3), random.randint(0, 3), random.randint(0, 1)
 
 
 def test_hours_are_due_once_they_are_over(people: People, epoch: int) -> None:
@@ -258,7 +302,7 @@ def test_nodes_have_hours_and_cards(people: People, as_: As) -> None:
     of = {"level": 60, "cluster_id": people.cluster.pk, "node": "n1", "model": "A100"}
     NodeGpuTime.objects.create(**of, at=hour - HOUR, useful=2 * HOUR_US, gang=HOUR_US, free=5 * HOUR_US)
     page = as_(people.ada).get(reverse("operations:nodes") + "?cluster=sim").content.decode()
-    assert '<td class="heat-2">38</td>' in page
+    assert '<td class="held-2">38</td>' in page
     assert "A100 0" in page
     assert "simulated" in page
     assert "No nodes with GPUs" in as_(people.ada).get(reverse("operations:nodes")).content.decode()

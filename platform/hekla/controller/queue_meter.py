@@ -54,7 +54,7 @@ class QueueMeter:
             return
         if self._stored is not None:
             at, before = self._stored
-            if found == before and (not found or now - at < CONFIRM_EVERY):
+            if found == before and now - at < CONFIRM_EVERY:
                 return
         ids = {queue.name: queue.pk for queue in queues.of_cluster(cluster)}
         rows = {(ids[name], resource): one for (name, resource), one in found.items() if name in ids}

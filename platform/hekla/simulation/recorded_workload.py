@@ -1,7 +1,7 @@
 """The workload of a cluster as the console recorded it: jobs and pods from rows, nodes from rows and events."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -67,10 +67,12 @@ def recorded_workload(cluster: Cluster, starts_at: datetime, ends_at: datetime, 
     Queues and limits are those of the present.
     """
     starts, ends = milliseconds(starts_at), min(milliseconds(ends_at), milliseconds(now))
+    if selectors.of_period(cluster, starts_at, ends_at).count() > MAX_JOBS:  # before anything is read of them
+        raise WorkloadTooLarge("too_many_jobs", MAX_JOBS)
     current = cache.read_snapshot(cluster, now=now)
     notes: dict[WorkloadNote, int] = {WorkloadNote.SIMULATED: 1} if cluster.is_simulated else {}
     times = recorded_times(cluster.pk, starts_at, ends_at)
-    nodes, changes = _nodes(cluster, current.state, starts_at, times, notes)
+    nodes, changes = _nodes(cluster, current.state, (starts_at, ends_at), times, notes)
     queues, queue_changes = queue_history(cluster, times.changes)
     jobs = list(_jobs(cluster, RecordedRows(current.runtimes, times, starts), (starts_at, ends_at), notes))
     state = replace(
@@ -123,8 +125,6 @@ def _jobs(
     cluster: Cluster, record: RecordedRows, period: tuple[datetime, datetime], notes: dict[WorkloadNote, int]
 ) -> Iterator[WorkloadJob]:
     rows = selectors.of_period(cluster, *period)
-    if rows.count() > MAX_JOBS:
-        raise WorkloadTooLarge("too_many_jobs", MAX_JOBS)
     priorities = _priorities(record.times.changes)
     pods = 0
     for some in _batches(rows.iterator(_AT_ONCE)):
@@ -337,16 +337,27 @@ def _placed(
 
 
 def _nodes(
-    cluster: Cluster, state: ClusterState, starts_at: datetime, times: RecordedTimes, notes: dict[WorkloadNote, int]
+    cluster: Cluster,
+    state: ClusterState,
+    period: tuple[datetime, datetime],
+    times: RecordedTimes,
+    notes: dict[WorkloadNote, int],
 ) -> tuple[tuple[NodeSpec, ...], tuple[CapacityChange, ...]]:
-    """The nodes at the begin of the period, and their changes in it, as far as events tell."""
+    """The nodes at the begin of the period, and their changes from then on, as far as events tell.
+
+    Those after the period are left out if there are too many: of an old period, most are after it.
+    """
     known = {node.name: replace(node, usage=None) for node in state.nodes}
+    starts_at, ends_at = period
     within = [(one.at, one.event) for one in times.changes if isinstance(one.event, NodeChanged)]
+    changing = {event.node for _at, event in within}
+    if len(within) > _MAX_EVENTS:
+        within = [(at, event) for at, event in within if at < milliseconds(ends_at)]
     if len(within) > _MAX_EVENTS:
         notes[WorkloadNote.NODES_NOW] = 1
         return tuple(known.values()), ()
     first = {event.node: event for event in node_history.last_changes(cluster.pk, starts_at)}
-    nodes = [found for name in {**known, **first} if (found := _at_begin(name, known, first, within)) is not None]
+    nodes = [found for name in {**known, **first} if (found := _at_begin(name, known, first, changing)) is not None]
     changes = [CapacityChange(at, event.node, _node(event, known)) for at, event in within]
     notes[WorkloadNote.NODES_FROM_EVENTS] = len(changes)
     return tuple(nodes), tuple(changes)
@@ -356,13 +367,12 @@ def _at_begin(
     name: str,
     known: Mapping[str, NodeSpec],
     first: Mapping[str, NodeChanged],
-    within: Sequence[tuple[int, NodeChanged]],
+    changing: Collection[str],
 ) -> NodeSpec | None:
-    """A node when the period began; None if it did not exist."""
+    """A node when the period began; None if it did not exist. `changing`: the nodes that changed after its begin."""
     if name in first:
         return _node(first[name], known)
-    is_new = any(event.node == name for _at, event in within)
-    return None if is_new else known.get(name)
+    return None if name in changing else known.get(name)
 
 
 def _node(event: NodeChanged, known: Mapping[str, NodeSpec]) -> NodeSpec | None:

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import BigIntegerField, Q, QuerySet, Subquery
+from django.db.models import BigIntegerField, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, TruncHour
 
 from hekla.apps import due_work
@@ -26,7 +26,7 @@ WAITS = ("JobUnschedulable", "GangPhaseChanged")
 """How a job waits counts when it starts. Only a job that has started is derived again for such an event."""
 SETTLE = timedelta(minutes=10)
 """How long a stale hour waits for further changes. The present one and the one before wait for none."""
-_AT_ONCE, _JOBS_AT_ONCE = 2000, 500
+_AT_ONCE, _JOBS_AT_ONCE = 2000, 200
 _MOST_SECONDS = 2.0
 _FIELDS = (
     *("cluster_id", "queue_id", "tenant_id", "owner_id", "kind", "size", "model", "part"),
@@ -41,9 +41,9 @@ def count_jobs(*, now: datetime, settle: timedelta = SETTLE, most_seconds: float
     Concurrent calls wait for nothing: one of them does the work.
     """
     until = time.monotonic() + most_seconds
-    while _read_part(now) is False and time.monotonic() <= until:
+    while (is_all := _read_part(now)) is False and time.monotonic() <= until:
         pass
-    while _settle_one(now, settle) and time.monotonic() <= until + most_seconds:
+    while _settle_one(now, settle, with_new=bool(is_all)) and time.monotonic() <= until + most_seconds:
         pass
     _purge(now=now)
 
@@ -94,8 +94,9 @@ def _read_part(now: datetime) -> bool | None:
         return None
     last = event_log.last_number()
     found = event_log.of_kinds_after(cursor.last, (*KINDS, *WAITS), limit=_AT_ONCE)
-    if found:
-        _refresh(_named(found), now=now)
+    ids = _named(found) if found else []
+    for begin in range(0, len(ids), _JOBS_AT_ONCE):  # each has a history of its own
+        _refresh(ids[begin : begin + _JOBS_AT_ONCE], now=now)
     is_all = len(found) < _AT_ONCE
     cursor.last = max(last, cursor.last) if is_all else found[-1].pk
     cursor.at = now if is_all else found[-1].at
@@ -118,7 +119,8 @@ def _refresh(ids: Collection[int], *, now: datetime) -> None:
     fresh = {_key(row): row for row in job_moments.of_jobs(ids)}
     oldest = _oldest(now)
     changed = [row for key, row in fresh.items() if row.at >= oldest and _differs(stored.get(key), row)]
-    gone = [row for key, row in stored.items() if key not in fresh]
+    present = {row.job_id for row in fresh.values()}  # others were purged meanwhile; their moments stay
+    gone = [row for key, row in stored.items() if key not in fresh and row.job_id in present]
     for row in gone:
         row.delete()
     JobMoment.objects.bulk_create(
@@ -159,11 +161,17 @@ def _mark_all(now: datetime) -> None:
 
 
 @transaction.atomic
-def _settle_one(now: datetime, settle: timedelta) -> bool:
-    """Add up the newest stale hour again. Returns whether there was one."""
+def _settle_one(now: datetime, settle: timedelta, *, with_new: bool = False) -> bool:
+    """Add up the newest stale hour again. Returns whether there was one.
+
+    `with_new`: hours without sums wait for no further changes, because the log was read to its end.
+    """
     if _lock() is None:
         return False
     is_due = Q(since__lte=now - settle) | Q(at__gte=floor(now, HOUR) - HOUR)
+    if with_new:
+        sums = JobSum.objects.filter(level=60, cluster_id=OuterRef("cluster_id"), at=OuterRef("at"))
+        is_due |= ~Exists(sums)
     found = StaleJobHour.objects.filter(is_due).order_by("-at", "cluster_id").first()
     if found is None:
         return False

@@ -11,13 +11,16 @@ from django.db.models import Aggregate, Count, DateTimeField, Min, Model, Q, Que
 from django.db.models.fields.json import KT
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.models import Job
 from hekla.apps.measures.levels import MINUTE
 from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum
 from hekla.apps.measures.selectors import Chosen, MeasuresQuery
 from hekla.apps.queues.models import Queue
+from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.job_measures import RESULTS, FailureCause, MomentKind, WaitReason, quantile
 from hekla.domain.phases import JobPhase
@@ -159,7 +162,7 @@ def jobs_report(user: User, query: JobsQuery, *, now: datetime) -> JobsReport:
     sums = JobSum.objects.filter(matching, level=query.step // MINUTE)
     period = sums.filter(at__gte=begin, at__lt=end)
     since, until = query.before(now).bounds(now)
-    waiting = _waiting(matching) if end >= now else None
+    waiting = _waiting(chosen, query) if end >= now else None
     points = _grouped(period, "at")
     times = (begin + query.step * number for number in range((end - begin) // query.step))
     return JobsReport(
@@ -233,9 +236,10 @@ def _unnamed(key: object) -> tuple[str, str]:
     return (_("deleted (%(number)d)") % {"number": key}, "") if isinstance(key, int) else (str(key), str(key))
 
 
-def _waiting(matching: Q) -> QuerySet[JobMoment]:
-    """The submissions of jobs that wait for their first start now."""
-    jobs = Job.objects.filter(phase=JobPhase.PENDING, started_at=None, deleted_at=None)
+def _waiting(chosen: Chosen, query: JobsQuery) -> QuerySet[JobMoment]:
+    """The submissions of jobs that wait for their first start now. Jobs of others are not read: there may be many."""
+    jobs = Job.objects.filter(chosen.of_holders, phase=JobPhase.PENDING, started_at=None, deleted_at=None)
+    matching = _matching(chosen, query)
     return JobMoment.objects.filter(matching, what=MomentKind.SUBMITTED, job_id__in=jobs.values("pk"))
 
 
@@ -319,7 +323,7 @@ def counted_jobs(
 
 def waiting_jobs(user: User, query: JobsQuery) -> list[CountedJob]:
     """The jobs that wait for their first start now, the longest first; at most `MOST_JOBS` + 1. Raises NotFound."""
-    return _with_jobs(_waiting(_matching(Chosen.of(query, user), query)).order_by("at", "job_id"))
+    return _with_jobs(_waiting(Chosen.of(query, user), query).order_by("at", "job_id"))
 
 
 def _with_jobs(moments: QuerySet[JobMoment]) -> list[CountedJob]:
@@ -329,7 +333,9 @@ def _with_jobs(moments: QuerySet[JobMoment]) -> list[CountedJob]:
     return [CountedJob(row, known.get(row.job_id)) for row in rows]
 
 
-def kinds(*, now: datetime) -> list[str]:
-    """The kinds of jobs that were counted in the last month, by name."""
-    found = JobSum.objects.filter(level=1440, at__gte=now - _MONTH).order_by("kind").values_list("kind", flat=True)
-    return list(found.distinct())
+def kinds(user: User, *, now: datetime) -> list[str]:
+    """The kinds of jobs of this person's tenants that were counted in the last month, by name."""
+    rows = JobSum.objects.filter(level=1440, at__gte=now - _MONTH)
+    if not accounts.may(user, Permission.SEE_EVERYTHING):
+        rows = rows.filter(tenant_id__in=tenancy.visible_ids(user))
+    return list(rows.order_by("kind").values_list("kind", flat=True).distinct())

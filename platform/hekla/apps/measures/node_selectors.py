@@ -25,14 +25,15 @@ class NodeHour(NamedTuple):
 
 
 def node_hours(
-    clusters: Collection[int], *, now: datetime
+    nodes: Collection[tuple[int, str]], *, now: datetime
 ) -> tuple[Sequence[datetime], Mapping[tuple[int, str], list[NodeHour]]]:
-    """The begins of the last hours, and the GPU time of each node in each of them."""
+    """The begins of the last hours, and the GPU time of each of these nodes (cluster, name) in each of them."""
     first = floor(now, HOUR) - (HOURS - 1) * HOUR
     times = [first + number * timedelta(hours=1) for number in range(HOURS)]
     held = sum((F(one.value) for one in HELD[1:]), F(HELD[0].value))
     whole = sum((F(one) for one in _CLASSES[1:]), F(_CLASSES[0]))
-    rows = NodeGpuTime.objects.filter(level=60, cluster_id__in=clusters, at__gte=first, at__lte=now)
+    clusters, names = {cluster for cluster, _name in nodes}, {name for _cluster, name in nodes}
+    rows = NodeGpuTime.objects.filter(level=60, cluster_id__in=clusters, at__gte=first, at__lte=now, node__in=names)
     found: dict[tuple[int, str], list[NodeHour]] = defaultdict(lambda: [NodeHour()] * HOURS)
     sums = rows.order_by().values_list("cluster_id", "node", "at")
     for cluster, node, at, *amounts in sums.annotate(whole=Sum(whole), held=Sum(held), used=Sum("useful")):

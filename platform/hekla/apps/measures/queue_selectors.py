@@ -179,8 +179,8 @@ class _Scope:
         return min((one.until for one in self.measured), default=None)
 
     def measured_until(self, now: datetime) -> datetime | None:
-        """Up to when all of its clusters are measured."""
-        return min((min(one.looked_at + HOLDS, now) for one in self.measured), default=None)
+        """Up to when any of its clusters is measured: one that is paused hides nothing of the others."""
+        return max((min(one.looked_at + HOLDS, now) for one in self.measured), default=None)
 
     def counts(self, queue: int, resource: str) -> bool:
         """Whether these amounts belong to the report."""
@@ -225,6 +225,7 @@ def _sums(scope: _Scope, level: int, begin: datetime, end: datetime) -> _Rows:
     if begin >= end:
         return ()
     rows = QueueShareTime.objects.filter(level=level, cluster_id__in=scope.clusters, at__gte=begin, at__lt=end)
+    rows = rows.filter(queue_id__in=[pk for pk in scope.queues if scope.counts(pk, scope.resource)])
     return rows.values_list("at", "cluster_id", "queue_id", "resource", "is_inner", *queue_sums.AMOUNTS).iterator()
 
 

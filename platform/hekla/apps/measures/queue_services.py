@@ -14,6 +14,7 @@ from hekla.apps.measures.models import MeasuredQueues, QueueShareSpan, QueueShar
 from hekla.apps.measures.queue_levels import HOLDS, KEEP_SPANS, LAG, MOST_ROWS
 
 _MOST_SECONDS = 2.0
+_NAME_LENGTH = 253
 
 
 class QueueAmounts(NamedTuple):
@@ -33,10 +34,12 @@ def observe_queues(
 ) -> None:
     """Store the amounts by queue (primary key) and resource, where they differ from the stored ones.
 
-    Those that are all 0 are not stored. No event: amounts change all the time. Raises LeaseLost.
+    Those that are all 0 are not stored, nor resources with names that are too long: nodes report them. No event:
+    amounts change all the time. Raises LeaseLost.
     """
     leases.assert_held(cluster_id, epoch)
-    fresh = dict(list({key: _bounded(one) for key, one in found.items() if any(one[1:])}.items())[:MOST_ROWS])
+    counted = {key: _bounded(one) for key, one in found.items() if any(one[1:]) and len(key[1]) <= _NAME_LENGTH}
+    fresh = dict(list(counted.items())[:MOST_ROWS])
     measured = MeasuredQueues.objects.filter(pk=cluster_id).first()
     if measured is None and not fresh:
         return

@@ -32,23 +32,34 @@ _BY_STEP = f"""
 } AS ms) AS time
     GROUP BY step.at, {_KEYS}
 """  # noqa: S608  (names of our own)
-_COMMON_BEGIN = "greatest(below.begin_at, above.begin_at, %(begin)s)"
-_COMMON_END = "least(below.over_at, above.over_at)"
+_PIECES = """
+    , moments AS (
+        SELECT cluster_id, greatest(begin_at, %(begin)s) AS at FROM held UNION SELECT cluster_id, over_at FROM held
+    ), pieces AS (
+        SELECT cluster_id, at AS since, lead(at) OVER (PARTITION BY cluster_id ORDER BY at) AS until FROM moments
+    ), unequal AS (
+        SELECT cluster_id, resource, queue_id, since, until, allocated < deserved AS is_below
+        FROM held JOIN pieces USING (cluster_id)
+        WHERE since >= %(begin)s AND begin_at <= since AND over_at >= until AND NOT is_inner
+            AND (allocated > deserved OR (allocated < deserved AND waiting > 0))
+    )
+"""
+"""Queues below and above what they deserve, in each piece of the time in which nothing changes: a look at a cluster
+ends all of its spans at once, so pieces are few, and queues meet in them without comparing all spans with all others.
+"""
 _PAIRS = f"""
-    SELECT below.cluster_id, below.resource, below.queue_id, above.queue_id,
-        sum({_MILLISECONDS.format(until=_COMMON_END, since=_COMMON_BEGIN)})::bigint AS ms,
-        min({_COMMON_BEGIN}), max({_COMMON_END})
-    FROM held below JOIN held above ON above.cluster_id = below.cluster_id AND above.resource = below.resource
-        AND {_COMMON_BEGIN} < {_COMMON_END}
-    WHERE below.allocated < below.deserved AND below.waiting > 0 AND NOT below.is_inner
-        AND above.allocated > above.deserved AND NOT above.is_inner
+    SELECT below.cluster_id, below.resource, below.queue_id, above.queue_id AS other_id,
+        (sum(extract(epoch FROM below.until - below.since)) * 1000)::bigint AS ms, min(below.since), max(below.until)
+    FROM unequal below JOIN unequal above ON above.cluster_id = below.cluster_id AND above.resource = below.resource
+        AND above.since = below.since
+    WHERE below.is_below AND NOT above.is_below
     GROUP BY below.cluster_id, below.resource, below.queue_id, above.queue_id
     ORDER BY ms DESC, below.queue_id, above.queue_id LIMIT {MOST_PAIRS}
 """  # noqa: S608
 _WRITE_PAIRS = f"""
     INSERT INTO measures_starvedqueuetime
         (at, cluster_id, resource, queue_id, other_id, milliseconds, first_at, last_at)
-    {_HELD} SELECT %(begin)s, pairs.* FROM ({_PAIRS}) AS pairs
+    {_HELD}{_PIECES} SELECT %(begin)s, pairs.* FROM ({_PAIRS}) AS pairs
 """  # noqa: S608
 _COLUMNS = f"{_KEYS}, is_inner, {', '.join(AMOUNTS)}"
 
@@ -65,7 +76,7 @@ def by_step(
 def pairs(clusters: Sequence[int], begin: datetime, end: datetime, *, now: datetime) -> list[tuple[Any, ...]]:
     """Of spans: cluster, resource, queue below, queue above, milliseconds, first begin, last end."""
     with connection.cursor() as cursor:
-        cursor.execute(_HELD + _PAIRS, _values(clusters, begin, end, now))
+        cursor.execute(_HELD + _PIECES + _PAIRS, _values(clusters, begin, end, now))
         return list(cursor.fetchall())
 
 

@@ -85,7 +85,9 @@ def _read_part(now: datetime) -> bool | None:
 
 @transaction.atomic
 def _advance(cluster_id: int, *, now: datetime) -> None:
-    """Add the minutes of a cluster that are over. After a long gap its hours are only marked, to be computed later."""
+    """Add the minutes of a cluster that are over. After a long gap its hours are only marked: without sums, they need
+    not wait for further changes.
+    """
     if _lock() is None:
         return
     cluster, target = MeasuredCluster.objects.get(pk=cluster_id), floor(now - LAG, MINUTE)
@@ -93,11 +95,11 @@ def _advance(cluster_id: int, *, now: datetime) -> None:
     if begin >= target:
         return
     MeasuredCluster.objects.filter(pk=cluster_id).update(until=target)
-    gap = hours(begin, target) if target - begin > _LONGEST_GAP else _finished(begin, target)
-    StaleHour.objects.bulk_create(
-        [StaleHour(cluster_id=cluster_id, at=at, since=now) for at in gap], batch_size=2000, ignore_conflicts=True
-    )
-    if target - begin <= _LONGEST_GAP:
+    is_long = target - begin > _LONGEST_GAP
+    found = hours(begin, target) if is_long else _finished(begin, target)
+    rows = [StaleHour(cluster_id=cluster_id, at=at, since=at if is_long else now) for at in found]
+    StaleHour.objects.bulk_create(rows, batch_size=2000, ignore_conflicts=True)
+    if not is_long:
         for hour in hours(begin, target):
             sums.write(cluster_id, max(begin, hour), min(target, hour + HOUR), now=now)
 
@@ -123,7 +125,7 @@ def _settle_one(now: datetime, settle: timedelta) -> bool:
     if _lock() is None:
         return False
     rows = StaleHour.objects.filter(since__lte=now - settle).order_by("-at", "cluster_id").iterator(chunk_size=100)
-    found = next((row for row in rows if row.since + settle * max(1.0, (now - row.at) / _RECENT) <= now), None)
+    found = next((row for row in rows if _is_settled(row, settle, now)), None)
     if found is None:
         return False
     cluster = MeasuredCluster.objects.filter(pk=found.cluster_id).first()
@@ -131,6 +133,12 @@ def _settle_one(now: datetime, settle: timedelta) -> bool:
         sums.write(found.cluster_id, found.at, min(found.at + HOUR, cluster.until), now=now)
     found.delete()
     return True
+
+
+def _is_settled(row: StaleHour, settle: timedelta, now: datetime) -> bool:
+    """Whether a stale hour waited long enough: at most until it is so old that its samples are deleted soon."""
+    wait = settle * max(1.0, (now - row.at) / _RECENT)
+    return row.since + wait <= now or row.at < floor(now, HOUR) - MEASURED
 
 
 @transaction.atomic

@@ -195,7 +195,7 @@ def _choices(user: User, query: JobsQuery, now: datetime) -> dict[str, object]:
         "queues": options(((one.name, one.name) for one in queues.visible_to(user)), {query.queue}),
         "tenants": options(((one.slug, one.name) for one in tenancy.visible_to(user)), {query.tenant}),
         "models": options(((one, one) for one in selectors.models()), {query.model}),
-        "kinds": options(((one, one) for one in job_reports.kinds(now=now)), {query.kind}),
+        "kinds": options(((one, one) for one in job_reports.kinds(user, now=now)), {query.kind}),
         "sizes": options(((one.value, label) for one, label in job_labels.SIZES.items()), {query.size}),
         "parts_by": options(((one.value, label) for one, label in job_labels.PARTS.items()), {query.by.value}),
         "periods": [

@@ -62,12 +62,13 @@ def show(request: HttpRequest) -> HttpResponse:
     first = views[:_MOST_NODES]
     figures.name_cards(first, user, tenancy.rights(user))
     node_usage.add_card_usage(first)
-    times, hours = node_hours(known, now=now)
+    times, hours = node_hours([(view.node.cluster_id, view.node.name) for view in first], now=now)
     context = {
         "tabs": tabs("operations:nodes"),
         "clusters": options(((one.name, one.name) for one in every), {name}),
         "times": times,
         "rows": [_row(view, hours.get((view.node.cluster_id, view.node.name), ())) for view in first],
+        "has_cards": any(view.cards for view in first),
         "more": len(views) - len(first),
         "is_simulated": any(one.is_simulated for one in every if one.pk in known),
     }

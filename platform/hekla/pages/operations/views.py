@@ -30,6 +30,7 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
         "report": report,
         "tabs": tabs("operations:gpu_time"),
         "figure": figures.figure(report),
+        "is_empty": not any(report.totals.values()),
         "classes": figures.class_rows(report),
         "whole": labels.hours(sum(report.totals.values())),
         "whole_before": labels.hours(sum(report.before.values())),

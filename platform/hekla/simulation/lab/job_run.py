@@ -22,6 +22,7 @@ class JobRun:
     """
 
     __slots__ = (
+        "_bound_before",
         "_recorded",
         "_template",
         "attempts",
@@ -55,6 +56,7 @@ class JobRun:
         self.positions = {pod.uid: at for at, pod in enumerate(job.group.pods)}
         self.leaving, self.released = set[int](), dict[int, int]()
         self._recorded: dict[int, list[int]] = {}
+        self._bound_before: dict[int, int] = {}
         if is_recorded:
             for one in job.history.binds:
                 self._recorded.setdefault(one.pod, []).append(one.at)
@@ -156,7 +158,8 @@ class JobRun:
 
     def bind(self, pod: int, node: str, now: int) -> int:
         """A pod holds a node from now on. Returns the time from which its run time counts."""
-        number = sum(one.pod == pod for one in self.binds) if self._recorded else 0
+        number = self._bound_before.get(pod, 0)
+        self._bound_before[pod] = number + 1
         self.bound[pod] = len(self.binds)
         self.binds.append(RecordedBind(pod, self.attempts[pod], node, now))
         recorded = self._recorded.get(pod, ())

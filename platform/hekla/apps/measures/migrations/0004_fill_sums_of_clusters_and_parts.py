@@ -1,4 +1,4 @@
-"""Adds up the sums that exist. The version before may write others meanwhile: the newest hours are computed again."""
+"""Adds up the sums that exist. The version before may write others meanwhile: those of two days are computed again."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,7 +12,7 @@ _PARTS = {"queue": "queue_id", "tenant": "tenant_id", "person": "owner_id", "kin
 _NEWEST = """
 INSERT INTO measures_stalehour (cluster_id, at, since)
 SELECT cluster_id, at, now() FROM measures_measuredcluster
-CROSS JOIN LATERAL generate_series(date_trunc('hour', until, 'UTC') - interval '2 hours', until, '1 hour') AS at
+CROSS JOIN LATERAL generate_series(date_trunc('hour', until, 'UTC') - interval '2 days', until, '1 hour') AS at
 ON CONFLICT DO NOTHING
 """
 
