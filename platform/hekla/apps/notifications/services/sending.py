@@ -44,7 +44,7 @@ def _claim(now: datetime) -> list[Delivery]:
         first = due.select_related("notification__user").order_by("is_letter", "due_at", "pk").first()
         if first is None:
             return []
-        claimed = [first]
+        claimed: list[Delivery] = [first]
         if _is_grouped(first):
             same = open_.filter(channel=Channel.MAIL, mail="", notification__user=first.notification.user)
             same = same.exclude(pk=first.pk).exclude(notification__moment__in=list(WRITERS))
