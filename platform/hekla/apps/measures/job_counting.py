@@ -171,7 +171,7 @@ def _settle_one(now: datetime, settle: timedelta, *, with_new: bool = False) -> 
     is_due = Q(since__lte=now - settle) | Q(at__gte=floor(now, HOUR) - HOUR)
     if with_new:
         sums = JobSum.objects.filter(level=60, cluster_id=OuterRef("cluster_id"), at=OuterRef("at"))
-        is_due |= ~Exists(sums)
+        is_due |= Q(~Exists(sums))
     found = StaleJobHour.objects.filter(is_due).order_by("-at", "cluster_id").first()
     if found is None:
         return False
