@@ -254,7 +254,8 @@ class _Explaining:
             yield _("It may hold at most %(limit)s.") % facts
 
     def _words(self, amount: float) -> str:
-        return labels.exact_amounts({self.resource: amount})
+        """With two digits: amounts are in thousandths."""
+        return labels.exact_amounts({self.resource: round(amount, -1)})
 
 
 def hidden_queues(row: DivisionRow) -> str:

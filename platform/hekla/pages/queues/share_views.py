@@ -80,4 +80,4 @@ def _round(one: RoundRow, found: ShareExplanation) -> dict[str, object]:
 
 
 def _words(amount: float, found: ShareExplanation) -> str:
-    return labels.exact_amounts({found.resource: round(amount, 2)})
+    return labels.exact_amounts({found.resource: round(amount, -1)})

@@ -28,7 +28,7 @@ class ReportForm(forms.Form):
     name = forms.CharField(label=_("Name"), max_length=MAX_NAME, help_text=_("For example: use of the last week."))
     about = forms.ChoiceField(label=_("About"), help_text=_("Each reader gets only what they may see of it."))
     sections = forms.MultipleChoiceField(
-        label=_("Contents"), widget=forms.CheckboxSelectMultiple, initial=list(sections.DEFAULT)
+        label=_("Sections"), widget=forms.CheckboxSelectMultiple, initial=list(sections.DEFAULT)
     )
     period = forms.ChoiceField(label=_("Period"), choices=list(labels.PERIODS.items()), initial=ReportPeriod.WEEK.value)
     every = forms.ChoiceField(label=_("Send"), choices=list(labels.EVERY.items()), initial=ReportEvery.WEEK.value)
