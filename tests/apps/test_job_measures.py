@@ -245,6 +245,13 @@ def test_counting_has_work_only_with_news_of_jobs(people: Any) -> None:
     assert due_work.tasks_with_work([name], now=clock.now()) == [name]
 
 
+def test_past_jobs_are_counted_at_once(people: Any) -> None:
+    job = people.submit("past")
+    Job.objects.filter(pk=job.pk).update(submitted_at=clock.now() - 5 * HOUR)
+    services.count_jobs(now=clock.now(), most_seconds=60)
+    assert JobSum.objects.filter(level=60, at__lt=clock.now() - 4 * HOUR).exists()
+
+
 def test_old_sums_and_moments_are_deleted(people: Any) -> None:
     people.submit("old")
     services.count_jobs(now=clock.now(), settle=timedelta(), most_seconds=60)

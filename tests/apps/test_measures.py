@@ -460,6 +460,13 @@ def test_an_hour_is_computed_before_its_samples_are_deleted(people: Any, age: ti
     assert StaleHour.objects.exists() != is_due
 
 
+def test_the_past_of_a_new_cluster_is_added_up_at_once(people: Any) -> None:
+    now = clock.now()
+    node(people, "n2", now - 30 * HOUR)
+    services.roll_up(now=now, most_seconds=60)
+    assert (NodeGpuTime.objects.filter(level=60).count(), StaleHour.objects.count()) == (31, 0)
+
+
 def test_long_times_are_read_in_coarse_sums() -> None:
     """Whole hours and days, and finer sums only at the ends. What goes on ends in sums that are not over."""
     noon = floor(clock.now(), DAY) + 12 * HOUR
