@@ -191,6 +191,22 @@ def test_hours_are_due_once_they_are_over(people: People, epoch: int) -> None:
     assert QueueShareTime.objects.get(level=60).allocated == 2 * HOUR_US * (HOLDS / HOUR)
 
 
+def test_an_hour_that_a_process_did_not_finish_is_added_later(
+    people: People, epoch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process does not add it at the same time."""
+    observe(people, epoch, BEGIN, {people.queue.pk: gpus(4, 2)})
+    with monkeypatch.context() as broken:
+        broken.setattr(queue_sums, "write_hour", lambda *_args, **_more: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            queue_services.roll_up_queues(now=BEGIN + HOUR + MINUTE)
+    queue_services.roll_up_queues(now=BEGIN + HOUR + 2 * MINUTE)
+    assert not QueueShareTime.objects.exists()
+    queue_services.roll_up_queues(now=BEGIN + HOUR + 7 * MINUTE)
+    assert QueueShareTime.objects.get(level=60).allocated == 2 * HOUR_US * (HOLDS / HOUR)
+    assert MeasuredQueues.objects.get().until == BEGIN + HOUR
+
+
 def test_a_cluster_that_nobody_measures_is_forgotten(people: People, epoch: int) -> None:
     observe(people, epoch, BEGIN, {people.queue.pk: gpus(4, 2)})
     queue_services.roll_up_queues(now=BEGIN + KEEP_SPANS + 2 * HOUR, most_seconds=60)

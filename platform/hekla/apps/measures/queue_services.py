@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from hekla.apps.clusters import leases
@@ -14,6 +14,8 @@ from hekla.apps.measures.models import MeasuredQueues, QueueShareSpan, QueueShar
 from hekla.apps.measures.queue_levels import HOLDS, KEEP_SPANS, LAG, MOST_ROWS
 
 _MOST_SECONDS = 2.0
+_PATIENCE = timedelta(minutes=5)
+"""An hour that was begun so long ago, and not added, is added by another process."""
 _NAME_LENGTH = 253
 
 
@@ -91,21 +93,32 @@ def roll_up_queues(*, now: datetime, most_seconds: float = _MOST_SECONDS) -> Non
     StarvedQueueTime.objects.filter(at__lt=floor(now, HOUR) - KEEP_HOURS).delete()
 
 
-@unit_of_work()
 def _add_hour(*, now: datetime) -> bool:
     """Add one hour of one cluster. Returns whether there was one."""
-    due = MeasuredQueues.objects.select_for_update(skip_locked=True).filter(due_at__lte=now)
-    measured = due.order_by("due_at", "pk").first()
+    measured = _claim(now=now)
     if measured is None:
         return False
-    spans = QueueShareSpan.objects.filter(cluster_id=measured.pk)
-    spans.filter(end_at__lt=now - KEEP_SPANS).delete()
-    if measured.looked_at < now - KEEP_SPANS:
-        spans.delete()
-        measured.delete()  # nobody measures it any more; its sums stay
-        return True
-    queue_sums.write_hour(measured.pk, measured.until, now=now)
-    measured.until += HOUR
-    measured.due_at = measured.until + HOUR + LAG
-    measured.save(update_fields=["until", "due_at"])
+    with unit_of_work():
+        queue_sums.write_hour(measured.pk, measured.until, now=now)
+        QueueShareSpan.objects.filter(cluster_id=measured.pk, end_at__lt=now - KEEP_SPANS).delete()
+        until = measured.until + HOUR
+        row = MeasuredQueues.objects.filter(pk=measured.pk, until=measured.until)
+        row.update(until=until, due_at=until + HOUR + LAG)
     return True
+
+
+@unit_of_work()
+def _claim(*, now: datetime) -> MeasuredQueues | None:
+    """The next cluster with an hour to add. Clusters that nobody measures any more are forgotten; their sums stay.
+
+    Nobody else adds this hour in the next minutes. The row is not locked meanwhile: its controller writes it.
+    """
+    due = MeasuredQueues.objects.select_for_update(skip_locked=True).filter(due_at__lte=now)
+    for measured in due.order_by("due_at", "pk"):
+        if measured.looked_at >= now - KEEP_SPANS:
+            measured.due_at = now + _PATIENCE
+            measured.save(update_fields=["due_at"])
+            return measured
+        QueueShareSpan.objects.filter(cluster_id=measured.pk).delete()
+        measured.delete()
+    return None
