@@ -29,7 +29,7 @@ FACTS = (
     FactTable(
         GpuHolding,
         {"bound_at": _NEVER, "ready_at": _NEVER, "finished_at": _END},
-        {"pod_id": "pod_id - %(days)s * 1000000000"},
+        {"pod_id": "pod_id - %(days)s::bigint * 1000000000"},
     ),
     FactTable(GpuCapacity, {"begin_at": _NEVER, "end_at": _END}, {"id": None}),
 )
