@@ -7,6 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.v1.measured_periods import PeriodQuerySerializer, PeriodReportSerializer
 from hekla.api.views import ApiView, person
 from hekla.apps.measures import job_reports
 from hekla.apps.measures.job_reports import FailurePlace, JobFigures, JobGroupBy, JobsQuery, JobsReport
@@ -17,13 +18,7 @@ from hekla.lib import clock
 _COUNTED = [what for what in MomentKind if what is not MomentKind.WAITED]
 
 
-class JobMeasuresQuerySerializer(serializers.Serializer[Any]):
-    period = serializers.ChoiceField([one.value for one in Period], default=Period.DAY.value)
-    until = serializers.DateTimeField(required=False, help_text="end of the period; default: now")
-    cluster = serializers.CharField(
-        required=False, max_length=200, help_text="name; default: all that are not simulated"
-    )
-    queue = serializers.CharField(required=False, max_length=200, help_text="name")
+class JobMeasuresQuerySerializer(PeriodQuerySerializer):
     tenant = serializers.CharField(required=False, max_length=200, help_text="short name")
     person = serializers.CharField(required=False, max_length=150, help_text="name of the owner")
     kind = serializers.CharField(required=False, max_length=32, help_text="kind of the jobs")
@@ -72,13 +67,8 @@ class WaitingNowSerializer(serializers.Serializer[Any]):
     reasons = serializers.DictField(child=serializers.IntegerField())
 
 
-class _JobsReportSerializer(serializers.Serializer[Any]):
-    period = serializers.ChoiceField([one.value for one in Period])
-    begin = serializers.DateTimeField()
-    end = serializers.DateTimeField()
-    step_seconds = serializers.IntegerField()
+class _JobsReportSerializer(PeriodReportSerializer):
     counted_until = serializers.DateTimeField(allow_null=True)
-    is_simulated = serializers.BooleanField()
     total = JobFiguresSerializer()
     before = JobFiguresSerializer(help_text="the period before")
     points = JobsPointSerializer(many=True)

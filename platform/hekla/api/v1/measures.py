@@ -7,6 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.v1.measured_periods import PeriodQuerySerializer, PeriodReportSerializer
 from hekla.api.views import ApiView, person
 from hekla.apps.measures import selectors
 from hekla.apps.measures.selectors import Amounts, GpuTimeQuery, GroupBy, Period
@@ -15,13 +16,7 @@ from hekla.lib import clock
 _MICROSECONDS = 1_000_000
 
 
-class GpuTimeQuerySerializer(serializers.Serializer[Any]):
-    period = serializers.ChoiceField([one.value for one in Period], default=Period.DAY.value)
-    until = serializers.DateTimeField(required=False, help_text="end of the period; default: now")
-    cluster = serializers.CharField(
-        required=False, max_length=200, help_text="name; default: all that are not simulated"
-    )
-    queue = serializers.CharField(required=False, max_length=200, help_text="name")
+class GpuTimeQuerySerializer(PeriodQuerySerializer):
     tenant = serializers.CharField(required=False, max_length=200, help_text="short name")
     model = serializers.CharField(required=False, max_length=253, help_text="model of the GPUs")
     by = serializers.ChoiceField([one.value for one in GroupBy], default=GroupBy.TENANT.value, help_text="parts")
@@ -38,16 +33,11 @@ class GpuTimePartSerializer(serializers.Serializer[Any]):
     gpu_seconds = serializers.DictField(child=serializers.FloatField())
 
 
-class GpuTimeSerializer(serializers.Serializer[Any]):
+class GpuTimeSerializer(PeriodReportSerializer):
     """`gpu_seconds`: by class. `is_capacity`: the classes add up to the capacity; else they are what pods held."""
 
-    period = serializers.ChoiceField([one.value for one in Period])
-    begin = serializers.DateTimeField()
-    end = serializers.DateTimeField()
-    step_seconds = serializers.IntegerField()
     measured_until = serializers.DateTimeField(allow_null=True)
     is_capacity = serializers.BooleanField()
-    is_simulated = serializers.BooleanField()
     gpu_seconds = serializers.DictField(child=serializers.FloatField())
     gpu_seconds_before = serializers.DictField(child=serializers.FloatField(), help_text="of the period before")
     points = GpuTimePointSerializer(many=True)

@@ -7,6 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.v1.measured_periods import PeriodQuerySerializer, PeriodReportSerializer
 from hekla.api.views import ApiView, person
 from hekla.apps.measures import queue_selectors
 from hekla.apps.measures.queue_selectors import QueueTime, QueueUse, QueueUseQuery, StarvedQueue
@@ -16,13 +17,7 @@ from hekla.lib import clock
 _MICROSECONDS = 1_000_000
 
 
-class QueueUseQuerySerializer(serializers.Serializer[Any]):
-    period = serializers.ChoiceField([one.value for one in Period], default=Period.DAY.value)
-    until = serializers.DateTimeField(required=False, help_text="end of the period; default: now")
-    cluster = serializers.CharField(
-        required=False, max_length=200, help_text="name; default: all that are not simulated"
-    )
-    queue = serializers.CharField(required=False, max_length=200, help_text="name")
+class QueueUseQuerySerializer(PeriodQuerySerializer):
     resource = serializers.CharField(required=False, max_length=253, help_text="for example nvidia.com/gpu")
 
 
@@ -56,13 +51,8 @@ class StarvedQueueSerializer(serializers.Serializer[Any]):
     last_at = serializers.DateTimeField()
 
 
-class QueueUseSerializer(serializers.Serializer[Any]):
-    period = serializers.ChoiceField([one.value for one in Period])
-    begin = serializers.DateTimeField()
-    end = serializers.DateTimeField()
-    step_seconds = serializers.IntegerField()
+class QueueUseSerializer(PeriodReportSerializer):
     measured_until = serializers.DateTimeField(allow_null=True)
-    is_simulated = serializers.BooleanField()
     times = serializers.ListField(child=serializers.DateTimeField(), help_text="the begin of each step")
     queues = QueueUseRowSerializer(many=True)
     starved = StarvedQueueSerializer(many=True)

@@ -26,7 +26,7 @@ class ReportForm(forms.Form):
     """A report. `about`: its scope and subject, for example `tenant:lab`."""
 
     name = forms.CharField(label=_("Name"), max_length=MAX_NAME, help_text=_("For example: use of the last week."))
-    about = forms.ChoiceField(label=_("About"), help_text=_("Each reader gets only what they may see of it."))
+    about = forms.ChoiceField(label=_("About"), help_text=_("Each reader gets the part that they have access to."))
     sections = forms.MultipleChoiceField(
         label=_("Sections"), widget=forms.CheckboxSelectMultiple, initial=list(sections.DEFAULT)
     )

@@ -73,7 +73,7 @@ def send(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Send the report of the last whole period now."""
     report = selectors.get(uid, person(request))
     services.send_now(report, user=person(request), now=clock.now())
-    messages.success(request, _("The report is being sent. The history shows what became of it."))
+    messages.success(request, _("The report is being sent. See the history for the result."))
     return redirect("reports:detail", uid)
 
 
