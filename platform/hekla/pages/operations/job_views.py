@@ -31,7 +31,7 @@ _WAITED = (MomentKind.STARTED, MomentKind.WAITED, MomentKind.UNSTARTED)
 def waiting(request: HttpRequest) -> HttpResponse:
     """Show how long jobs waited, and how many started and ended."""
     now, query, user = clock.now(), job_queries.parse(request.GET), person(request)
-    report = job_reports.jobs_report(user, query, now=now)
+    report = job_reports.jobs_report(user, query, now=now, most_parts=_MOST_PARTS)
     context = {
         **_shared(user, report, now, "operations:waiting"),
         "waits": job_figures.waits_figure(report),
@@ -52,7 +52,7 @@ def waiting(request: HttpRequest) -> HttpResponse:
 def failures(request: HttpRequest) -> HttpResponse:
     """Show how many jobs failed, why, and where."""
     now, query, user = clock.now(), job_queries.parse(request.GET), person(request)
-    report = job_reports.jobs_report(user, query, now=now)
+    report = job_reports.jobs_report(user, query, now=now, most_parts=_MOST_PARTS)
     failed = report.total.count(MomentKind.FAILED)
     context = {
         **_shared(user, report, now, "operations:failures"),
@@ -70,14 +70,14 @@ def failures(request: HttpRequest) -> HttpResponse:
 @require_safe
 def waiting_file(request: HttpRequest) -> HttpResponse:
     """Download counts and waiting times as CSV."""
-    report = job_reports.jobs_report(person(request), job_queries.parse(request.GET), now=clock.now())
+    report = _for_file(request)
     return _file(f"waiting-{report.begin:%Y-%m-%d}.csv", job_figures.waiting_file(report))
 
 
 @require_safe
 def failures_file(request: HttpRequest) -> HttpResponse:
     """Download failures by cause as CSV."""
-    report = job_reports.jobs_report(person(request), job_queries.parse(request.GET), now=clock.now())
+    report = _for_file(request)
     return _file(f"failures-{report.begin:%Y-%m-%d}.csv", job_figures.failures_file(report))
 
 
@@ -111,6 +111,11 @@ def waiting_now(request: HttpRequest) -> HttpResponse:
     query = job_queries.parse(request.GET)
     rows = job_reports.waiting_jobs(person(request), query)
     return render(request, "operations/waiting_now.html", _rows(rows, query, "operations:waiting"))
+
+
+def _for_file(request: HttpRequest) -> JobsReport:
+    """The report of an address. Files have no parts."""
+    return job_reports.jobs_report(person(request), job_queries.parse(request.GET), now=clock.now(), most_parts=1)
 
 
 def _file(name: str, rows: Iterable[list[object]]) -> HttpResponse:
@@ -176,8 +181,8 @@ def _shared(user: User, report: JobsReport, now: datetime, route: str) -> dict[s
         "is_empty": not report.total.counts
         and not report.before.counts
         and not (report.waiting and report.waiting.count),
-        "parts": job_figures.part_rows(report.parts[:_MOST_PARTS], query),
-        "more_parts": max(len(report.parts) - _MOST_PARTS, 0),
+        "parts": job_figures.part_rows(report.parts, query),
+        "more_parts": report.more_parts,
         "by": job_labels.PARTS[query.by],
         "file": job_queries.address(query),
         "before": job_queries.address(query, until=queries.text(report.begin)),
