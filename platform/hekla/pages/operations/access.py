@@ -4,6 +4,8 @@ from hekla.apps.accounts.access import READ, SIGNED_IN, RouteAccess, who
 
 SEES_CAPACITY = who(rest="absent", manager="ok", operator="ok", platform_admin="ok")
 ROUTES = {
+    "operations:overview": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:overview_file": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:gpu_time": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:gpu_time_file": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:holdings": RouteAccess(SIGNED_IN, impersonation=READ),
@@ -21,3 +23,4 @@ ROUTES = {
     ),
     "operations:waste": RouteAccess(SIGNED_IN, impersonation=READ),
 }
+SOCKETS = {"live operations": SIGNED_IN}

@@ -1,9 +1,10 @@
 """Dashboards of waiting times, throughput and failures of jobs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
@@ -30,10 +31,15 @@ _WAITED = (MomentKind.STARTED, MomentKind.WAITED, MomentKind.UNSTARTED)
 @require_safe
 def waiting(request: HttpRequest) -> HttpResponse:
     """Show how long jobs waited, and how many started and ended."""
-    now, query, user = clock.now(), job_queries.parse(request.GET), person(request)
+    return _page(request, "waiting", waiting_parts)
+
+
+def waiting_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
+    """The live parts of the page. Raises NotFound."""
+    query = job_queries.parse(parameters)
     report = job_reports.jobs_report(user, query, now=now, most_parts=_MOST_PARTS)
-    context = {
-        **_shared(user, report, now, "operations:waiting"),
+    return {
+        **_shared(report, now),
         "waits": job_figures.waits_figure(report),
         "throughput": job_figures.throughput_figure(report),
         "quantiles": job_figures.quantile_rows(report),
@@ -45,17 +51,21 @@ def waiting(request: HttpRequest) -> HttpResponse:
         "longest": job_queries.address(query, of=MomentKind.STARTED.value, order="longest"),
         **_present(report),
     }
-    return render(request, "operations/waiting.html", context)
 
 
 @require_safe
 def failures(request: HttpRequest) -> HttpResponse:
     """Show how many jobs failed, why, and where."""
-    now, query, user = clock.now(), job_queries.parse(request.GET), person(request)
+    return _page(request, "failures", failures_parts)
+
+
+def failures_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
+    """The live parts of the page. Raises NotFound."""
+    query = job_queries.parse(parameters)
     report = job_reports.jobs_report(user, query, now=now, most_parts=_MOST_PARTS)
     failed = report.total.count(MomentKind.FAILED)
-    context = {
-        **_shared(user, report, now, "operations:failures"),
+    return {
+        **_shared(report, now),
         "figure": job_figures.causes_figure(report),
         "causes": job_figures.cause_rows(report),
         "failed": failed,
@@ -64,7 +74,18 @@ def failures(request: HttpRequest) -> HttpResponse:
         "failed_address": job_queries.address(query, of=MomentKind.FAILED.value),
         "places": [_place(user, query, place, now) for place in FailurePlace],
     }
-    return render(request, "operations/failures.html", context)
+
+
+def _page(
+    request: HttpRequest, name: str, parts: Callable[[User, QueryDict, datetime], dict[str, Any]]
+) -> HttpResponse:
+    """The page of this name, with its live parts."""
+    now, user = clock.now(), person(request)
+    context = parts(user, request.GET, now)
+    query = context["report"].query
+    context |= {"tabs": tabs(f"operations:{name}"), **_choices(user, query, now)}
+    context["live"] = queries.live(name, job_queries.address(query), query.until)
+    return render(request, f"operations/{name}.html", context)
 
 
 @require_safe
@@ -170,13 +191,12 @@ def _present(report: JobsReport) -> dict[str, object]:
     }
 
 
-def _shared(user: User, report: JobsReport, now: datetime, route: str) -> dict[str, object]:
-    """The tabs, filters, parts and links of both pages."""
+def _shared(report: JobsReport, now: datetime) -> dict[str, object]:
+    """The parts and links of both pages."""
     query = report.query
     length = report.end - report.begin
     after = report.end + length
     return {
-        "tabs": tabs(route),
         "report": report,
         "is_empty": not report.total.counts
         and not report.before.counts
@@ -189,7 +209,6 @@ def _shared(user: User, report: JobsReport, now: datetime, route: str) -> dict[s
         "after": job_queries.address(query, until=queries.text(after) if after < now else "") if query.until else "",
         "until": queries.text(query.until) if query.until else "",
         "everybody": job_queries.address(query, person=""),
-        **_choices(user, query, now),
     }
 
 

@@ -67,6 +67,11 @@ def address(query: GpuTimeQuery, **changes: object) -> str:
     return encoded(values)
 
 
+def live(page: str, address: str, until: datetime | None = None) -> str:
+    """The live query of a dashboard with this address; empty for a past period, which does not change any more."""
+    return "" if until else urlencode({"view": "operations", "page": page}) + "&" + address.removeprefix("?")
+
+
 def encoded(values: Mapping[str, object]) -> str:
     """The query string of these values; empty ones are left out."""
     return "?" + urlencode({name: value for name, value in values.items() if value})

@@ -7,6 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 TABS: tuple[tuple[str, str | Promise], ...] = (
+    ("operations:overview", _("Overview")),
     ("operations:gpu_time", _("GPU time")),
     ("operations:waste", _("Unused GPUs")),
     ("operations:waiting", _("Waiting")),

@@ -1,10 +1,12 @@
 from django.urls import path
 
-from hekla.pages.operations import job_views, node_views, queue_views, views, wall_views
+from hekla.pages.operations import job_views, node_views, overview_views, queue_views, views, wall_views
 
 prefix = "operations/"
 app_name = "operations"
 urlpatterns = [
+    path("", overview_views.show, name="overview"),
+    path("file/", overview_views.download, name="overview_file"),
     path("gpu-time/", views.gpu_time, name="gpu_time"),
     path("gpu-time/file/", views.gpu_time_file, name="gpu_time_file"),
     path("gpu-time/pods/", views.holdings, name="holdings"),
