@@ -24,10 +24,10 @@ _HALF, _MOST = 0.5, 0.9
 class OverviewFigure(StrEnum):
     """A figure of the overview.
 
-    useful, held: GPU time in use, and held by pods, in per cent of the capacity. People who do not see it get the useful
-    part of what pods held. wasted: in GPU hours. wait_p50, wait_p90: waiting times of the jobs that started, in seconds.
-    completed, failed: jobs that ended. starved: queues that waited below their share while others were above. Of this
-    moment: waiting (jobs), alerts (open ones), nodes_down.
+    useful, held: GPU time in use, and held by pods, in per cent of the capacity. People who do not see it get the
+    useful part of what pods held. wasted: in GPU hours. wait_p50, wait_p90: waiting times of the jobs that started, in
+    seconds. completed, failed: jobs that ended. starved: queues that waited below their share while others were above.
+    Of this moment: waiting (jobs), alerts (open ones), nodes_down.
     """
 
     USEFUL = "useful"

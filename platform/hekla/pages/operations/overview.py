@@ -88,13 +88,7 @@ def _address(found: Overview, what: OverviewFigure) -> str:
     route, of = _LINKS[what]
     if route == "alerts:list":
         return reverse(route)
-    query = found.query
-    values = {
-        "period": query.period.value,
-        "until": query.until and queries.text(query.until),
-        "cluster": query.cluster,
-    }
-    return reverse(route) + queries.encoded({**values, "of": of})
+    return reverse(route) + queries.overview_address(found.query, of=of)
 
 
 def file_rows(found: Overview) -> Iterator[list[object]]:

@@ -29,9 +29,10 @@ def show(request: HttpRequest) -> HttpResponse:
         "tabs": tabs("operations:overview"),
         "clusters": options(((one.name, one.name) for one in clusters.all_clusters()), {query.cluster}),
         "periods": [
-            (str(label), _address(query, period=one), one is query.period) for one, label in labels.PERIODS.items()
+            (str(label), queries.overview_address(query, period=one.value), one is query.period)
+            for one, label in labels.PERIODS.items()
         ],
-        "live": queries.live("overview", _address(query), query.until),
+        "live": queries.live("overview", queries.overview_address(query), query.until),
     }
     return render(request, "operations/overview.html", context)
 
@@ -42,14 +43,15 @@ def overview_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str
     found = overview(user, query, now=now)
     report = found.gpu_time
     after = report.end + (report.end - report.begin)
+    later = queries.text(after) if after < now else ""
     return {
         "report": report,
         "tiles": tiles.tiles(found),
         "figure": figures.figure(report),
         "has_figure": any(report.totals.values()),
-        "file": _address(query),
-        "before": _address(query, until=report.begin),
-        "after": _address(query, until=after if after < now else None) if query.until else "",
+        "file": queries.overview_address(query),
+        "before": queries.overview_address(query, until=queries.text(report.begin)),
+        "after": queries.overview_address(query, until=later) if query.until else "",
         "until": queries.text(query.until) if query.until else "",
     }
 
@@ -67,10 +69,3 @@ def _query(parameters: QueryDict) -> MeasuresQuery:
     period = queries.choice(Period, parameters.get("period", ""), Period.DAY)
     until = queries.instant(parameters.get("until", ""))
     return MeasuresQuery(period, until, queries.name_of(parameters, "cluster"))
-
-
-def _address(query: MeasuresQuery, **changes: Any) -> str:  # noqa: ANN401  (fields of the query)
-    """The query string of a query, with these changes."""
-    values = {"period": query.period, "until": query.until, "cluster": query.cluster, **changes}
-    until = values["until"]
-    return queries.encoded({**values, "period": values["period"].value, "until": until and queries.text(until)})
