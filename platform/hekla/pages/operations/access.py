@@ -21,6 +21,8 @@ ROUTES = {
         ),
         RouteAccess(SIGNED_IN, impersonation=READ),
     ),
+    "operations:sessions": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:sessions_file": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:waste": RouteAccess(SIGNED_IN, impersonation=READ),
 }
 SOCKETS = {"live operations": SIGNED_IN}

@@ -19,7 +19,7 @@ from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.live.registry import LiveView, Params
 from hekla.pages.frame.time_zone import known
-from hekla.pages.operations import job_views, node_views, overview_views, queue_views, views
+from hekla.pages.operations import job_views, node_views, overview_views, queue_views, session_views, views
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ DASHBOARDS = {
     "waste": LiveDashboard(_OF_GPUS, views.waste_parts),
     "queues": LiveDashboard(_OF_GPUS, queue_views.queue_parts),
     "nodes": LiveDashboard(_OF_GPUS, node_views.node_parts),
+    "sessions": LiveDashboard(_OF_GPUS, session_views.session_parts),
     "waiting": LiveDashboard(_OF_JOBS, job_views.waiting_parts),
     "failures": LiveDashboard(_OF_JOBS, job_views.failures_parts),
 }

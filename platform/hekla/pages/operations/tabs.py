@@ -13,6 +13,7 @@ TABS: tuple[tuple[str, str | Promise], ...] = (
     ("operations:waiting", _("Waiting")),
     ("operations:failures", _("Failures")),
     ("operations:queues", _("Queues")),
+    ("operations:sessions", _("Sessions")),
     ("reports:list", _("Reports")),
 )
 """Route and label."""

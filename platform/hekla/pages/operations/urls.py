@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.operations import job_views, node_views, overview_views, queue_views, views, wall_views
+from hekla.pages.operations import job_views, node_views, overview_views, queue_views, session_views, views, wall_views
 
 prefix = "operations/"
 app_name = "operations"
@@ -21,5 +21,7 @@ urlpatterns = [
     path("failures/", job_views.failures, name="failures"),
     path("failures/file/", job_views.failures_file, name="failures_file"),
     path("jobs/", job_views.counted, name="counted"),
+    path("sessions/", session_views.show, name="sessions"),
+    path("sessions/file/", session_views.download, name="sessions_file"),
     path("waste/", views.waste, name="waste"),
 ]
