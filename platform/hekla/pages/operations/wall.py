@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.core.cache import cache
+from redis.exceptions import RedisError
+
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Node
@@ -18,6 +21,7 @@ from hekla.scheduling import occupancy
 from hekla.scheduling.occupancy import Occupancy
 
 MOST_ROWS = 8
+_WAITS, _SHARED_SECONDS = "operations:oldest_waits", 10
 _DAY = timedelta(days=1)
 
 
@@ -138,7 +142,7 @@ def _added(models: Sequence[ModelCards]) -> ModelCards:
 
 def _queues(user: User, whole: Occupancy, known: Mapping[int, Cluster]) -> list[QueueLine]:
     """The queues, those with pending jobs and the most cards first."""
-    oldest = jobs.oldest_waits()
+    oldest = _oldest_waits()
     lines = [
         QueueLine(
             view.queue.name,
@@ -151,6 +155,18 @@ def _queues(user: User, whole: Occupancy, known: Mapping[int, Cluster]) -> list[
         if view.queue.cluster_id in known
     ]
     return sorted(lines, key=lambda line: (-line.cards, -line.waiting, -line.running, line.name))
+
+
+def _oldest_waits() -> dict[int, datetime]:
+    """When the oldest wait of each queue began. Pending jobs can be many, so all screens share what is read."""
+    try:
+        known: dict[int, datetime] | None = cache.get(_WAITS)
+    except RedisError:
+        return jobs.oldest_waits()
+    if known is None:
+        known = jobs.oldest_waits()
+        cache.set(_WAITS, known, _SHARED_SECONDS)
+    return known
 
 
 def _trouble(node: Node, known: Mapping[int, Cluster]) -> NodeTrouble:
