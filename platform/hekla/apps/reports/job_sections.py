@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.measures import job_labels, job_reports, labels
 from hekla.apps.measures.job_reports import FailurePlace, JobGroupBy, JobsReport
 from hekla.apps.reports.contents import ReportFigure, ReportPart, ReportTable, plain
-from hekla.domain.job_measures import QUANTILES, RESULTS, FailureCause, MomentKind
+from hekla.domain.job_measures import QUANTILES, RESULTS, MomentKind
 from hekla.domain.reports import ReportPeriod, ReportSpec
 
 if TYPE_CHECKING:  # sections import this module
@@ -17,18 +17,6 @@ if TYPE_CHECKING:  # sections import this module
 
 _MOST_PLACES = 10
 _HALF, _MOST = 0.5, 0.9
-_RESULT_COLOURS = {MomentKind.COMPLETED: "#0072b2", MomentKind.FAILED: "#d55e00", MomentKind.STOPPED: "#8a8f99"}
-_CAUSE_COLOURS = {
-    FailureCause.EXIT_CODE: "#d55e00",
-    FailureCause.MEMORY: "#cc79a7",
-    FailureCause.NODE: "#4a4f57",
-    FailureCause.PRESSURE: "#8a8f99",
-    FailureCause.PREEMPTED: "#56b4e9",
-    FailureCause.IMAGE: "#e69f00",
-    FailureCause.TIMEOUT: "#0072b2",
-    FailureCause.START: "#009e73",
-    FailureCause.OTHER: "#c3c7cd",
-}
 
 
 def waiting(source: "SectionSource") -> Iterator[ReportPart]:
@@ -48,7 +36,7 @@ def waiting(source: "SectionSource") -> Iterator[ReportPart]:
     )
     heads = (_("Result"), _("Number"), _("Period before"))
     counts = [[one.count(what) for one in report.points.values()] for what in RESULTS]
-    colours = tuple(_RESULT_COLOURS[what] for what in RESULTS)
+    colours = tuple(job_labels.RESULT_COLOURS[what] for what in RESULTS)
     figure = _figure(report, source.spec, counts, colours)
     table = ReportTable(heads, rows, colours=colours if figure else ())
     yield ReportPart(_("Jobs that ended"), figure=figure, table=table)
@@ -88,7 +76,7 @@ def failures(source: "SectionSource") -> Iterator[ReportPart]:
         )
         for cause in causes
     )
-    colours = tuple(_CAUSE_COLOURS[cause] for cause in causes)
+    colours = tuple(job_labels.CAUSE_COLOURS[cause] for cause in causes)
     counts = [[one.count(failed, cause) for one in report.points.values()] for cause in causes]
     heads = (_("Cause"), _("Number"), _("Part"), _("Period before"))
     foot = (_("Total"), f"{whole:,}", labels.part(whole, report.total.ended), f"{before:,}")

@@ -1,4 +1,4 @@
-"""Questions about the GPU time and the jobs of the days, weeks and months of a time zone, which begin at any hour of UTC."""
+"""Questions about the days, weeks and months of a time zone, which begin at any hour of UTC."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
