@@ -1,7 +1,7 @@
 """How different two colours look, also to people who lack one kind of cones.
 
-Simulation by Machado, Oliveira and Fernandes (2009) for complete deficiency, on linear RGB. Distances are CIEDE2000: 1 is
-hardly visible, 10 is clear at a glance.
+Simulation by Machado, Oliveira and Fernandes (2009) for complete deficiency, on linear RGB. Distances are CIEDE2000: 1
+is hardly visible, 10 is clear at a glance.
 """
 
 import math

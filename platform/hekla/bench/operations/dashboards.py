@@ -52,6 +52,7 @@ _COUNTED = (
 )
 _FIRST_QUEUE = "queue-0"
 DASHBOARDS: dict[str, tuple[dict[str, str], ...]] = {
+    "operations:overview": _EVERY_PERIOD,
     "operations:gpu_time": (*_EVERY_GROUP, *_FILTERED),
     "operations:gpu_time_file": ({"period": "quarter"},),
     "operations:holdings": ({"period": "hour", "of": "idle"}, {"period": "month", "of": "failed"}),
@@ -64,6 +65,7 @@ DASHBOARDS: dict[str, tuple[dict[str, str], ...]] = {
     "operations:counted": _COUNTED,
     "operations:queues": (*_EVERY_PERIOD, {"period": "quarter", "queue": _FIRST_QUEUE}),
     "operations:queues_file": ({"period": "quarter"},),
+    "operations:sessions": ({},),
     "queues:share": ({},),
     "reports:list": ({},),
     "reports:detail": ({},),
