@@ -1,6 +1,6 @@
 """The overview: a tile for each figure that a manager looks at first, with a link to its dashboard."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -54,11 +54,31 @@ class OverviewTile:
     address: str
 
 
-def tiles(found: Overview) -> list[OverviewTile]:
-    """A tile for each figure that the person can see."""
+def tiles(found: Overview, chosen: Sequence[OverviewFigure] | None) -> list[OverviewTile]:
+    """A tile for each chosen figure that the person can see, in this order; None: for all."""
     return [
         OverviewTile(what, str(_NAMES[what]), words(what, one.value), _note(found, what, one), _address(found, what))
-        for what, one in found.figures.items()
+        for what, one in ((what, found.figures[what]) for what in chosen or OverviewFigure if what in found.figures)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrangedTile:
+    """A figure in the form that arranges the overview. `moves`: whether it can go up and down."""
+
+    what: OverviewFigure
+    name: str
+    is_visible: bool
+    moves: tuple[bool, bool]
+
+
+def arranged(chosen: Sequence[OverviewFigure] | None) -> list[ArrangedTile]:
+    """All figures: the chosen ones in their order, then the others."""
+    visible = list(OverviewFigure) if chosen is None else list(chosen)
+    order = [*visible, *(what for what in OverviewFigure if what not in visible)]
+    last = len(order) - 1
+    return [
+        ArrangedTile(what, str(_NAMES[what]), what in visible, (at > 0, at < last)) for at, what in enumerate(order)
     ]
 
 

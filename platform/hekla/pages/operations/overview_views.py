@@ -4,14 +4,16 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.measures import labels
 from hekla.apps.measures.selectors import MeasuresQuery, Period
-from hekla.apps.reports.overview import overview
+from hekla.apps.reports import selectors, services
+from hekla.apps.reports.overview import OverviewFigure, overview
 from hekla.lib import clock
 from hekla.pages.frame import downloads
 from hekla.pages.frame.people import person
@@ -24,14 +26,17 @@ from hekla.pages.operations.tabs import tabs
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Show the figures that a manager looks at first."""
-    query = _query(request.GET)
-    context = overview_parts(person(request), request.GET, clock.now()) | {
+    query, user = _query(request.GET), person(request)
+    context = overview_parts(user, request.GET, clock.now()) | {
         "tabs": tabs("operations:overview"),
         "clusters": options(((one.name, one.name) for one in clusters.all_clusters()), {query.cluster}),
         "periods": [
             (str(label), queries.overview_address(query, period=one.value), one is query.period)
             for one, label in labels.PERIODS.items()
         ],
+        "arranged": tiles.arranged(selectors.overview_figures(user)),
+        "is_arranging": "arrange" in request.GET,
+        "focus": request.GET.get("arrange", ""),
         "live": queries.live("overview", queries.overview_address(query), query.until),
     }
     return render(request, "operations/overview.html", context)
@@ -46,7 +51,7 @@ def overview_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str
     later = queries.text(after) if after < now else ""
     return {
         "report": report,
-        "tiles": tiles.tiles(found),
+        "tiles": tiles.tiles(found, selectors.overview_figures(user)),
         "figure": figures.figure(report),
         "has_figure": any(report.totals.values()),
         "file": queries.overview_address(query),
@@ -54,6 +59,23 @@ def overview_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str
         "after": queries.overview_address(query, until=later) if query.until else "",
         "until": queries.text(query.until) if query.until else "",
     }
+
+
+@require_POST
+def arrange(request: HttpRequest) -> HttpResponse:
+    """Save which tiles the person sees and in which order; or move one, or go back to the usual ones."""
+    order = [OverviewFigure(name) for name in request.POST.getlist("figure") if name in list(OverviewFigure)]
+    visible = set(request.POST.getlist("visible"))
+    focus = "save"
+    for step, field in ((-1, "up"), (1, "down")):
+        name = request.POST.get(field, "")
+        if name in order:
+            place = order.index(OverviewFigure(name))
+            order.insert(max(place + step, 0), order.pop(place))
+            focus = f"{field}-{name}"
+    chosen = [] if "reset" in request.POST else [what for what in order if what in visible]
+    services.arrange_overview(chosen, user=person(request), now=clock.now())
+    return redirect(f"{reverse('operations:overview')}?arrange={focus}#arrange")
 
 
 @require_safe

@@ -6,6 +6,7 @@ prefix = "operations/"
 app_name = "operations"
 urlpatterns = [
     path("", overview_views.show, name="overview"),
+    path("arrange/", overview_views.arrange, name="arrange"),
     path("file/", overview_views.download, name="overview_file"),
     path("gpu-time/", views.gpu_time, name="gpu_time"),
     path("gpu-time/file/", views.gpu_time_file, name="gpu_time_file"),
