@@ -137,7 +137,7 @@ def hour(_order: dict[str, Any]) -> str:
     begin = clock.now().replace(second=0, microsecond=0) - timedelta(minutes=61)
     with transaction.atomic():
         made = world.make(size, begin)
-        clusters.change(made.cluster, {"is_active": False}, actor=PLATFORM, now=begin)
+        clusters.change(made.cluster, {"is_paused": True}, actor=PLATFORM, now=begin)
     SimulatedDay(size, made, begin).run(lambda _text: None)
     return "done"
 
@@ -162,7 +162,8 @@ def news(_order: dict[str, Any]) -> str:
 
 
 COMMANDS = {
-    "hour": hour, "news": news, "link": link, "submit": submit, "share": share, "phases": phases, "audit": verdict, "sessions": sessions
+    "hour": hour, "news": news, "link": link, "submit": submit, "share": share, "phases": phases, "audit": verdict,
+    "sessions": sessions,
 }  # fmt: skip
 
 if __name__ == "__main__":
