@@ -14,7 +14,7 @@ from hekla.domain.gpu_time import GpuClass
 from hekla.domain.job_measures import MomentKind
 from hekla.pages.operations import queries
 
-_NAMES: Mapping[OverviewFigure, str | Promise] = {
+NAMES: Mapping[OverviewFigure, str | Promise] = {
     OverviewFigure.USEFUL: gettext_lazy("GPU time in use"),
     OverviewFigure.HELD: gettext_lazy("GPU time held by pods"),
     OverviewFigure.WASTED: gettext_lazy("Wasted GPU hours"),
@@ -57,7 +57,7 @@ class OverviewTile:
 def tiles(found: Overview, chosen: Sequence[OverviewFigure] | None) -> list[OverviewTile]:
     """A tile for each chosen figure that the person can see, in this order; None: for all."""
     return [
-        OverviewTile(what, str(_NAMES[what]), words(what, one.value), _note(found, what, one), _address(found, what))
+        OverviewTile(what, str(NAMES[what]), words(what, one.value), _note(found, what, one), _address(found, what))
         for what, one in ((what, found.figures[what]) for what in chosen or OverviewFigure if what in found.figures)
     ]
 
@@ -77,9 +77,7 @@ def arranged(chosen: Sequence[OverviewFigure] | None) -> list[ArrangedTile]:
     visible = list(OverviewFigure) if chosen is None else list(chosen)
     order = [*visible, *(what for what in OverviewFigure if what not in visible)]
     last = len(order) - 1
-    return [
-        ArrangedTile(what, str(_NAMES[what]), what in visible, (at > 0, at < last)) for at, what in enumerate(order)
-    ]
+    return [ArrangedTile(what, str(NAMES[what]), what in visible, (at > 0, at < last)) for at, what in enumerate(order)]
 
 
 def words(what: OverviewFigure, value: float | None) -> str:

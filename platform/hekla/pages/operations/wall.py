@@ -1,8 +1,9 @@
 """What the wall screen shows: a few large figures of the present, for operators in a room."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from django.core.cache import cache
 from redis.exceptions import RedisError
@@ -13,6 +14,8 @@ from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.job_history import labels
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
+from hekla.apps.measures.selectors import MeasuresQuery
+from hekla.apps.reports.overview import OverviewFigure, overview
 from hekla.domain.card_resources import card_counts, model_of
 from hekla.domain.phases import JobPhase
 from hekla.domain.resources import Resources
@@ -21,7 +24,12 @@ from hekla.scheduling import occupancy
 from hekla.scheduling.occupancy import Occupancy
 
 MOST_ROWS = 8
-_WAITS, _SHARED_SECONDS = "operations:oldest_waits", 10
+_SHARED_SECONDS, _GLANCE_SECONDS = 10, 30
+_GLANCE = (
+    *(OverviewFigure.USEFUL, OverviewFigure.HELD, OverviewFigure.WASTED, OverviewFigure.WAIT_MOST),
+    *(OverviewFigure.COMPLETED, OverviewFigure.FAILED, OverviewFigure.ALERTS),
+)
+ReadT = TypeVar("ReadT")
 _DAY = timedelta(days=1)
 
 
@@ -80,6 +88,7 @@ class Wall:
     troubles: Sequence[NodeTrouble]
     troubled: int
     nodes: int
+    glance: Mapping[OverviewFigure, float | None]
 
 
 def wall(user: User, cluster: str, *, now: datetime) -> Wall:
@@ -106,6 +115,7 @@ def wall(user: User, cluster: str, *, now: datetime) -> Wall:
         troubles=sorted(troubles, key=lambda one: (one.is_ready, -one.cards, one.name))[:MOST_ROWS],
         troubled=len(troubles),
         nodes=sum(node.cluster_id in known for node, _all in whole.nodes),
+        glance=_glance(user, cluster, now),
     )
 
 
@@ -158,14 +168,29 @@ def _queues(user: User, whole: Occupancy, known: Mapping[int, Cluster]) -> list[
 
 
 def _oldest_waits() -> dict[int, datetime]:
-    """When the oldest wait of each queue began. Pending jobs can be many, so all screens share what is read."""
+    """When the oldest wait of each queue began. Pending jobs can be many."""
+    return _shared("operations:oldest_waits", _SHARED_SECONDS, jobs.oldest_waits)
+
+
+def _glance(user: User, cluster: str, now: datetime) -> dict[OverviewFigure, float | None]:
+    """The figures of the overview of the last day. All who may open the screen see the same."""
+
+    def read() -> dict[OverviewFigure, float | None]:
+        found = overview(user, MeasuresQuery(cluster=cluster), now=now).figures
+        return {what: found[what].value for what in _GLANCE if what in found}
+
+    return _shared(f"operations:glance:{cluster}", _GLANCE_SECONDS, read)
+
+
+def _shared(key: str, seconds: int, read: Callable[[], ReadT]) -> ReadT:
+    """What all screens show, read once in so many seconds; each time if there is no cache."""
     try:
-        known: dict[int, datetime] | None = cache.get(_WAITS)
+        known: ReadT | None = cache.get(key)
     except RedisError:
-        return jobs.oldest_waits()
+        return read()
     if known is None:
-        known = jobs.oldest_waits()
-        cache.set(_WAITS, known, _SHARED_SECONDS)
+        known = read()
+        cache.set(key, known, seconds)
     return known
 
 
