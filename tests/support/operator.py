@@ -166,8 +166,8 @@ def news(_order: dict[str, Any]) -> str:
 
 
 COMMANDS = {
-    "minutes": minutes, "news": news, "link": link, "submit": submit, "share": share, "phases": phases, "audit": verdict,
-    "sessions": sessions,
+    "minutes": minutes, "news": news, "link": link, "submit": submit, "share": share, "phases": phases,
+    "audit": verdict, "sessions": sessions,
 }  # fmt: skip
 
 if __name__ == "__main__":
