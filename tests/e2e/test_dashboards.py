@@ -157,10 +157,10 @@ def test_page_follows_new_sums_and_keeps_zoom_and_place(console: Console) -> Non
     middle = page.evaluate(
         f"""async () => {{
             const {{ x }} = {area}.data[0];
-            await Plotly.relayout({area}, {{ "xaxis.range": [x[20], x[40]] }});
+            await Plotly.relayout({area}, {{ "xaxis.range": [x[4], x[12]] }});
             window.isSame = true;
             scrollTo(0, 300);
-            return x[20];
+            return x[4];
         }}"""
     )
     assert console.server.operator(do="news") == "done"
