@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO
+from uuid import UUID
 
 import click
 
@@ -34,6 +35,7 @@ _FIGURES = (
 @click.option("--days", type=click.FloatRange(0.01, 93), default=7, show_default=True, help="Days up to now.")
 @click.option("--from", "starts", type=click.DateTime(), help="Begin of the period (UTC), instead of --days.")
 @click.option("--until", "ends", type=click.DateTime(), help="End of the period (UTC). Default: now.")
+@click.option("--trace", type=click.UUID, help="Run the jobs of this trace instead of a period (hekla lab traces).")
 @click.option("--policy", type=click.File("rb"), help="File with another scheduling policy.")
 @click.option("--weight", "weights", multiple=True, metavar="QUEUE=N", help="Weight of a queue. May be repeated.")
 @click.option(
@@ -52,13 +54,16 @@ def run(
     days: float,
     starts: datetime | None,
     ends: datetime | None,
+    trace: UUID | None,
     policy: BinaryIO | None,
     title: str,
     no_wait: bool,
     as_json: bool,
     **changes: tuple[str, ...],
 ) -> None:
-    """Run the recorded workload of CLUSTER again, with a change; without one, to see how exact runs are.
+    """Run the recorded workload of CLUSTER again, or a trace on its nodes, with a change.
+
+    Without a change, the result shows how exact runs are.
 
     Operators and platform admins.
     """
@@ -68,6 +73,8 @@ def run(
     if policy is not None:
         change["policy"] = policy.read().decode(errors="replace")
     period = {"starts_at": since.isoformat(), "ends_at": until.isoformat()}
+    if trace is not None:
+        period = {"trace": str(trace)}
     client = client_of(choice)
     found = client.post("policy-lab", {"cluster": cluster, "title": title, "change": change, **period})
     if not no_wait:

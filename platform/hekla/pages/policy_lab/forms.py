@@ -5,20 +5,28 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.forms import QuantitiesField, format_amounts
 from hekla.apps.policy_lab.models import MAX_TITLE
-from hekla.apps.policy_lab.services import MAX_PERIOD
+from hekla.apps.policy_lab.services import MAX_PERIOD, MAX_TRACE_BYTES
 from hekla.apps.queues.models import Queue
 from hekla.domain.resources import Resources
+from hekla.engine.model import QueueSpec
 from hekla.engine.policy import MAX_POLICY_BYTES
 from hekla.simulation.lab.change import MAX_NEW_NODES, MAX_REMOVED, MAX_WEIGHT
 
 MAX_QUEUES = 40
 """Queues with fields: others keep their settings."""
 _MAX_KINDS = 50
+TRACE_FORMATS = [
+    ("sacct", _("Slurm: output of sacct -aDP")),
+    ("helios", _("Helios: cluster_log.csv")),
+    ("philly", _("Philly: cluster_job_log")),
+    ("alibaba", _("Alibaba 2023: openb_pod_list")),
+]
 _WEIGHT, _LIMIT = "weight-", "limit-"
 
 
@@ -48,8 +56,19 @@ class ExperimentForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 14, "class": "code-input", "spellcheck": "false"}),
     )
 
-    def __init__(self, data: Any, *, policy: str, queues: Sequence[Queue], nodes: Iterable[Node]) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        data: Any,  # noqa: ANN401
+        *,
+        policy: str,
+        queues: Sequence[Queue | QueueSpec],
+        nodes: Iterable[Node],
+        has_period: bool = True,
+    ) -> None:
+        """`has_period`: whether people choose the period; a trace has its own."""
         super().__init__(data, initial={"policy": policy})
+        if not has_period:
+            del self.fields["days"], self.fields["ends_at"]
         self._queues, self._policy = queues[:MAX_QUEUES], policy
         self.listed_queues, self.more_queues = len(self._queues), len(queues) > MAX_QUEUES
         self.fields["like"].choices = [("", _("no more nodes")), *_kinds(nodes)]  # type: ignore[attr-defined]
@@ -73,9 +92,9 @@ class ExperimentForm(forms.Form):
         return cleaned
 
     def period(self, now: datetime) -> tuple[datetime, datetime]:
-        """The begin and end of the period."""
-        end: datetime = self.cleaned_data["ends_at"] or now
-        return end - timedelta(days=self.cleaned_data["days"]), end
+        """The begin and end of the period; of a trace it means nothing."""
+        end: datetime = self.cleaned_data.get("ends_at") or now
+        return end - timedelta(days=self.cleaned_data.get("days") or 1), end
 
     def change(self) -> dict[str, Any]:
         """What differs from the present settings, as `simulation.lab.change` reads it."""
@@ -89,7 +108,7 @@ class ExperimentForm(forms.Form):
             found["nodes"] = [{"like": cleaned["like"], "count": cleaned["count"]}]
         return found | ({"remove_nodes": cleaned["removed"]} if cleaned["removed"] else {})
 
-    def _queue(self, queue: Queue) -> Mapping[str, Any]:
+    def _queue(self, queue: Queue | QueueSpec) -> Mapping[str, Any]:
         weight, limit = (self.cleaned_data[f"{part}{queue.name}"] for part in (_WEIGHT, _LIMIT))
         found: dict[str, Any] = {"weight": weight} if weight != queue.weight else {}
         if limit != (queue.capability or {}):
@@ -99,7 +118,7 @@ class ExperimentForm(forms.Form):
     @property
     def of_period(self) -> list[forms.BoundField]:
         """The fields of the period."""
-        return [self[name] for name in ("title", "days", "ends_at")]
+        return [self[name] for name in ("title", "days", "ends_at") if name in self.fields]
 
     @property
     def of_nodes(self) -> list[forms.BoundField]:
@@ -110,6 +129,26 @@ class ExperimentForm(forms.Form):
     def of_queues(self) -> list[forms.BoundField]:
         """The fields of the queues."""
         return [self[name] for name in self.fields if name.startswith((_WEIGHT, _LIMIT))]
+
+
+class TraceForm(forms.Form):
+    """An upload of a trace."""
+
+    name = forms.CharField(label=_("Name"), max_length=MAX_TITLE)
+    format = forms.ChoiceField(label=_("Format"), choices=TRACE_FORMATS)
+    file = forms.FileField(label=_("File"), help_text=_("Plain or packed with gzip. At most 16 MiB of text."))
+
+    def clean_file(self) -> UploadedFile:
+        """Refuses a file that is too large before it is read."""
+        file: UploadedFile = self.cleaned_data["file"]
+        if (file.size or 0) > MAX_TRACE_BYTES:
+            raise forms.ValidationError(_("The file has more than %d MiB.") % (MAX_TRACE_BYTES // 2**20))
+        return file
+
+    def content(self) -> bytes:
+        """The bytes of the file."""
+        found: bytes = self.cleaned_data["file"].read()
+        return found
 
 
 def _kinds(nodes: Iterable[Node]) -> list[tuple[str, str]]:

@@ -134,23 +134,26 @@ def change_as_json(change: LabChange) -> dict[str, Any]:
     }
 
 
+class UnknownNames(Invalid):
+    """The change names queues or nodes that the workload does not have."""
+
+    def __init__(self, problems: Sequence[Problem], queues: Sequence[str], nodes: Sequence[str]) -> None:
+        super().__init__(problems)
+        self.queues, self.nodes = queues, nodes
+
+
 def changed(workload: Workload, change: LabChange) -> Workload:
-    """The workload in the changed cluster. Raises Invalid for unknown queues and nodes."""
+    """The workload in the changed cluster. Raises UnknownNames."""
     known = {node.name: node for node in workload.state.nodes} | {
         one.name: one.node for one in workload.changes if one.node is not None
     }
-    problems = [
-        Problem("queues", translate("This cluster has no queue {name}.", name=name))
-        for name in change.queues
-        if name not in {queue.name for queue in workload.state.queues}
-    ]
-    problems += [
-        Problem("nodes", translate("This cluster has no node {name}.", name=name))
-        for name in (*(one.like for one in change.nodes), *sorted(change.removed))
-        if name not in known
-    ]
-    if problems:
-        raise Invalid(problems)
+    existing = {queue.name for queue in workload.state.queues}
+    queues = [name for name in change.queues if name not in existing]
+    names = [name for name in (*(one.like for one in change.nodes), *sorted(change.removed)) if name not in known]
+    if queues or names:
+        problems = [Problem("queues", translate("This cluster has no queue {name}.", name=name)) for name in queues]
+        problems += [Problem("nodes", translate("This cluster has no node {name}.", name=name)) for name in names]
+        raise UnknownNames(problems, queues, names)
     nodes = [node for node in workload.state.nodes if node.name not in change.removed]
     nodes += [made for one in change.nodes for made in _like(known[one.like], one.count, known)]
     queues = tuple(_changed_queue(queue, change.queues.get(queue.name)) for queue in workload.state.queues)
