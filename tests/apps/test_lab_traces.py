@@ -1,4 +1,4 @@
-"""Files of other schedulers in the policy lab: uploaded, run in an experiment, and deleted; on pages, by REST and CLI."""
+"""Files of other schedulers in the policy lab: uploaded, run and deleted, on pages, by REST and by command line."""
 
 import gzip
 import json

@@ -148,6 +148,15 @@ class JobRun:
         if self.group is not None:
             self.group = replace(self.group, phase=phase)
 
+    def begin_running(self) -> bool:
+        """If all its pods are on nodes, it is running. Returns whether they are."""
+        group = self.group
+        if group is None or any(pod.status not in _PLACED for pod in group.pods):
+            return False
+        if group.phase is GangPhase.INQUEUE:
+            self.set_phase(GangPhase.RUNNING)
+        return True
+
     def set_priority(self, priority: int) -> None:
         """Somebody changed its priority."""
         self._template = with_priority(self._template, priority)

@@ -22,7 +22,7 @@ from itertools import count
 
 from hekla.domain.phases import GangPhase
 from hekla.engine import cycle, registry
-from hekla.engine.actions import shuffle
+from hekla.engine.actions import enqueue, shuffle
 from hekla.engine.decisions import Decisions
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.model import PodStatus, QueueSpec
@@ -118,6 +118,8 @@ class _Run:
         self._waiting: set[str] = set()
         self._changed: list[str] = []
         """The jobs whose phase the last cycle changed."""
+        self._bound: set[str] = set()
+        """The jobs that got nodes at this instant."""
         self._has_decided = False
         """Whether the last cycle bound or evicted pods."""
         self._gone: dict[str, set[int]] = {}
@@ -125,6 +127,8 @@ class _Run:
         self._nominated: dict[str, str] = {}
         self._room = FreeRoom()
         self._room.set_nodes(self._nodes.values(), ())
+        self._only_bound = False
+        """Whether the last cycle did nothing but bind pods."""
         self._is_changed = True
         """Whether anything but ends of whole jobs happened since the last cycle, or that cycle changed something."""
         self._stopping: set[str] = set()
@@ -143,8 +147,8 @@ class _Run:
         self._evicts = not _PLACING_ACTIONS.issuperset(policy.actions)
         options = [option for tier in policy.tiers for option in tier]
         is_known = not (policy.follows_volcano or policy.reads_clock or any(map(_is_external, options)))
-        self._room_counts = is_known and not self._evicts
-        """Whether the engine decides nothing where no pod has room."""
+        self._room_counts = is_known and not self._evicts and enqueue.NAME in policy.actions
+        """Whether the engine only admits jobs where no pod has room; without this action, `allocate` admits them."""
         self._is_whole = any(option.name == "gang" and option.has(_READY_SWITCH) for option in options)
         """Whether jobs start only with their minimum."""
         self._is_changed = True
@@ -246,6 +250,16 @@ class _Run:
             self._apply(decided)
             if not self._move_on():
                 break
+        self._see_running()
+
+    def _see_running(self) -> None:
+        """Before the next instant, the controller sees that pods run: jobs with all pods on nodes are running then.
+
+        Nothing else follows from that: what they hold counts as much as what they were admitted for.
+        """
+        bound, self._bound = self._bound, set()
+        is_whole = [self._alive[uid].begin_running() for uid in bound if uid in self._alive]
+        self._is_changed &= not (all(is_whole) and self._only_bound)
 
     def _apply(self, decided: Decisions) -> None:
         binds: dict[str, dict[str, str]] = defaultdict(dict)
@@ -256,6 +270,7 @@ class _Run:
             one.place(places, self._now / SECOND)
             self._note_binds(one, {one.positions[pod]: node for pod, node in places.items()})
             self._look_at(one)
+        self._bound |= binds.keys()
         evicted: dict[str, set[str]] = defaultdict(set)
         for eviction in decided.evictions:
             evicted[eviction.job].add(eviction.pod)
@@ -273,6 +288,7 @@ class _Run:
         for uid in self._changed:
             alive[uid].set_phase(phases[uid])
         self._is_changed = bool(self._has_decided or self._changed or decided.nominated)
+        self._only_bound = not (decided.evictions or self._changed or decided.nominated)
 
     def _nominate(self, new: Mapping[str, str], bound: Collection[str]) -> None:
         """Pods that wait for evicted ones get their nodes, until they are bound, as from the controller."""
@@ -334,7 +350,8 @@ class _Run:
         admitted = [uid for uid in self._changed if uid in self._alive and self._alive[uid].lacks_pods]
         for uid in admitted:
             self._alive[uid].create_pods(self._now / SECOND)
-        self._is_changed |= bool(gone)
+        if gone:
+            self._is_changed, self._only_bound = True, False
         return bool(gone or admitted or (self._evicts and self._has_decided))
 
     def _let_go(self, one: JobRun, pods: Collection[int]) -> None:
