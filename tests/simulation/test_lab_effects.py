@@ -97,6 +97,22 @@ def test_with_eight_more_nodes_nothing_waits() -> None:
     assert (after["total"]["slowdown"], after["fairness"]) == (1.0, pytest.approx(1.0))
 
 
+@pytest.mark.parametrize(("most", "count"), [(64, 4), (3, None)])
+def test_capacity_planning_finds_the_smallest_number_of_nodes(most: int, count: int | None) -> None:
+    """Nine jobs of an hour: on five nodes four of them wait for an hour, on four nodes one waits for two."""
+    change = read_change({"goal": {"like": "node-0", "most": most, "wait_p90": 3601}})
+    wanted = Experiment(trace(*[("a", 0.0, 1.0, 1, 8) for _ in range(9)]), DEFAULT_POLICY_TEXT, change)
+    parts: list[float] = []
+    runs = {name: experiment.finish(wanted, name, parts.append) for name in experiment.columns(wanted)}
+    found = experiment.report(wanted, runs)["plan"]
+    assert found["count"] == count
+    waits = {one["count"]: round(one["wait_p90"] / 3600, 1) for one in found["trials"]}
+    assert waits[most] == (0 if count else 1.2)
+    assert len(waits) <= 8
+    assert count is None or (waits[4], waits[3]) == (1.0, 1.2)
+    assert 0 <= min(parts) <= max(parts) <= 1
+
+
 def test_a_policy_that_preempts_starts_an_urgent_job_at_once() -> None:
     """Recorded without preemption: the urgent job waited for an hour. With it, one pod of the other begins again."""
     low = synthetic.job("low", 0, 2 * HOUR, pods=2, cards=4, tenant="slow")

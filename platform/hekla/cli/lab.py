@@ -43,6 +43,10 @@ _FIGURES = (
 )
 @click.option("--add-nodes", multiple=True, metavar="NODE=N", help="N more nodes like NODE. May be repeated.")
 @click.option("--remove-node", "removed", multiple=True, metavar="NODE", help="Without this node. May be repeated.")
+@click.option(
+    "--plan", default="", metavar="NODE=MINUTES", help="Find how many more nodes like NODE keep 90 % of waits below."
+)
+@click.option("--plan-most", type=click.IntRange(1, 500), default=64, show_default=True, help="Most nodes of --plan.")
 @click.option("--title", default="", help="What the experiment is about.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the result.")
 @_JSON
@@ -56,6 +60,8 @@ def run(
     ends: datetime | None,
     trace: UUID | None,
     policy: BinaryIO | None,
+    plan: str,
+    plan_most: int,
     title: str,
     no_wait: bool,
     as_json: bool,
@@ -72,6 +78,9 @@ def run(
     change = read_changes(**changes)
     if policy is not None:
         change["policy"] = policy.read().decode(errors="replace")
+    if plan:
+        node, minutes = _pair(plan)
+        change["goal"] = {"like": node, "most": plan_most, "wait_p90": 60 * _number(minutes)}
     period = {"starts_at": since.isoformat(), "ends_at": until.isoformat()}
     if trace is not None:
         period = {"trace": str(trace)}
@@ -196,6 +205,8 @@ def print_result(result: Mapping[str, Any]) -> None:
     output.table(("", *(name.upper() for name in columns)), rows, "")
     for part in ("queues", "tenants"):
         _print_part(part, columns)
+    if found := result.get("plan"):
+        _print_plan(found)
     if trust := result["trust"]:
         _print_trust(trust)
     if (found := result.get("forecasts")) and found["cases"]:
@@ -203,6 +214,17 @@ def print_result(result: Mapping[str, Any]) -> None:
         click.echo(f"{found['held']:,} of {found['cases']:,} predicted start times held ({part:.1%}).")
     for note, count in result["notes"].items():
         click.echo(f"note: {note.replace('_', ' ')} ({count})")
+
+
+def _print_plan(plan: Mapping[str, Any]) -> None:
+    click.echo()
+    rows = [
+        (str(one["count"]), _value("wait_p90", one["wait_p90"]), "yes" if one["is_enough"] else "no")
+        for one in sorted(plan["trials"], key=lambda one: int(one["count"]))
+    ]
+    output.table(("MORE NODES", "WAIT 90 %", "ENOUGH"), rows, "")
+    needed = f"More than {plan['most']:,}" if plan["count"] is None else f"{plan['count']:,}"
+    click.echo(f"{needed} more nodes like {strip_control_codes(plan['like'])} are needed.")
 
 
 def _print_part(part: str, columns: Mapping[str, Any]) -> None:

@@ -81,7 +81,7 @@ def start(
 
 def _check_names(cluster: Cluster, trace: LabTrace | None, wanted: LabChange, now: datetime) -> None:
     """Raises Invalid for queues and nodes that the cluster, or the trace, does not have now."""
-    if wanted.queues or wanted.nodes or wanted.removed:
+    if wanted.queues or wanted.nodes or wanted.removed or wanted.goal:
         state = cache.read_snapshot(cluster, now=now).state
         if trace is not None:
             state = replace(state, queues=tuple(map(QueueSpec, trace.queues)))

@@ -215,7 +215,8 @@ def notes(result: Json) -> list[str]:
     """What was assumed, in sentences."""
     found = {WorkloadNote(name): count for name, count in result["notes"].items()}
     step = _("Simulated time advances in steps of %s. Evicted pods lose what they did.")
-    return [*_plain_notes(found), *_counted_notes(found), step % labels.duration(result["step"] / 1000)]
+    exact = _("Nothing is drawn at random: the same experiment always gives the same figures.")
+    return [*_plain_notes(found), *_counted_notes(found), step % labels.duration(result["step"] / 1000), exact]
 
 
 def _plain_notes(found: Mapping[WorkloadNote, int]) -> Iterator[str]:
@@ -354,6 +355,35 @@ def _instant(milliseconds: float) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+# Capacity planning.
+
+
+def plan(result: Json) -> str:
+    """How many more nodes the goal takes; empty without a goal."""
+    found = result.get("plan")
+    if not found:
+        return ""
+    values = {"n": found["count"], "name": found["like"], "most": found["most"]}
+    values["wait"] = labels.duration(found["wait_p90"])
+    if found["count"] is None:
+        return _("Even with %(most)d more nodes like %(name)s, 90 %% of the jobs wait longer than %(wait)s.") % values
+    if not found["count"]:
+        return _("No more nodes are needed: 90 %% of the jobs wait at most %(wait)s.") % values
+    sentence = ngettext(
+        "With %(n)d more node like %(name)s, 90 %% of the jobs wait at most %(wait)s.",
+        "With %(n)d more nodes like %(name)s, 90 %% of the jobs wait at most %(wait)s.",
+        found["count"],
+    )
+    return sentence % values
+
+
+def trials(result: Json) -> list[ComparisonRow]:
+    """The runs of the capacity plan: more nodes, and the wait of 90 % of the jobs."""
+    found = (result.get("plan") or {}).get("trials", ())
+    every = sorted(found, key=lambda one: int(one["count"]))
+    return [ComparisonRow(f"{one['count']:,}", (_wait(one, "wait_p90"),)) for one in every]
+
+
 # What was changed.
 
 
@@ -369,6 +399,10 @@ def changes(change: Json) -> Sequence[str]:
                 found.append(f"{label % name}: {amounts or _('none')}")
     for one in change.get("nodes", ()):
         found.append(_("%(n)d more nodes like %(name)s") % {"n": one["count"], "name": one["like"]})
+    if goal := change.get("goal"):
+        values = {"n": goal["most"], "name": goal["like"], "wait": labels.duration(goal["wait_p90"])}
+        sentence = _("As many more nodes like %(name)s, up to %(n)d, as let 90 %% of the jobs wait at most %(wait)s")
+        found.append(sentence % values)
     if removed := change.get("remove_nodes"):
         found.append(_("Without the nodes %s") % ", ".join(removed[:20]))
     return found

@@ -16,11 +16,19 @@ from hekla.apps.queues.models import Queue
 from hekla.domain.resources import Resources
 from hekla.engine.model import QueueSpec
 from hekla.engine.policy import MAX_POLICY_BYTES
-from hekla.simulation.lab.change import MAX_NEW_NODES, MAX_REMOVED, MAX_WEIGHT
+from hekla.simulation.lab.change import (
+    MAX_GOAL_NODES,
+    MAX_GOAL_SECONDS,
+    MAX_NEW_NODES,
+    MAX_REMOVED,
+    MAX_WEIGHT,
+)
 
 MAX_QUEUES = 40
 """Queues with fields: others keep their settings."""
 _MAX_KINDS = 50
+_USUAL_MOST = 64
+"""More nodes that a goal may take, if people name no number."""
 TRACE_FORMATS = [
     ("sacct", _("Slurm: output of sacct -aDP")),
     ("helios", _("Helios: cluster_log.csv")),
@@ -47,6 +55,13 @@ class ExperimentForm(forms.Form):
     )
     like = forms.ChoiceField(label=_("More nodes like"), required=False)
     count = forms.IntegerField(label=_("How many more"), required=False, min_value=0, max_value=MAX_NEW_NODES)
+    wait_minutes = forms.IntegerField(
+        label=_("Wait of 90 % of the jobs, at most (minutes)"),
+        required=False,
+        min_value=0,
+        max_value=MAX_GOAL_SECONDS // 60,
+        help_text=_("If you fill this in, a few runs find how many more nodes that takes, up to the number above."),
+    )
     removed = forms.CharField(
         label=_("Without these nodes"), required=False, max_length=20_000, help_text=_("Names, separated by commas.")
     )
@@ -83,8 +98,11 @@ class ExperimentForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Names of nodes as a list; more nodes need a kind."""
         cleaned = super().clean() or {}
-        if cleaned.get("count") and not cleaned.get("like"):
+        has_goal = cleaned.get("wait_minutes") is not None
+        if (cleaned.get("count") or has_goal) and not cleaned.get("like"):
             self.add_error("like", _("Choose which nodes."))
+        if has_goal and (cleaned.get("count") or 0) > MAX_GOAL_NODES:
+            self.add_error("count", _("At most %d nodes can be searched for.") % MAX_GOAL_NODES)
         names = [name.strip() for name in cleaned.get("removed", "").split(",")]
         cleaned["removed"] = [name for name in names if name]
         if len(cleaned["removed"]) > MAX_REMOVED:
@@ -104,7 +122,10 @@ class ExperimentForm(forms.Form):
         queues = {queue.name: change for queue in self._queues if (change := self._queue(queue))}
         if queues:
             found["queues"] = queues
-        if cleaned["count"]:
+        if (minutes := cleaned["wait_minutes"]) is not None:
+            most = cleaned["count"] or _USUAL_MOST
+            found["goal"] = {"like": cleaned["like"], "most": most, "wait_p90": 60 * minutes}
+        elif cleaned["count"]:
             found["nodes"] = [{"like": cleaned["like"], "count": cleaned["count"]}]
         return found | ({"remove_nodes": cleaned["removed"]} if cleaned["removed"] else {})
 
@@ -123,7 +144,7 @@ class ExperimentForm(forms.Form):
     @property
     def of_nodes(self) -> list[forms.BoundField]:
         """The fields of the nodes."""
-        return [self[name] for name in ("like", "count", "removed")]
+        return [self[name] for name in ("like", "count", "wait_minutes", "removed")]
 
     @property
     def of_queues(self) -> list[forms.BoundField]:

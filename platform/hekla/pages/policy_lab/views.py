@@ -132,6 +132,8 @@ def _context(row: LabRun) -> dict[str, Any]:
         "trust": figures.trust(row.result),
         "notes": figures.notes(row.result),
         "predictions": figures.predictions(row.result),
+        "plan": figures.plan(row.result),
+        "trials": figures.trials(row.result),
         "differing": figures.differing(row.result),
         "differing_count": figures.differing_count(row.result),
     }
