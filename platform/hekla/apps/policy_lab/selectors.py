@@ -58,7 +58,8 @@ def may_delete(user: User, row: LabTrace) -> bool:
 
 def trace_file(pk: int) -> tuple[str, bytes] | None:
     """The format and the packed file of a trace, for the process that runs it; None if it was deleted."""
-    return LabTrace.objects.filter(pk=pk).values_list("format", "content").first()
+    found = LabTrace.objects.filter(pk=pk).values_list("format", "content").first()
+    return found and (found[0], bytes(found[1]))
 
 
 def run_work() -> Iterable[QuerySet[Any, Any]]:

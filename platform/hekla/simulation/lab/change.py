@@ -183,14 +183,14 @@ def changed(workload: Workload, change: LabChange) -> Workload:
         one.name: one.node for one in workload.changes if one.node is not None
     }
     existing = {queue.name for queue in workload.state.queues}
-    queues = [name for name in change.queues if name not in existing]
+    missing = [name for name in change.queues if name not in existing]
     named = [*(one.like for one in change.nodes), *sorted(change.removed)]
     named += [change.goal.like] if change.goal else []
     names = [name for name in named if name not in known]
-    if queues or names:
-        problems = [Problem("queues", translate("This cluster has no queue {name}.", name=name)) for name in queues]
+    if missing or names:
+        problems = [Problem("queues", translate("This cluster has no queue {name}.", name=name)) for name in missing]
         problems += [Problem("nodes", translate("This cluster has no node {name}.", name=name)) for name in names]
-        raise UnknownNames(problems, queues, names)
+        raise UnknownNames(problems, missing, names)
     nodes = [node for node in workload.state.nodes if node.name not in change.removed]
     nodes += [made for one in change.nodes for made in _like(known[one.like], one.count, known)]
     queues = tuple(_changed_queue(queue, change.queues.get(queue.name)) for queue in workload.state.queues)
