@@ -11,6 +11,7 @@ from django.test.client import ClientHandler
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.settings import patched_settings
 from schemathesis.config import SchemathesisConfig
+from tests.apps.access_arguments import TRACE
 from tests.support.once import once
 
 from hekla.api.v1.schema import SchemaView
@@ -107,7 +108,8 @@ FITS: dict[str, Fit] = {
     # The sections and people must exist.
     "POST /api/v1/reports": _with(**_REPORT),
     "PATCH /api/v1/reports/{uid}": _with(**_REPORT),
-    "POST /api/v1/policy-lab": _with(cluster="sim", change={}, **_PERIOD),
+    "POST /api/v1/policy-lab": _with(cluster="sim", change={}, trace=None, **_PERIOD),
+    "POST /api/v1/policy-lab/traces": _with(format="sacct", content=TRACE),
     # Fields of a job depend on each other, on the installed plugins and on rows.
     "POST /api/v1/jobs": _job,
     "POST /api/v1/what-if": _job,
@@ -178,6 +180,7 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ("POST /api/v1/jobs/bulk", {"action": "AbortJob", "uids": []}),
     ("POST /api/v1/alert-rules", {"name": "down", "measure": "nodes_not_ready", "threshold": 2}),
     ("POST /api/v1/policy-lab", {"cluster": "sim", **_PERIOD}),
+    ("POST /api/v1/policy-lab/traces", {"name": "jobs.txt", "format": "sacct", "content": TRACE}),
     ("POST /api/v1/reports", {"name": "use", "sections": ["classes"]}),
     ("POST /api/v1/clusters", {"name": "new-one", "kind": "simulated", "config": {"nodes": []}}),
     ("POST /api/v1/clusters/{name}/try", {}),

@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from tests.apps.access_arguments import (
     REPORT_DATA,
+    TRACE,
     experiment_arguments,
     openpai_arguments,
     report_arguments,
@@ -183,6 +184,7 @@ DATA: dict[str, dict[str, Any]] = {
         "starts_at": "2026-01-01T00:00:00Z",
         "ends_at": "2026-01-02T00:00:00Z",
     },
+    "api:v1:lab_traces": {"name": "two.txt", "format": "sacct", "content": TRACE},
     "jobs_what_if": {"text": MANIFEST},
     "jobs_what_if_take": {"text": MANIFEST, "change": "main.replicas=1"},
     "job_ease": {"change": "main.min_available=1"},
@@ -395,7 +397,7 @@ def make_world() -> World:
         arguments[name] = [template.uid if "template" in name else flow.uid]
     arguments |= {
         **openpai_arguments(people.alice.username, job.name),
-        **experiment_arguments(people.cluster, now),
+        **experiment_arguments(people.cluster, platform["operator"], now),
         **rule_arguments(people, QUEUE_RULE, now),
         **report_arguments(people, now),
     }

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
+from tests.apps.access_arguments import TRACE_FACTS
 from tests.apps.access_world import QUEUE_RULE, SPEC, SWEEP_JOB, World
 
 from hekla.apps.accounts import services as accounts
@@ -40,7 +41,7 @@ from hekla.apps.login_sessions import services as login_sessions
 from hekla.apps.notifications import services as notifications
 from hekla.apps.openpai import services as openpai
 from hekla.apps.policy_lab import services as policy_lab
-from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.policy_lab.models import LabRun, LabTrace
 from hekla.apps.presets import services as presets
 from hekla.apps.presets.models import Preset
 from hekla.apps.priorities import services as priorities
@@ -278,6 +279,10 @@ MACHINES: dict[str, Call] = {
     "policy_lab.start": lambda w, by: policy_lab.start(_spare(), **_experiment(), **_by(by)),
     "policy_lab.cancel": lambda w, by: policy_lab.cancel(LabRun.objects.get(state="waiting"), **_by(by)),
     "policy_lab.delete": lambda w, by: policy_lab.delete(LabRun.objects.get(state="failed"), **_by(by)),
+    "policy_lab.store_trace": lambda w, by: policy_lab.store_trace(
+        name="new", content=b"", facts=TRACE_FACTS, **_by(by)
+    ),
+    "policy_lab.delete_trace": lambda w, by: policy_lab.delete_trace(LabTrace.objects.get(), **_by(by)),
     "demonstrations.set_up": lambda w, by: demonstrations.set_up(GANGS, **_acts(by)),
     "queues.create": lambda w, by: queues.create(cluster=w.people.cluster, name="new", **_acts(by)),
     "queues.change": lambda w, by: queues.change(_queue(), {"weight": 2}, by=by, **_acts(by)),

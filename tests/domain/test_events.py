@@ -192,6 +192,8 @@ EXAMPLES = {
     "PolicyLabStarted": {"run": "6f1c", "title": "more nodes"},
     "PolicyLabCancelled": {"run": "6f1c"},
     "PolicyLabDeleted": {"run": "6f1c"},
+    "LabTraceUploaded": {"name": "jobs.txt", "format": "sacct", "jobs": 3},
+    "LabTraceDeleted": {"name": "jobs.txt"},
     "QueueChanged": _CHANGED,
     "QueueClosed": _NAMED,
     "QueueDrained": _NAMED,

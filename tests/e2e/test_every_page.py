@@ -31,6 +31,7 @@ MAIN = {"command": ["echo", "{{ n }}"], "name": "main", "resources": {"cpu": "10
 JOB = {"name": "kept", "tasks": [MAIN | {"command": ["echo", "here"]}]}
 WRITE = MAIN | {"command": ["sh", "-c", "echo here > out.txt; echo ::metric step=1 loss=2"]}
 NODES = {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8"}}]}
+TRACE = "JobID|Submit|Start|End|State\n1|2026-01-01T00:00:00|2026-01-01T01:00:00|2026-01-01T02:00:00|COMPLETED\nx|y\n"
 OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ("templates", JOB),
     ("flows", {"name": "chain", "steps": [{"name": "first", "job": JOB}]}),
@@ -45,6 +46,7 @@ OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ("clusters", {"name": "nearer", "kind": "simulated", "config": NODES}),
     ("queues", {"name": "nearer", "cluster": "nearer"}),
     ("policy-lab", {"cluster": "nearer", "starts_at": "2026-01-01T00:00:00Z", "ends_at": "2026-01-02T00:00:00Z"}),
+    ("policy-lab/traces", {"name": "jobs.txt", "format": "sacct", "content": TRACE}),
     ("alert-rules", {"name": "node down", "measure": "node_not_ready", "threshold": 0}),
     ("reports", {"name": "use", "sections": ["classes", "tenants", "waste"], "every": "week"}),
     ("federated-queues", {"name": "over", "members": ["beyond", "nearer"]}),

@@ -216,6 +216,8 @@ urlpatterns = [
         "clusters/<slug:name>/metrics-token", clusters.ClusterMetricsTokenView.as_view(), name="cluster_metrics_token"
     ),
     path("policy-lab", policy_lab.ExperimentsView.as_view(), name="experiments"),
+    path("policy-lab/traces", policy_lab.TracesView.as_view(), name="lab_traces"),
+    path("policy-lab/traces/<uuid:uid>", policy_lab.TraceView.as_view(), name="lab_trace"),
     path("policy-lab/<uuid:uid>", policy_lab.ExperimentView.as_view(), name="experiment"),
     path("policy-lab/<uuid:uid>/cancel", policy_lab.ExperimentCancelView.as_view(), name="experiment_cancel"),
     path("clusters/<slug:name>/cycles", cycles.CyclesView.as_view(), name="cycles"),

@@ -30,6 +30,7 @@ NOUNS: Mapping[str, Any] = {
     "gallery": gettext_lazy("published template {name}"),
     "invitation": gettext_lazy("tenant {name}"),
     "job": gettext_lazy("job {name}"),
+    "lab-trace": gettext_lazy("trace {name}"),
     "platform": gettext_lazy("the platform"),
     "preset": gettext_lazy("saved template {name}"),
     "priority_class": gettext_lazy("priority class {name}"),
@@ -53,8 +54,8 @@ _NOT_ITS_NAME = {
 }  # fmt: skip
 """Kinds whose field `name` names something else."""
 _DELETIONS = {
-    "AlertRuleDeleted", "ClusterRemoved", "FederatedQueueDeleted", "FlowDeleted", "JobTemplateDeleted", "PresetDeleted",
-    "PriorityClassDeleted", "ReportDeleted", "ScheduleDeleted", "TemplateWithdrawn",
+    "AlertRuleDeleted", "ClusterRemoved", "FederatedQueueDeleted", "FlowDeleted", "JobTemplateDeleted",
+    "LabTraceDeleted", "PresetDeleted", "PriorityClassDeleted", "ReportDeleted", "ScheduleDeleted", "TemplateWithdrawn",
 }  # fmt: skip
 _BIRTHS = {"BatchSubmitted", "FlowStarted", "JobTemplateCreated", "ScheduleCreated", "TemplatePublished"}
 _FEW_EVENTS = {

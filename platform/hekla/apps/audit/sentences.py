@@ -421,6 +421,8 @@ SENTENCES: Mapping[str, Any] = {
     "PolicyLabStarted": gettext_lazy("{actor} started an experiment with the workload of {object}."),
     "PolicyLabCancelled": gettext_lazy("{actor} cancelled an experiment with the workload of {object}."),
     "PolicyLabDeleted": gettext_lazy("{actor} deleted an experiment with the workload of {object}."),
+    "LabTraceUploaded": gettext_lazy("{actor} uploaded {object} with {jobs} jobs."),
+    "LabTraceDeleted": _DELETED,
     "EnvironmentCreated": _CREATED,
     "EnvironmentChanged": _changed,
     "LeaseAcquired": gettext_lazy("{actor} gave the lease of {object} to {holder} (epoch {epoch})."),

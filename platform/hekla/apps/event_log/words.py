@@ -85,6 +85,8 @@ KINDS = {
     "PolicyLabStarted": _("Experiment started"),
     "PolicyLabCancelled": _("Experiment cancelled"),
     "PolicyLabDeleted": _("Experiment deleted"),
+    "LabTraceUploaded": _("Trace uploaded"),
+    "LabTraceDeleted": _("Trace deleted"),
     "EnvironmentCreated": _("Environment created"),
     "EnvironmentChanged": _("Environment changed"),
     "PriorityClassCreated": _("Priority class created"),
