@@ -79,7 +79,7 @@ class NodeView:
     allocatable: Resources
     used: Resources = _NOTHING
     jobs: Sequence[JobOnNode] = ()
-    """Only jobs that the person may see."""
+    """Only jobs that the person may see, as `jobs_on` reads them."""
     cards: Sequence[CardView] = ()
     usage: NodeMeasurement | None = None
     """None if it was not measured in the last minutes."""
