@@ -191,7 +191,8 @@ def of_people(
     if person:
         found = found.filter(Q(actor_name=person) | Q(impersonator_name=person))
     wanted = {"kind": kind, "at__gte": since, "at__lt": until, "id__lt": before}
-    matching = found.filter(**{field: value for field, value in wanted.items() if value})
+    narrower = {field: value for field, value in wanted.items() if value}
+    matching = found.filter(**narrower) if narrower else found
     if since and until and until - since <= _SHORT:
         # The sum keeps the database from searching all newer events for it, in the order of their numbers.
         matching = matching.order_by((F("id") + 0).desc())
@@ -204,7 +205,7 @@ def of_people(
         return among_newest
     # Two queries: each uses an index of its own, and one with both conditions none.
     newest = list(_naming(found, named).values_list("pk", "subject")[:_MOST_NAMED])
-    own = _naming(matching, named) if any(wanted.values()) else found.filter(pk__in=[pk for pk, _ in newest[:limit]])
+    own = _naming(matching, named) if narrower else found.filter(pk__in=[pk for pk, _ in newest[:limit]])
     others = matching.filter(_known({subject for _, subject in newest}))
     return _newest([*own[:limit], *others[:limit]])[:limit]
 
@@ -224,9 +225,13 @@ def _among_newest(
     last = own[-1].pk if len(own) == limit else 0  # older ones cannot be among the first
     newer = matching.filter(pk__gt=last)  # at most the window
     objects = set(newer.values_list("subject", flat=True))
-    naming = found.filter(_known(objects)).alias(names=_NAMES).filter(**has_name)
-    named_ones = set(naming.order_by().values_list("subject", flat=True).distinct())
-    return _newest([*own, *newer.filter(_known(named_ones))[:limit]])[:limit]
+    others = found.filter(_known(objects))
+    if matching is found:
+        others = others.filter(pk__lte=last)  # the newer ones with the name are `own`
+    naming = others.alias(names=_NAMES).filter(**has_name)
+    named_ones = {event.subject for event in own} | set(naming.order_by().values_list("subject", flat=True).distinct())
+    rest = newer.filter(_known(named_ones)).exclude(pk__in=[event.pk for event in own])
+    return _newest([*own, *rest[:limit]])[:limit]
 
 
 def _newest(events: Iterable[LoggedEvent]) -> list[LoggedEvent]:
