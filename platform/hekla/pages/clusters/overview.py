@@ -36,6 +36,11 @@ class ClusterEvent:
     text: str
     state: str
 
+    @property
+    def key(self) -> str:
+        """The id of its element."""
+        return f"event-{self.event.pk}"
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterUse:
