@@ -18,7 +18,6 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.exists_for_each import ExistsForEach
 from hekla.apps.filter_sets import DeclaredFilters, QuickFilterSet
@@ -119,7 +118,7 @@ class JobFilter(QuickFilterSet):
         sooner than collecting all matches from the index.
         """
         words = self.form.cleaned_data
-        purpose = finds_many and bool(words.get("q")), counts and bool(words.get("failed_pods"))
+        purpose = finds_many and bool(words.get("q")), counts and any(words.get(name) for name in _OF_PODS)
         if purpose not in self.narrowed:
             self.finds_many, self.counts = purpose
             self.narrowed[purpose] = self.filter_queryset(self.queryset.all())
@@ -146,14 +145,14 @@ class JobFilter(QuickFilterSet):
     def _with_pods(self, name: str, **facts: str) -> Q:
         """Jobs with such a pod. `name`: the parameter.
 
-        If few jobs have one, by their ids. If many do, the first ones of the list are soon found by asking job by job.
+        If few jobs have one, by their ids. If many do, the first ones of the list are soon found by asking job by job;
+        to count jobs, the database collects those of all such pods first.
         """
         if len(self.named[name]) <= _FEW:
             return Q(pk__in=self.named[name])
         pods = Pod.objects.filter(job=OuterRef("pk"), **facts)
         others = {word for word, value in self.form.cleaned_data.items() if value} - {name, "tenant"}
-        counts_all = self.counts and name == "failed_pods" and accounts.may(self.user, Permission.SEE_EVERYTHING)
-        return Q(Exists(pods) if others or counts_all else ExistsForEach(pods))
+        return Q(Exists(pods) if others or self.counts else ExistsForEach(pods))
 
     def of_person(self, jobs: QuerySet[Job], _name: str, _mine: str) -> QuerySet[Job]:
         """The person's own jobs."""
