@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -24,7 +25,7 @@ from hekla.pages.clusters.node_state import state_badge
 from hekla.pages.clusters.node_table import NODE_SEARCH, NodesTable
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
-from hekla.pages.frame.tables import listing, listing_of
+from hekla.pages.frame.tables import TextSearch, listing, listing_of
 from hekla.pages.queues import figures, node_usage
 from hekla.pages.queues.figures import NodeView
 from hekla.scheduling import occupancy
@@ -36,7 +37,7 @@ def nodes(request: HttpRequest) -> HttpResponse:
     """List all nodes, with a map of them."""
     user, rights = person(request), current_tenant.rights(request)
     since, drawn = _drawn(request.GET)
-    found = listing(request, NodesTable, list(drawn.views), NODE_SEARCH, **_options(drawn, user, rights))
+    found = listing(request, NodesTable, list(drawn.views), drawn.search, **_options(drawn, user, rights))
     return render(request, "clusters/nodes.html", {"since": since, **_parts(drawn), "nodes": found})
 
 
@@ -44,10 +45,10 @@ def node_parts(user: User, query: QueryDict) -> dict[str, Any]:
     """The live parts of the page of nodes."""
     _since, drawn = _drawn(query)
     options = _options(drawn, user, tenancy.rights(user))
-    return {**_parts(drawn), "nodes": listing_of(query, NodesTable, list(drawn.views), NODE_SEARCH, **options)}
+    return {**_parts(drawn), "nodes": listing_of(query, NodesTable, list(drawn.views), drawn.search, **options)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Drawn:
     """All nodes with their usage and their map, as of `whole` and `usage`; only to be read, since requests share it.
 
@@ -59,6 +60,12 @@ class _Drawn:
     views: Sequence[NodeView]
     maps: Sequence[heat_map.ClusterMap]
     without_values: tuple[str, ...]
+
+    @cached_property
+    def search(self) -> TextSearch:
+        """The search of the list, which reads the text of each node once."""
+        texts = {view.node.id: NODE_SEARCH.text(view) for view in self.views}
+        return TextSearch(lambda view: texts[view.node.id], NODE_SEARCH.hint)
 
     def is_of(self, whole: Occupancy, usage: Mapping[int, NodeMeasurement]) -> bool:
         """Whether nothing has changed since."""
