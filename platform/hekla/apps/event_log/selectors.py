@@ -224,8 +224,9 @@ def _among_newest(
         return None
     last = own[-1].pk if len(own) == limit else 0  # older ones cannot be among the first
     newer = matching.filter(pk__gt=last)  # at most the window
-    objects = set(newer.values_list("subject", flat=True))
-    others = found.filter(_known(objects))
+    broad = Q(*(("subject__startswith", one) for one in _BROAD), _connector=Q.OR)
+    # a subquery: with hundreds of texts in a list, planning takes longer than the search
+    others = found.filter(subject__in=newer.exclude(broad).order_by().values("subject"))
     if matching is found:
         others = others.filter(pk__lte=last)  # the newer ones with the name are `own`
     naming = others.alias(names=_NAMES).filter(**has_name)
