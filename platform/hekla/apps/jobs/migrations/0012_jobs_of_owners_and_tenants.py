@@ -27,5 +27,14 @@ class Migration(migrations.Migration):
                 name="job_of_owner_by_time",
             ),
         ),
+        AddIndexConcurrently(
+            model_name="job",
+            index=models.Index(
+                condition=models.Q(("deleted_at__isnull", True)),
+                fields=["tenant", "phase", "id"],
+                name="job_of_tenant_by_phase",
+            ),
+        ),
         RemoveIndexConcurrently(model_name="job", name="job_of_owner"),
+        RemoveIndexConcurrently(model_name="job", name="job_of_tenant"),
     ]
