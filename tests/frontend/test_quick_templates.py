@@ -201,7 +201,6 @@ def test_tags_are_as_cotton_and_django_render_them(engine: Engine, source: str) 
         ('<c-mark title="{% translate \'Name\' %}"><c-slot name="more"><c-button>x</c-button></c-slot></c-mark>', True),
         ("<c-mark>{% if outer %}x{% endif %}</c-mark>", False),
         ("<c-button>{{ request.path }}</c-button>", False),
-        ("<c-button>{% csrf_token %}</c-button>", False),
         ("<c-button>{% moment at %}</c-button>", False),
         ('<c-button :kind="outer">x</c-button>', False),
         ('<c-button data-a="{{ n }}">x</c-button>', False),
