@@ -137,7 +137,8 @@ class JobFilter(QuickFilterSet):
         self.form.cleaned_data = words
         pods = Pod.objects.filter(job=OuterRef("pk"), reason=reason)
         own, of_pods = (some.values("pk")[:most] for some in (rest.filter(reason=reason), rest.filter(Exists(pods))))
-        return own.union(of_pods)
+        found: QuerySet[Job] = own.union(of_pods)
+        return found
 
     def matching(self, jobs: QuerySet[Job], _name: str, text: str) -> QuerySet[Job]:
         """Jobs whose name or owner contains the text."""

@@ -53,4 +53,5 @@ def _rows(source: OwnedSource, user: User, text: str) -> QuerySet[Any, Any]:
     matching = source.visible(user).filter(named(text)).order_by("-id")
     state = F(source.state) if source.state else Value("")
     marked = matching.annotate(source_kind=Value(source.kind), source_state=state)
-    return marked.values_list("source_kind", "name", "tenant__name", "source_state", "uid")[:LIMIT_OF_EACH]
+    found: QuerySet[Any, Any] = marked.values_list("source_kind", "name", "tenant__name", "source_state", "uid")
+    return found[:LIMIT_OF_EACH]
