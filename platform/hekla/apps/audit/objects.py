@@ -32,6 +32,7 @@ NOUNS: Mapping[str, Any] = {
     "job": gettext_lazy("job {name}"),
     "platform": gettext_lazy("the platform"),
     "preset": gettext_lazy("saved template {name}"),
+    "price-list": gettext_lazy("price list {name}"),
     "priority_class": gettext_lazy("priority class {name}"),
     "queue": gettext_lazy("queue {name}"),
     "report": gettext_lazy("report {name}"),
@@ -54,7 +55,7 @@ _NOT_ITS_NAME = {
 """Kinds whose field `name` names something else."""
 _DELETIONS = {
     "AlertRuleDeleted", "ClusterRemoved", "FederatedQueueDeleted", "FlowDeleted", "JobTemplateDeleted", "PresetDeleted",
-    "PriorityClassDeleted", "ReportDeleted", "ScheduleDeleted", "TemplateWithdrawn",
+    "PriceListDeleted", "PriorityClassDeleted", "ReportDeleted", "ScheduleDeleted", "TemplateWithdrawn",
 }  # fmt: skip
 _BIRTHS = {"BatchSubmitted", "FlowStarted", "JobTemplateCreated", "ScheduleCreated", "TemplatePublished"}
 _FEW_EVENTS = {

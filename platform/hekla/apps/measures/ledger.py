@@ -64,7 +64,7 @@ def holdings(user: User, query: GpuTimeQuery, what: GpuClass, *, now: datetime) 
 
 
 def _chosen(user: User, query: GpuTimeQuery) -> QuerySet[GpuHolding]:
-    rows = GpuHolding.objects.filter(Chosen.of(query, user).of_holders)
+    rows = GpuHolding.objects.filter(Chosen.of(query, user).of_holders, gpus__gt=0)
     if not query.model:
         return rows
     keys = {name: OuterRef(name) for name in ("cluster_id", "node", "resource")}

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import reduce
 from typing import Any, Self
 
-from django.db.models import BigIntegerField, Model, Q, QuerySet, Subquery, Sum
+from django.db.models import BigIntegerField, Exists, Model, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
@@ -19,17 +19,19 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.models import LoggedEvent, Numbering
-from hekla.apps.measures.following import OF_NODES
+from hekla.apps.measures.following import OF_JOBS, OF_NODES, OF_PRICES
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, MINUTE, floor
 from hekla.apps.measures.models import (
     ClusterGpuTime,
     GpuCapacity,
+    GpuHolding,
     HolderGpuTime,
     MeasuredCluster,
     MeasuresCursor,
     PartGpuTime,
     StaleHour,
 )
+from hekla.apps.prices.models import PriceList
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
@@ -242,7 +244,7 @@ class Chosen:
 
 def _measured_until(chosen: Chosen) -> datetime | None:
     """Up to when all clusters are measured. One with a fault holds the others back, so that nothing is left out."""
-    found = MeasuredCluster.objects.filter(cluster_id__in=chosen.clusters).exclude(until=None)
+    found = MeasuredCluster.objects.filter(cluster_id__in=chosen.clusters, has_gpus=True).exclude(until=None)
     return found.order_by("until").values_list("until", flat=True).first()
 
 
@@ -325,15 +327,20 @@ def models() -> list[str]:
 
 
 def roll_up_work() -> list[QuerySet[Any, Any]]:
-    """Clusters with GPUs, hours to compute again, or news of nodes (see `due_work`).
+    """Clusters with GPUs, hours to compute again, or news of nodes and prices (see `due_work`).
 
-    Without GPUs nothing else counts; but a long part of the log is read anyway, or looking for nodes in it takes long.
+    Pods without GPUs count if they cost something: while they run, and until the time of their end is measured. Without
+    GPUs and prices nothing else counts; but a long part of the log is read anyway, or looking for nodes takes long.
     """
+    until = Subquery(MeasuredCluster.objects.order_by("until").values("until")[:1])
+    running = GpuHolding.objects.filter(Q(finished_at=None) | Q(finished_at__gt=until))
     last = Coalesce(Subquery(MeasuresCursor.objects.values("last")[:1]), 0, output_field=BigIntegerField())
     return [
         GpuCapacity.objects.filter(end_at=None),
         StaleHour.objects.filter(since__lte=due_work.present()),
-        LoggedEvent.objects.filter(id__gt=last, kind__in=OF_NODES),
+        LoggedEvent.objects.filter(id__gt=last, kind__in=(*OF_NODES, *OF_PRICES)),
+        LoggedEvent.objects.filter(Exists(PriceList.objects.all()), id__gt=last, kind__in=OF_JOBS),
+        PriceList.objects.filter(Exists(running)),
         Numbering.objects.filter(last__gt=last + _MOST_UNREAD),
     ]
 
