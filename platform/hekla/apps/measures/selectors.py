@@ -1,7 +1,7 @@
 """Questions about GPU time. People who see everything see capacity; others see what their tenants held."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -68,7 +68,7 @@ _SCALES = {
     Period.QUARTER: (90 * DAY, DAY),
 }
 """The length of each period, and that of its steps."""
-_COLUMNS = {
+COLUMNS = {
     GroupBy.CLUSTER: "cluster_id",
     GroupBy.QUEUE: "queue_id",
     GroupBy.TENANT: "tenant_id",
@@ -77,7 +77,7 @@ _COLUMNS = {
     GroupBy.MODEL: "model",
 }
 _OF_NODES = frozenset({GroupBy.CLUSTER, GroupBy.MODEL})
-_IDS = frozenset({GroupBy.CLUSTER, GroupBy.QUEUE, GroupBy.TENANT, GroupBy.PERSON})
+IDS = frozenset({GroupBy.CLUSTER, GroupBy.QUEUE, GroupBy.TENANT, GroupBy.PERSON})
 _COARSE = (DAY, HOUR, MINUTE)
 _Stretch = tuple[timedelta, datetime, datetime]
 """A level of sums, and the begin and end of a time that is made of whole ones."""
@@ -289,13 +289,20 @@ def _parts(chosen: "Chosen", by: GroupBy, times: Sequence[_Stretch], *, is_capac
     sums, amounts = {f"of_{one}": Sum(one.value) for one in classes}, defaultdict[Any, Counter[GpuClass]](Counter)
     for level, begin, end in times:
         rows = chosen.rows(level, by=by, is_capacity=is_capacity).filter(at__gte=begin, at__lt=end)
-        column = "key" if rows.model is PartGpuTime and by not in _OF_NODES else _COLUMNS[by]
+        column = "key" if rows.model is PartGpuTime and by not in _OF_NODES else COLUMNS[by]
         for row in rows.order_by().values(column).annotate(**sums):
-            key = int(row[column]) if by in _IDS else row[column]
+            key = int(row[column]) if by in IDS else row[column]
             amounts[key].update(_amounts(row, classes))
-    names = _names(by, [key for key in amounts if isinstance(key, int)])
-    parts = [GpuTimePart(*names.get(key, _unnamed(by, key)), amount) for key, amount in amounts.items()]
+    names = name_parts(by, amounts)
+    parts = [GpuTimePart(*names[key], amount) for key, amount in amounts.items()]
     return sorted(parts, key=lambda part: (-part.total, part.name))
+
+
+def name_parts(by: GroupBy, keys: Iterable[Any]) -> dict[Any, tuple[str, str]]:
+    """The name of each part, and the key by which it can be filtered (empty: it cannot)."""
+    found = list(keys)
+    names = _names(by, [key for key in found if isinstance(key, int)])
+    return {key: names.get(key, _unnamed(by, key)) for key in found}
 
 
 def _unnamed(by: GroupBy, key: object) -> tuple[str, str]:
