@@ -11,7 +11,7 @@ from django.db.models import QuerySet, Sum
 from hekla.apps.accounts.models import User
 from hekla.apps.measures.levels import DAY, MINUTE, PARTS, floor
 from hekla.apps.measures.models import HolderCost, MeasuredCluster, PartCost
-from hekla.apps.measures.selectors import COLUMNS, IDS, Chosen, GroupBy, MeasuresQuery, Period, name_parts, stretches
+from hekla.apps.measures.selectors import COLUMNS, IDS, Chosen, GpuTimeQuery, GroupBy, Period, name_parts, stretches
 from hekla.apps.prices import selectors as prices
 from hekla.apps.prices.models import PriceList
 from hekla.domain.cost_forecast import MOST_MONTHS, CostForecast, DailyCosts, forecast, month_of
@@ -23,13 +23,6 @@ Costs = Mapping[GpuClass, int]
 COST_PERIODS = tuple(one for one in Period if one is not Period.HOUR)
 """Costs are added up by hours, so a period is a day at least."""
 _SUMS = {f"of_{one}": Sum(one.value) for one in HELD}
-
-
-@dataclass(frozen=True, slots=True)
-class CostQuery(MeasuresQuery):
-    """A query of costs. `by`: the parts."""
-
-    by: GroupBy = GroupBy.TENANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +72,7 @@ class CostReport:
     `priced_since`: when the first list began; None: there is no list.
     """
 
-    query: CostQuery
+    query: GpuTimeQuery
     begin: datetime
     end: datetime
     measured_until: datetime | None
@@ -109,7 +102,7 @@ def wasted_of(costs: Costs) -> int:
     return sum(costs.get(what, 0) for what in WASTED)
 
 
-def cost(user: User, query: CostQuery, *, now: datetime) -> CostReport:
+def cost(user: User, query: GpuTimeQuery, *, now: datetime) -> CostReport:
     """The report for this person. Raises NotFound for names that they cannot see."""
     chosen = Chosen.of(query, user)
     begin, end = query.bounds(now)
@@ -192,7 +185,7 @@ def _measured_until(chosen: Chosen) -> datetime | None:
     return found.order_by("until").values_list("until", flat=True).first()
 
 
-def forecast_of(user: User, query: CostQuery, *, now: datetime) -> CostForecast | None:
+def forecast_of(user: User, query: GpuTimeQuery, *, now: datetime) -> CostForecast | None:
     """What the present month (UTC) will cost, of all that the query means; None without prices. Raises NotFound."""
     since = PriceList.objects.filter(begin_at__lte=now).order_by("begin_at").values_list("begin_at", flat=True).first()
     if since is None:

@@ -79,7 +79,7 @@ def _of_class(what: GpuClass) -> Q:
 
 def _with_pods(rows: QuerySet[GpuHolding], what: GpuClass, begin: datetime, end: datetime) -> list[HeldGpus]:
     found = list(rows)
-    pods = _pods(found)
+    pods = pods_of(found)
     times = [_time(row, what, begin, end) for row in found]
     return [
         HeldGpus(row, pods.get(row.pod_id), since, until, _gpu_us(row, since, until))
@@ -87,7 +87,8 @@ def _with_pods(rows: QuerySet[GpuHolding], what: GpuClass, begin: datetime, end:
     ]
 
 
-def _pods(rows: Sequence[GpuHolding]) -> dict[int, Pod]:
+def pods_of(rows: Sequence[GpuHolding]) -> dict[int, Pod]:
+    """The pods of these rows by primary key, without those of deleted jobs."""
     found = Pod.objects.filter(pk__in=[row.pod_id for row in rows], job__deleted_at=None)
     return {pod.pk: pod for pod in found.select_related("job__owner", "job__tenant", "job__queue").defer("job__spec")}
 
@@ -118,7 +119,7 @@ def waste(user: User, query: GpuTimeQuery, *, now: datetime) -> list[HeldGpus]:
     found = list[HeldGpus]()
     for start in range(0, len(unused), MOST):
         some = unused[start : start + MOST]
-        pods = _pods([one.holding for one in some])
+        pods = pods_of([one.holding for one in some])
         found += [replace(one, pod=pods[one.holding.pod_id]) for one in some if one.holding.pod_id in pods]
         if len(found) >= MOST:
             break
