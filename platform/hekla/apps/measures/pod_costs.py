@@ -4,24 +4,24 @@ The cost of a pod is rounded once, so those of many pods may differ from a sum b
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate
 from typing import Any
 
 from hekla.apps.accounts.models import User
-from hekla.apps.jobs.models import Pod
 from hekla.apps.measures.holdings import overlapping
-from hekla.apps.measures.ledger import HeldGpus, pods_of
+from hekla.apps.measures.ledger import HeldGpus, gpu_us_of, pods_of
 from hekla.apps.measures.levels import HOUR, floor, hours, to_ms
 from hekla.apps.measures.models import GpuCapacity, GpuHolding
 from hekla.apps.measures.selectors import Chosen, GpuTimeQuery
+from hekla.apps.prices import selectors as prices
 from hekla.apps.prices.selectors import PriceHistory
 from hekla.domain.prices import HOUR_OF, PricedResource, rounded
 
 MOST_PODS = 200
 _HOUR_MS = 3_600_000
-_Model = Mapping[tuple[int, str, str], str]
+_Models = Mapping[tuple[int, str, str], str]
 """Models of GPUs by cluster, node and resource."""
 
 
@@ -66,39 +66,32 @@ class PriceMeter:
         return self._courses[key]
 
 
-@dataclass(frozen=True, slots=True)
-class PodCost:
-    """What a pod held from `since` until `until` (None: now) within a period, and its cost. `pod` None: deleted."""
-
-    holding: GpuHolding
-    pod: Pod | None
-    since: datetime
-    until: datetime | None
-    cost: int
-
-
-def pod_costs(user: User, query: GpuTimeQuery, *, now: datetime) -> list[PodCost]:
+def pod_costs(user: User, query: GpuTimeQuery, *, now: datetime) -> list[HeldGpus]:
     """The newest pods that held something in the period, at most MOST_PODS + 1. Raises NotFound."""
     begin, end = query.bounds(now)
     rows = overlapping(GpuHolding.objects.filter(Chosen.of(query, user).of_holders), begin, end)
     found = list(rows.order_by("-bound_at", "-pod_id", "resource")[: MOST_PODS + 1])
-    meter, models, pods = PriceMeter(begin, min(end, now)), _models(found), pods_of(found)
-    return [
-        PodCost(row, pods.get(row.pod_id), *(span := _within(row, begin, end)), _cost(meter, row, models, span, now))
-        for row in found
-        if not query.model or models.get((row.cluster_id, row.node, row.resource)) == query.model
-    ]
+    models, pods = _models(found), pods_of(found)
+    return with_costs(
+        [
+            HeldGpus(row, pods.get(row.pod_id), since, until, gpu_us_of(row, since, until or min(end, now)))
+            for row in found
+            if not query.model or models.get(_place(row)) == query.model
+            for since, until in [_within(row, begin, end)]
+        ],
+        now=min(end, now),
+    )
 
 
-def worths(rows: Sequence[HeldGpus], *, now: datetime) -> list[int | None]:
-    """What each of these unused amounts has cost so far; None: there are no prices."""
+def with_costs(rows: Sequence[HeldGpus], *, now: datetime) -> list[HeldGpus]:
+    """The same rows with their costs up to `now`; unchanged without prices."""
     if not rows:
         return []
     meter = PriceMeter(min(row.since for row in rows), now)
     if not meter.has_prices:
-        return [None] * len(rows)
-    models = _models([row.holding for row in rows])
-    return [_cost(meter, row.holding, models, (row.since, row.until), now) for row in rows]
+        return list(rows)
+    models, currency = _models([row.holding for row in rows]), prices.currency()
+    return [replace(row, cost=_cost(meter, row, models, now), currency=currency) for row in rows]
 
 
 def _within(row: GpuHolding, begin: datetime, end: datetime) -> tuple[datetime, datetime | None]:
@@ -106,17 +99,24 @@ def _within(row: GpuHolding, begin: datetime, end: datetime) -> tuple[datetime, 
     return max(row.bound_at, begin), until
 
 
-def _cost(
-    meter: PriceMeter, row: GpuHolding, models: _Model, span: tuple[datetime, datetime | None], now: datetime
-) -> int:
-    model = models.get((row.cluster_id, row.node, row.resource), row.resource)
-    parts = (((PricedResource.GPU, model), row.gpus), ((PricedResource.CPU, ""), row.cpu),
-             ((PricedResource.MEMORY, ""), row.memory))  # fmt: skip
-    since, until = span[0], span[1] or min(now, meter.end)
-    return sum(meter.cost(what, row.queue_id, amount, (since, until)) for what, amount in parts if amount)
+def _cost(meter: PriceMeter, row: HeldGpus, models: _Models, now: datetime) -> int:
+    holding = row.holding
+    parts = (
+        (PricedResource.GPU, models.get(_place(holding), holding.resource), holding.gpus),
+        (PricedResource.CPU, "", holding.cpu),
+        (PricedResource.MEMORY, "", holding.memory),
+    )
+    span = (row.since, row.until or now)
+    return sum(
+        meter.cost((resource, model), holding.queue_id, amount, span) for resource, model, amount in parts if amount
+    )
 
 
-def _models(rows: Collection[GpuHolding]) -> _Model:
+def _place(row: GpuHolding) -> tuple[int, str, str]:
+    return row.cluster_id, row.node, row.resource
+
+
+def _models(rows: Collection[GpuHolding]) -> _Models:
     """The last known model of each GPU that these rows hold."""
     nodes = {row.node for row in rows if row.gpus}
     found = GpuCapacity.objects.filter(cluster_id__in={row.cluster_id for row in rows}, node__in=nodes)

@@ -4,7 +4,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from hekla.domain.prices import PricedResource, PriceDays, PriceWindow
+from hekla.domain.prices import PriceDays, PricedResource, PriceWindow
 
 DAYS: dict[str, str | Promise] = {
     PriceDays.ALL.value: gettext_lazy("every day"),

@@ -20,4 +20,7 @@ ROUTES = {
         RouteAccess(SIGNED_IN, impersonation=READ),
     ),
     "operations:waste": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:cost": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:cost_file": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:cost_pods": RouteAccess(SIGNED_IN, impersonation=READ),
 }

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.operations import job_views, node_views, queue_views, views, wall_views
+from hekla.pages.operations import cost_views, job_views, node_views, queue_views, views, wall_views
 
 prefix = "operations/"
 app_name = "operations"
@@ -20,4 +20,7 @@ urlpatterns = [
     path("failures/file/", job_views.failures_file, name="failures_file"),
     path("jobs/", job_views.counted, name="counted"),
     path("waste/", views.waste, name="waste"),
+    path("cost/", cost_views.show, name="cost"),
+    path("cost/file/", cost_views.download, name="cost_file"),
+    path("cost/pods/", cost_views.pods, name="cost_pods"),
 ]

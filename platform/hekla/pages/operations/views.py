@@ -7,10 +7,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.measures import labels, ledger, selectors
+from hekla.apps.measures import labels, ledger, pod_costs, selectors
+from hekla.apps.measures.cost_selectors import CostReport
 from hekla.apps.measures.selectors import GpuTimeQuery, GpuTimeReport
+from hekla.apps.prices import selectors as prices
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.prices import in_words
 from hekla.lib import clock
 from hekla.pages.frame import downloads
 from hekla.pages.frame.people import person
@@ -37,8 +40,8 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
         "parts": figures.part_rows(report.parts[:_MOST_PARTS], query),
         "more_parts": max(len(report.parts) - _MOST_PARTS, 0),
         "by": labels.PARTS[query.by],
-        **_choices(request, query),
-        **_links(report, now),
+        **choices(request, query),
+        **links(report, now),
     }
     return render(request, "operations/gpu_time.html", context)
 
@@ -74,17 +77,21 @@ def holdings(request: HttpRequest) -> HttpResponse:
 @require_safe
 def waste(request: HttpRequest) -> HttpResponse:
     """List who holds GPUs now without using them, and since when."""
-    rows = ledger.waste(person(request), queries.parse(request.GET), now=clock.now())
+    now = clock.now()
+    rows = ledger.waste(person(request), queries.parse(request.GET), now=now)
+    rows = pod_costs.with_costs(rows, now=now)
+    currency = prices.currency()
     context = {
         "tabs": tabs("operations:waste"),
         "rows": rows,
+        "whole_worth": in_words(sum(row.cost or 0 for row in rows), currency) if currency else "",
         "whole": labels.hours(sum(row.gpu_us for row in rows)),
         "minutes": ledger.WASTED_MINUTES,
     }
     return render(request, "operations/waste.html", context)
 
 
-def _choices(request: HttpRequest, query: GpuTimeQuery) -> dict[str, object]:
+def choices(request: HttpRequest, query: GpuTimeQuery) -> dict[str, object]:
     """The choices of the filters."""
     user = person(request)
     return {
@@ -100,7 +107,7 @@ def _choices(request: HttpRequest, query: GpuTimeQuery) -> dict[str, object]:
     }
 
 
-def _links(report: GpuTimeReport, now: datetime) -> dict[str, object]:
+def links(report: GpuTimeReport | CostReport, now: datetime) -> dict[str, object]:
     """The addresses of the file, and of the periods before and after."""
     query, length = report.query, report.end - report.begin
     after = report.end + length

@@ -1,7 +1,7 @@
 """The form of a new price list: a field for each price and factor."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, time, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime, time, timedelta
 from typing import Any
 
 from django import forms
