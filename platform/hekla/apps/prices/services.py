@@ -38,6 +38,11 @@ def create_for_demonstration(*, spec: PriceSpec, begin_at: datetime, now: dateti
     return _create(spec, begin_at, PLATFORM, now, is_demonstration=True)
 
 
+def require_right(user: User) -> None:
+    """Raises Forbidden unless the person may add and delete price lists."""
+    require_actor(actor_of(user), Permission.MANAGE_CLUSTERS)
+
+
 def _create(
     spec: PriceSpec, begin_at: datetime, actor: Actor, now: datetime, *, is_demonstration: bool = False
 ) -> PriceList:
