@@ -30,7 +30,7 @@ _ENDED_BADLY = frozenset({PodPhase.FAILED.value, PodPhase.LOST.value})
 _MIB = 2**20
 
 
-class _Amounts(NamedTuple):
+class PodRequest(NamedTuple):
     """What each pod of a task requests: GPUs of one resource and cores in thousandths, memory in MiB."""
 
     resource: str
@@ -39,7 +39,7 @@ class _Amounts(NamedTuple):
     memory: int
 
 
-_Requests = Mapping[str, Sequence[_Amounts]]
+_Requests = Mapping[str, Sequence[PodRequest]]
 """By task."""
 
 
@@ -55,16 +55,17 @@ def of_jobs(job_ids: Collection[int]) -> list[GpuHolding]:
     return [row for job, some in held.items() for row in _of_job(job, some, pods[job.pk], stopped)]
 
 
-def _requests(job: Job) -> dict[str, list[_Amounts]]:
-    return {task.name: _amounts(task.request) for task in spec_of(job).tasks}
+def _requests(job: Job) -> dict[str, list[PodRequest]]:
+    return {task.name: requests_of(task.request) for task in spec_of(job).tasks}
 
 
-def _amounts(request: Resources) -> list[_Amounts]:
+def requests_of(request: Resources) -> list[PodRequest]:
+    """What a pod with this request holds: one for each resource of GPUs, or one without."""
     cards = sorted(card_counts(request).items())
     gpus = [(name, min(round(1000 * count), MOST_GPUS)) for name, count in cards if count > 0] or [("", 0)]
     cpu, memory = min(ceil(request.amount("cpu")), MOST_GPUS), min(ceil(request.amount("memory") / _MIB), MOST_GPUS)
     return [
-        _Amounts(resource, amount, *((0, 0) if place else (cpu, memory)))
+        PodRequest(resource, amount, *((0, 0) if place else (cpu, memory)))
         for place, (resource, amount) in enumerate(gpus)
     ]
 
@@ -125,7 +126,7 @@ def _outcome(job: Job, pod: Pod, *, evicted: Collection[int], is_repeated: bool,
 
 
 def _row(
-    job: Job, pod: Pod, bound: datetime, held: _Amounts, facts: tuple[datetime | None, GpuClass | None]
+    job: Job, pod: Pod, bound: datetime, held: PodRequest, facts: tuple[datetime | None, GpuClass | None]
 ) -> GpuHolding:
     """`facts`: since when the gang runs, and why the work was lost."""
     runs_since, outcome = facts

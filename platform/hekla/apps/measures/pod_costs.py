@@ -94,6 +94,12 @@ def with_costs(rows: Sequence[HeldGpus], *, now: datetime) -> list[HeldGpus]:
     return [replace(row, cost=_cost(meter, row, models, now), currency=currency) for row in rows]
 
 
+def holding_costs(rows: Sequence[GpuHolding], *, now: datetime) -> list[int]:
+    """What each of these pods has cost so far."""
+    found = [HeldGpus(row, None, row.bound_at, row.finished_at, 0) for row in rows]
+    return [row.cost or 0 for row in with_costs(found, now=now)]
+
+
 def _within(row: GpuHolding, begin: datetime, end: datetime) -> tuple[datetime, datetime | None]:
     until = None if row.finished_at is None else min(row.finished_at, end)
     return max(row.bound_at, begin), until

@@ -62,6 +62,11 @@ def until(found: PriceList) -> datetime | None:
     return later.values_list("begin_at", flat=True).first()
 
 
+def has_lists() -> bool:
+    """Whether there is any price list."""
+    return PriceList.objects.exists()
+
+
 def currency() -> str:
     """The currency of all lists; empty without a list."""
     return PriceList.objects.order_by("begin_at").values_list("currency", flat=True).first() or ""
