@@ -44,6 +44,8 @@ from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.presets import services as presets
 from hekla.apps.presets.models import Preset
 from hekla.apps.priorities import services as priorities
+from hekla.apps.prices import services as prices
+from hekla.apps.prices.models import PriceList
 from hekla.apps.priorities.models import PriorityClass
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import FederatedQueue, Queue
@@ -68,6 +70,7 @@ from hekla.domain.formats import LoadedJob
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
 from hekla.domain.scaling import JobScale
+from hekla.domain.prices import PriceSpec
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sharing import GuestRole
 from hekla.domain.sweeps import SweepSpec
@@ -79,6 +82,7 @@ SENT = JobSpec.parse(SPEC)
 FLOW = FlowSpec.parse({"name": "other", "steps": [{"name": "kept"}]})
 NIGHTLY = ScheduleSpec.parse({"name": "nightly", "cron": "@weekly", "job": SPEC})
 OTHER_RULE = QUEUE_RULE.model_copy(update={"name": "other"})
+PRICES = PriceSpec.parse({"name": "other", "currency": "EUR"})
 SWEEP = SweepSpec.parse({"name": "other", "parameters": {"n": ["1"]}, "job": SWEEP_JOB})
 KEY = clusters.Key("apiVersion: v1", "https://example.org")
 
@@ -241,6 +245,8 @@ PEOPLE: dict[str, Call] = {
     "impersonation.begin": lambda w, by: impersonation.begin(w.people.bob, reason="R", by=by, now=clock.now()),
     "impersonation.end": _end_impersonation,
     "login_sessions.end_all": lambda w, by: login_sessions.end_all(w.people.bob, by=by, now=clock.now()),
+    "prices.create": lambda w, by: prices.create(spec=PRICES, begin_at=clock.now() + timedelta(days=9), **_by(by)),
+    "prices.delete": lambda w, by: prices.delete(PriceList.objects.get(), **_by(by)),
     "priorities.create": lambda w, by: priorities.create(name="low", values={"value": 1}, **_acts(by)),
     "priorities.change": lambda w, by: priorities.change(PriorityClass.objects.get(), {"value": 2}, **_acts(by)),
     "priorities.delete": lambda w, by: priorities.delete(PriorityClass.objects.get(), **_acts(by)),

@@ -20,7 +20,7 @@ from hekla.domain.errors import Invalid, Problem, Refused
 from hekla.domain.prices import PriceSpec
 
 MOST_LISTS = 200
-_HOUR, _FURTHEST, _EARLIEST = timedelta(hours=1), timedelta(days=730), timedelta(days=28)
+_HOUR, _EARLIEST = timedelta(hours=1), timedelta(days=28)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -88,8 +88,6 @@ def _check(found: list[PriceList], spec: PriceSpec, begin: datetime, now: dateti
         )  # fmt: skip
     if begin < now - _EARLIEST:
         raise Refused(_("The first list can begin at most %d days ago.") % _EARLIEST.days, "begin")
-    if begin > now + _FURTHEST:
-        raise Refused(_("A list can begin at most two years from now."), "begin")
     other = next((one.currency for one in found if one.currency != spec.currency), None)
     if other is not None:
         raise Refused(_("All lists have the same currency, so costs can be added up: %s.") % other, "currency")
