@@ -1,4 +1,4 @@
-"""The arguments of routes about alerts, reports, prices, experiments and OpenPAI's jobs, with the rows that they name."""
+"""The arguments of routes about alerts, reports, prices, experiments and OpenPAI's jobs, with their rows."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -43,9 +43,9 @@ from hekla.apps.policy_lab import services as policy_lab
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.presets import services as presets
 from hekla.apps.presets.models import Preset
-from hekla.apps.priorities import services as priorities
 from hekla.apps.prices import services as prices
 from hekla.apps.prices.models import PriceList
+from hekla.apps.priorities import services as priorities
 from hekla.apps.priorities.models import PriorityClass
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import FederatedQueue, Queue
@@ -69,8 +69,8 @@ from hekla.domain.flows import FlowSpec
 from hekla.domain.formats import LoadedJob
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
-from hekla.domain.scaling import JobScale
 from hekla.domain.prices import PriceSpec
+from hekla.domain.scaling import JobScale
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sharing import GuestRole
 from hekla.domain.sweeps import SweepSpec

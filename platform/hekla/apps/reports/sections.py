@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from hekla.apps.accounts.models import User
 from hekla.apps.measures import labels, selectors
 from hekla.apps.measures.selectors import Amounts, GpuTimePart, GpuTimePoint, GpuTimeReport, GroupBy
+from hekla.apps.reports import cost_section
 from hekla.apps.reports.contents import ReportFigure, ReportPart, ReportTable, moment, plain
 from hekla.apps.reports.period_queries import SpanQuery
 from hekla.domain.gpu_time import GPU_HOUR, HELD, WASTED, GpuClass
@@ -193,6 +194,10 @@ SECTIONS: Mapping[str, ReportSection] = {
         gettext_lazy("GPU time by person"), _parts_by(GroupBy.PERSON, gettext_lazy("GPU time by person"))
     ),
     "waste": ReportSection(gettext_lazy("Wasted GPU time"), _waste),
+    "cost": ReportSection(
+        gettext_lazy("Cost, with the period before"),
+        lambda source: cost_section.write(source.query, source.reader, source.now),
+    ),
 }
 """By the name that the spec of a report has, in the order in which the form offers them."""
 DEFAULT = ("classes", "tenants", "waste")
