@@ -12,7 +12,7 @@ from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_measures import MINUTE, measured
 
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.measures import job_costs, services
+from hekla.apps.measures import following, job_costs, services
 from hekla.apps.measures.models import HolderCost
 from hekla.apps.prices import services as prices
 from hekla.apps.prices.models import PriceList
@@ -169,7 +169,7 @@ def test_pods_without_gpus_cost_something_too(people: Any, as_: Any) -> None:
         task="main", index=0, attempt=1, slot=0, address="", node="n", phase="succeeded", created_at=begin,
         bound_at=begin, started_at=begin + 15 * MINUTE, finished_at=begin + HOUR + 30 * MINUTE,
     )  # fmt: skip
-    services.following.refresh([job.pk], now=begin)
+    following.refresh([job.pk], now=begin)
     services.roll_up(now=clock.now(), settle=timedelta(), most_seconds=60)
     found = costs(as_, people.alice)
     assert {name: Decimal(amount) for name, amount in found["cost"].items() if Decimal(amount)} == {
