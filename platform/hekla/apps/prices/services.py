@@ -20,7 +20,7 @@ from hekla.domain.errors import Invalid, Problem, Refused
 from hekla.domain.prices import PriceSpec
 
 MOST_LISTS = 200
-_HOUR, _EARLIEST = timedelta(hours=1), timedelta(days=28)
+_HOUR, _EARLIEST, _FURTHEST = timedelta(hours=1), timedelta(days=28), timedelta(days=36_500)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -48,7 +48,8 @@ def _create(
 ) -> PriceList:
     if actor is not PLATFORM:
         require_actor(actor, Permission.MANAGE_CLUSTERS)
-    begin = begin_at - (begin_at - _EPOCH) % _HOUR
+    begin = max(begin_at, _EPOCH)
+    begin -= (begin - _EPOCH) % _HOUR
     pks = selectors.keys_of(spec.queues)
     if unknown := [name for name in spec.queues if name not in pks]:
         raise Invalid([Problem(f"queues.{name}", _("Unknown queue “%s”.") % name) for name in unknown])
@@ -88,6 +89,8 @@ def _check(found: list[PriceList], spec: PriceSpec, begin: datetime, now: dateti
         )  # fmt: skip
     if begin < now - _EARLIEST:
         raise Refused(_("The first list can begin at most %d days ago.") % _EARLIEST.days, "begin")
+    if begin > now + _FURTHEST:
+        raise Refused(_("A list can begin at most 100 years from now."), "begin")
     other = next((one.currency for one in found if one.currency != spec.currency), None)
     if other is not None:
         raise Refused(_("All lists have the same currency, so costs can be added up: %s.") % other, "currency")

@@ -40,7 +40,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "more_parts": max(len(report.parts) - _MOST_PARTS, 0),
         "resources": cost_figures.resource_rows(report),
         "by": labels.PARTS[query.by],
-        "list": prices.at(now) if prices.visible_to(user) else None,
+        "list": prices.visible_to(user).filter(begin_at__lte=now).first(),
         "may_set": prices.may_set(user),
         **choices(request, query),
         **links(report, now),
