@@ -32,6 +32,8 @@ _OWNS_REPORT = _READS_REPORT | {"manager": "refused", "operator": "refused"}
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
     "api:v1:gpu_time": RouteAccess(SIGNED_IN),
+    "api:v1:overview": RouteAccess(SIGNED_IN),
+    "api:v1:session_use": RouteAccess(SIGNED_IN),
     "api:v1:queue_use": RouteAccess(SIGNED_IN),
     "api:v1:cost": RouteAccess(SIGNED_IN),
     "api:v1:price_lists": RouteAccess(SIGNED_IN, OPERATORS),

@@ -1,11 +1,13 @@
 """Dashboards of what became of the capacity."""
 
 from datetime import datetime
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.measures import labels, ledger, pod_costs, selectors
 from hekla.apps.measures.cost_selectors import CostReport
@@ -27,11 +29,20 @@ _MOST_PARTS = 50
 @require_safe
 def gpu_time(request: HttpRequest) -> HttpResponse:
     """Show what became of the GPU time of a period."""
-    now, query = clock.now(), queries.parse(request.GET)
-    report = selectors.gpu_time(person(request), query, now=now)
-    context = {
+    now, user = clock.now(), person(request)
+    context = gpu_time_parts(user, request.GET, now)
+    query = context["report"].query
+    context |= {"tabs": tabs("operations:gpu_time"), **choices(request, query)}
+    context["live"] = queries.live("gpu_time", queries.address(query), query.until)
+    return render(request, "operations/gpu_time.html", context)
+
+
+def gpu_time_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
+    """The live parts of the page. Raises NotFound."""
+    query = queries.parse(parameters)
+    report = selectors.gpu_time(user, query, now=now)
+    return {
         "report": report,
-        "tabs": tabs("operations:gpu_time"),
         "figure": figures.figure(report),
         "is_empty": not any(report.totals.values()),
         "classes": figures.class_rows(report),
@@ -40,10 +51,8 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
         "parts": figures.part_rows(report.parts[:_MOST_PARTS], query),
         "more_parts": max(len(report.parts) - _MOST_PARTS, 0),
         "by": labels.PARTS[query.by],
-        **choices(request, query),
         **links(report, now),
     }
-    return render(request, "operations/gpu_time.html", context)
 
 
 @require_safe
@@ -77,18 +86,21 @@ def holdings(request: HttpRequest) -> HttpResponse:
 @require_safe
 def waste(request: HttpRequest) -> HttpResponse:
     """List who holds GPUs now without using them, and since when."""
-    now = clock.now()
-    rows = ledger.waste(person(request), queries.parse(request.GET), now=now)
-    rows = pod_costs.with_costs(rows, now=now)
+    context = waste_parts(person(request), request.GET, clock.now()) | {"tabs": tabs("operations:waste")}
+    context["live"] = queries.live("waste", queries.address(queries.parse(request.GET)))
+    return render(request, "operations/waste.html", context)
+
+
+def waste_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
+    """The live parts of the page. Raises NotFound."""
+    rows = pod_costs.with_costs(ledger.waste(user, queries.parse(parameters), now=now), now=now)
     currency = prices.currency()
-    context = {
-        "tabs": tabs("operations:waste"),
+    return {
         "rows": rows,
-        "whole_worth": in_words(sum(row.cost or 0 for row in rows), currency) if currency else "",
         "whole": labels.hours(sum(row.gpu_us for row in rows)),
+        "whole_worth": in_words(sum(row.cost or 0 for row in rows), currency) if currency else "",
         "minutes": ledger.WASTED_MINUTES,
     }
-    return render(request, "operations/waste.html", context)
 
 
 def choices(request: HttpRequest, query: GpuTimeQuery) -> dict[str, object]:

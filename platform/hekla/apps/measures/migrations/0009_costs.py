@@ -20,7 +20,7 @@ def _costs() -> list[tuple[str, models.Field]]:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("measures", "0006_queue_shares"),
+        ("measures", "0008_fill_part_job_sums"),
     ]
 
     operations = [
