@@ -13,7 +13,7 @@ from django.db import connection
 from hekla.apps.measures import sum_tables
 from hekla.apps.measures.levels import DAY, HOUR, PARTS, floor, to_ms
 from hekla.apps.measures.models import HolderGpuTime
-from hekla.apps.measures.sum_tables import Course, SumTable
+from hekla.apps.measures.sum_tables import StepAmounts, SumTable
 from hekla.apps.prices.selectors import PriceHistory
 from hekla.domain.gpu_time import HELD, GpuClass
 from hekla.domain.prices import PricedResource, PriceRates, cost
@@ -80,7 +80,7 @@ def _held(cluster_id: int, hour: datetime, until: datetime) -> _Amounts:
     return found
 
 
-def _course(key: tuple[Any, ...], amounts: dict[str, int], rates: PriceRates, hour: datetime) -> Course:
+def _course(key: tuple[Any, ...], amounts: dict[str, int], rates: PriceRates, hour: datetime) -> StepAmounts:
     """The columns of a row. Amounts of one class are rounded together, once."""
     queue, resource, model = key[0], key[-2], key[-1]
     rate = rates.rate(resource, queue, hour, model)

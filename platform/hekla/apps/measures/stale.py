@@ -15,7 +15,8 @@ def mark_unpriced(begin: datetime, *, now: datetime) -> None:
     oldest = floor(now, HOUR) - MEASURED
     rows = [
         StaleHour(cluster_id=cluster, at=at, since=at)
-        for cluster, until in MeasuredCluster.objects.exclude(until=None).values_list("pk", "until")
+        for cluster, until in MeasuredCluster.objects.values_list("pk", "until")
+        if until is not None
         for at in hours(max(begin, oldest), until)
     ]
     StaleHour.objects.bulk_create(rows, batch_size=2000, ignore_conflicts=True)

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-Course = dict[str, list[int]]
+StepAmounts = dict[str, list[int]]
 """Amounts by column in each step."""
-Sums = Mapping[tuple[Any, ...], Course]
+Sums = Mapping[tuple[Any, ...], StepAmounts]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from django.db.models import Q
 from hekla.apps.measures import holdings, sum_tables
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_MINUTES, MINUTE, PARTS, floor, to_ms
 from hekla.apps.measures.models import GpuCapacity, GpuHolding
-from hekla.apps.measures.sum_tables import Course, Sums, SumTable
+from hekla.apps.measures.sum_tables import StepAmounts, Sums, SumTable
 from hekla.apps.usage import selectors as usage
 from hekla.domain.gpu_time import HELD, IDLE_BELOW, CapacitySpan, GpuClass, GpuShare, NodeState, PodHolding
 from hekla.domain.gpu_time import divide_minutes as divide
@@ -72,8 +72,8 @@ def _sums(cluster_id: int, begin: datetime, end: datetime, hour: datetime, step:
     facts = _facts(cluster_id, rows, begin, end, hour)
     since, until, length = to_ms(begin), to_ms(end), step // timedelta(milliseconds=1)
     count = -((since - until) // length)
-    of_nodes: dict[tuple[Any, ...], Course] = defaultdict(lambda: defaultdict(lambda: [0] * count))
-    of_holders: dict[tuple[Any, ...], Course] = defaultdict(lambda: defaultdict(lambda: [0] * count))
+    of_nodes: dict[tuple[Any, ...], StepAmounts] = defaultdict(lambda: defaultdict(lambda: [0] * count))
+    of_holders: dict[tuple[Any, ...], StepAmounts] = defaultdict(lambda: defaultdict(lambda: [0] * count))
     holders = [(row.queue_id, row.tenant_id, row.owner_id, row.kind) for row in rows]
     for (node, resource), (spans, held) in facts.items():
         for share in divide(spans, held, since, until, hour=to_ms(hour)):
