@@ -245,8 +245,6 @@ PEOPLE: dict[str, Call] = {
     "impersonation.begin": lambda w, by: impersonation.begin(w.people.bob, reason="R", by=by, now=clock.now()),
     "impersonation.end": _end_impersonation,
     "login_sessions.end_all": lambda w, by: login_sessions.end_all(w.people.bob, by=by, now=clock.now()),
-    "prices.create": lambda w, by: prices.create(spec=PRICES, begin_at=clock.now() + timedelta(days=9), **_by(by)),
-    "prices.delete": lambda w, by: prices.delete(PriceList.objects.get(), **_by(by)),
     "priorities.create": lambda w, by: priorities.create(name="low", values={"value": 1}, **_acts(by)),
     "priorities.change": lambda w, by: priorities.change(PriorityClass.objects.get(), {"value": 2}, **_acts(by)),
     "priorities.delete": lambda w, by: priorities.delete(PriorityClass.objects.get(), **_acts(by)),
@@ -262,6 +260,8 @@ PEOPLE: dict[str, Call] = {
 """For platform admins only."""
 
 MACHINES: dict[str, Call] = {
+    "prices.create": lambda w, by: prices.create(spec=PRICES, begin_at=clock.now() + timedelta(days=9), **_by(by)),
+    "prices.delete": lambda w, by: prices.delete(PriceList.objects.get(), **_by(by)),
     "clusters.create": lambda w, by: clusters.create(name="new", kind="simulated", config={}, **_acts(by)),
     "clusters.change": lambda w, by: clusters.change(_spare(), {"is_paused": True}, **_acts(by)),
     "clusters.remove": lambda w, by: clusters.remove(_spare(), **_acts(by)),
