@@ -66,9 +66,10 @@ def _held(cluster_id: int, hour: datetime, until: datetime) -> _Amounts:
     for row in rows:
         key = (row.queue_id, row.tenant_id, row.owner_id, row.kind, PricedResource.GPU, row.model)
         found[key] = {name: getattr(row, name) for name in _CLASSES}
-    limits = {"begin": to_ms(hour), "end": to_ms(until), "first": hour, "last": until}
+    facts: dict[str, Any] = {"cluster": cluster_id, "first": hour, "last": until}
+    facts |= {"begin": to_ms(hour), "end": to_ms(until)}
     with connection.cursor() as cursor:
-        cursor.execute(_REQUESTS, {"cluster": cluster_id, **limits})
+        cursor.execute(_REQUESTS, facts)
         for *holder, outcome, cpu_gang, cpu, memory_gang, memory in cursor:
             what = outcome or GpuClass.UNMEASURED.value
             for resource, gang, rest in (
