@@ -99,6 +99,7 @@ _RULE: dict[str, Any] = {
 _REPORT: dict[str, Any] = {
     **{"sections": ["classes", "waste"], "scope": "all", "subject": "", "time_zone": "UTC", "recipients": ["root"]},
 }
+_PRICES = {"name": "prices", "currency": "EUR", "cpu": "0.03", "models": {"A100": "2"}}
 _PERIOD = {"starts_at": "2026-01-01T00:00:00Z", "ends_at": "2026-01-02T00:00:00Z"}
 FITS: dict[str, Fit] = {
     # What a rule measures decides on its other fields.
@@ -108,6 +109,7 @@ FITS: dict[str, Fit] = {
     # The sections and people must exist.
     "POST /api/v1/reports": _with(**_REPORT),
     "PATCH /api/v1/reports/{uid}": _with(**_REPORT),
+    "POST /api/v1/price-lists": _with(spec=_PRICES, begin_at="2100-01-01T00:00:00Z"),
     "POST /api/v1/policy-lab": _with(cluster="sim", change={}, trace=None, **_PERIOD),
     "POST /api/v1/policy-lab/traces": _with(format="sacct", content=TRACE),
     # Fields of a job depend on each other, on the installed plugins and on rows.
@@ -181,6 +183,7 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ("POST /api/v1/alert-rules", {"name": "down", "measure": "nodes_not_ready", "threshold": 2}),
     ("POST /api/v1/policy-lab", {"cluster": "sim", **_PERIOD}),
     ("POST /api/v1/policy-lab/traces", {"name": "jobs.txt", "format": "sacct", "content": TRACE}),
+    ("POST /api/v1/price-lists", {"begin_at": "2100-01-01T00:00:00Z", "spec": _PRICES}),
     ("POST /api/v1/reports", {"name": "use", "sections": ["classes"]}),
     ("POST /api/v1/clusters", {"name": "new-one", "kind": "simulated", "config": {"nodes": []}}),
     ("POST /api/v1/clusters/{name}/try", {}),

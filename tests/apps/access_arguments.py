@@ -1,4 +1,4 @@
-"""The arguments of routes about alerts, reports, experiments and OpenPAI's jobs, with the rows that they name."""
+"""The arguments of routes about alerts, reports, prices, experiments and OpenPAI's jobs, with their rows."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,8 +10,10 @@ from hekla.apps.alerts import services as alerts
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.policy_lab import services as policy_lab
 from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.prices import services as prices
 from hekla.apps.reports import services as reports
 from hekla.domain.alert_rules import AlertRuleSpec
+from hekla.domain.prices import PriceSpec
 from hekla.domain.reports import ReportSpec
 from hekla.pages.access_matrix import declared
 
@@ -49,6 +51,21 @@ def report_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
     run = reports.send_now(report, user=people.alice, now=now - timedelta(minutes=2))
     found = {name: [report.uid] for name in declared() if name.startswith(("reports:", "api:v1:report"))}
     return found | {name: [] for name in _WITHOUT_REPORT} | {"reports:run": [report.uid, run.uid]}
+
+
+_PRICES = {"name": "2027", "currency": "EUR", "cpu": "0.1"}
+PRICE_DATA: dict[str, dict[str, Any]] = {
+    "prices:create": {**_PRICES, "memory": "0", "gpu": "0", "day": "2100-01-01", "hour": "0"},
+    "api:v1:price_lists": {"begin_at": "2100-01-01T00:00:00Z", "spec": _PRICES},
+}
+
+
+def price_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of price lists, for one that has not begun."""
+    begin = now + timedelta(days=2)
+    made = prices.create(spec=PriceSpec.parse(_PRICES), begin_at=begin, user=people.ada, now=now)
+    found = {name: [made.uid] for name in declared() if name.startswith(("prices:", "api:v1:price_list"))}
+    return found | {name: [] for name in ("prices:list", "prices:create", "api:v1:price_lists")}
 
 
 TRACE = "JobID|Submit|Start|End|State\n1|2026-01-01T00:00:00|2026-01-01T01:00:00|2026-01-01T02:00:00|COMPLETED\n"

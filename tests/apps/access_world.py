@@ -13,10 +13,12 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from tests.apps.access_arguments import (
+    PRICE_DATA,
     REPORT_DATA,
     TRACE,
     experiment_arguments,
     openpai_arguments,
+    price_arguments,
     report_arguments,
     rule_arguments,
 )
@@ -123,6 +125,7 @@ DATA: dict[str, dict[str, Any]] = {
     "idleness:tenant": {"idle_minutes": "60", "grace_minutes": "30"},
     "idleness:keep_job": {"hours": "2", "reason": "It waits."},
     "api:v1:job_keep": {"hours": 2, "reason": "It waits."},
+    **PRICE_DATA,
     **REPORT_DATA,
     "alerts:create": RULE_FORM,
     "alerts:create_for": {**RULE_FORM, "name": "other", "measure": "jobs_waiting"},
@@ -350,6 +353,7 @@ def make_world() -> World:
         "invitations:revoke": ["lab", invitation.pk], "invitations:sign_up": [secret], "invitations:accept": [secret],
         "api:v1:invitations": ["lab"], "api:v1:invitation": ["lab", invitation.pk],
         "jobs:delete_view": [view.pk], "notifications:job": [job.uid], "reclaim_risk": [job.uid],
+        "job_cost": [job.uid],
         "api:v1:queue_shares": ["labs-own"],
         "api:v1:queue_share": ["labs-own"], "queues:share": ["labs-own"],
         "api:v1:queue_preview": ["labs-own"], "queues:preview": ["labs-own"],
@@ -400,6 +404,7 @@ def make_world() -> World:
         **experiment_arguments(people.cluster, platform["operator"], now),
         **rule_arguments(people, QUEUE_RULE, now),
         **report_arguments(people, now),
+        **price_arguments(people, now),
     }
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}

@@ -44,6 +44,8 @@ from hekla.apps.policy_lab import services as policy_lab
 from hekla.apps.policy_lab.models import LabRun, LabTrace
 from hekla.apps.presets import services as presets
 from hekla.apps.presets.models import Preset
+from hekla.apps.prices import services as prices
+from hekla.apps.prices.models import PriceList
 from hekla.apps.priorities import services as priorities
 from hekla.apps.priorities.models import PriorityClass
 from hekla.apps.queues import services as queues
@@ -68,6 +70,7 @@ from hekla.domain.flows import FlowSpec
 from hekla.domain.formats import LoadedJob
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
+from hekla.domain.prices import PriceSpec
 from hekla.domain.scaling import JobScale
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sharing import GuestRole
@@ -80,6 +83,7 @@ SENT = JobSpec.parse(SPEC)
 FLOW = FlowSpec.parse({"name": "other", "steps": [{"name": "kept"}]})
 NIGHTLY = ScheduleSpec.parse({"name": "nightly", "cron": "@weekly", "job": SPEC})
 OTHER_RULE = QUEUE_RULE.model_copy(update={"name": "other"})
+PRICES = PriceSpec.parse({"name": "other", "currency": "EUR"})
 SWEEP = SweepSpec.parse({"name": "other", "parameters": {"n": ["1"]}, "job": SWEEP_JOB})
 KEY = clusters.Key("apiVersion: v1", "https://example.org")
 
@@ -257,6 +261,8 @@ PEOPLE: dict[str, Call] = {
 """For platform admins only."""
 
 MACHINES: dict[str, Call] = {
+    "prices.create": lambda w, by: prices.create(spec=PRICES, begin_at=clock.now() + timedelta(days=9), **_by(by)),
+    "prices.delete": lambda w, by: prices.delete(PriceList.objects.get(), **_by(by)),
     "clusters.create": lambda w, by: clusters.create(name="new", kind="simulated", config={}, **_acts(by)),
     "clusters.change": lambda w, by: clusters.change(_spare(), {"is_paused": True}, **_acts(by)),
     "clusters.remove": lambda w, by: clusters.remove(_spare(), **_acts(by)),

@@ -218,6 +218,8 @@ EXAMPLES = {
     "PasswordChanged": {"username": "alice"},
     "SignInLinkCreated": {"username": "alice"},
     "SignedIn": {"username": "alice", "method": "password"},
+    "PriceListCreated": {"name": "2027", "begin": "2027-01-01T00:00:00+00:00"},
+    "PriceListDeleted": _NAMED,
     "PriorityClassCreated": {"name": "high", "value": 100},
     "PriorityClassChanged": _CHANGED,
     "PriorityClassDeleted": _NAMED,

@@ -49,6 +49,7 @@ OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ("policy-lab/traces", {"name": "jobs.txt", "format": "sacct", "content": TRACE}),
     ("alert-rules", {"name": "node down", "measure": "node_not_ready", "threshold": 0}),
     ("reports", {"name": "use", "sections": ["classes", "tenants", "waste"], "every": "week"}),
+    ("price-lists", {"begin_at": "2100-01-01T00:00:00Z", "spec": {"name": "prices", "currency": "EUR", "cpu": "0.03"}}),
     ("federated-queues", {"name": "over", "members": ["beyond", "nearer"]}),
 ]
 """Objects of each kind that has a page. They are created through REST."""
@@ -152,7 +153,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
     exempt = {
         "health", "live", "ready",  # for programs
         "favicon", "set_language", "accounts:sign_in", "accounts:use_link",  # before signing in
-        "home_needs", "home_day", "jobs:timeline", "job_unblock", "reclaim_risk",  # parts of pages
+        "home_needs", "home_day", "jobs:timeline", "job_unblock", "reclaim_risk", "job_cost",  # parts of pages
         "usage:job", "usage:pod", "notifications:bell",
         "invitations:sign_up", "accounts:second_step", "accounts:prove",  # while signing in
         "accounts:identities",  # only with an identity provider
@@ -163,6 +164,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "workbench:people",  # a part of a page
         "sharing:fork", "sharing:session", "sharing:terminal", "sharing:of_job", "sharing:recording",  # as well
         "idleness:job",  # only of jobs with GPUs
+        "operations:cost_pods",  # only where something cost something
         "operations:holdings",  # only where pods have held GPUs
         "policy_lab:state", "operations:wall_state",  # parts of pages
         "operations:counted", "operations:waiting_now",  # only where jobs of real clusters are counted

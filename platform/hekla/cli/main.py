@@ -220,6 +220,15 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "delete": ("alerts:delete", "Delete a rule."),
         },
     ),
+    "price": (
+        "Price lists: what an hour of a resource costs.",
+        {
+            "list": ("prices:list_prices", "List the price lists."),
+            "show": ("prices:show", "Print the prices of a list."),
+            "create": ("prices:create", "Add a price list."),
+            "delete": ("prices:delete", "Delete a price list that has not begun."),
+        },
+    ),
     "report": (
         "Reports of the measures, as files or by mail.",
         {
@@ -354,6 +363,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
     "measures": (
         "Measures of clusters, queues and tenants.",
         {
+            "cost": ("costs:cost", "Show what held resources cost, and what the month will cost."),
             "failures": ("job_measures:failures", "Show how many jobs failed, why and where."),
             "gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free."),
             "overview": ("measures:overview", "Show the figures to look at first."),

@@ -33,6 +33,7 @@ NOUNS: Mapping[str, Any] = {
     "lab-trace": gettext_lazy("trace {name}"),
     "platform": gettext_lazy("the platform"),
     "preset": gettext_lazy("saved template {name}"),
+    "price-list": gettext_lazy("price list {name}"),
     "priority_class": gettext_lazy("priority class {name}"),
     "queue": gettext_lazy("queue {name}"),
     "report": gettext_lazy("report {name}"),
@@ -55,7 +56,8 @@ _NOT_ITS_NAME = {
 """Kinds whose field `name` names something else."""
 _DELETIONS = {
     "AlertRuleDeleted", "ClusterRemoved", "FederatedQueueDeleted", "FlowDeleted", "JobTemplateDeleted",
-    "LabTraceDeleted", "PresetDeleted", "PriorityClassDeleted", "ReportDeleted", "ScheduleDeleted", "TemplateWithdrawn",
+    "LabTraceDeleted", "PresetDeleted", "PriceListDeleted", "PriorityClassDeleted", "ReportDeleted", "ScheduleDeleted",
+    "TemplateWithdrawn",
 }  # fmt: skip
 _BIRTHS = {"BatchSubmitted", "FlowStarted", "JobTemplateCreated", "ScheduleCreated", "TemplatePublished"}
 _FEW_EVENTS = {

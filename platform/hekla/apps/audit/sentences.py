@@ -412,6 +412,8 @@ SENTENCES: Mapping[str, Any] = {
     "AlertFired": gettext_lazy("{actor}: {object} fired for {about}. Value {value}, threshold {threshold}."),
     "AlertCleared": gettext_lazy("{actor}: {object} cleared for {about}. Value {value}, threshold {clear}."),
     "AlertActed": _acted,
+    "PriceListCreated": gettext_lazy("{actor} created {object}, valid from {begin}."),
+    "PriceListDeleted": _DELETED,
     "ReportCreated": _CREATED,
     "ReportChanged": _changed,
     "ReportDeleted": _DELETED,

@@ -156,6 +156,8 @@ KINDS = {
     "ReportDeleted": _("Report deleted"),
     "ReportDispatched": _("Report sent"),
     "ReportStopped": _("Report stopped"),
+    "PriceListCreated": _("Price list created"),
+    "PriceListDeleted": _("Price list deleted"),
     "QuotaSet": _("Quota set"),
 }
 

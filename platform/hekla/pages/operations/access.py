@@ -25,5 +25,8 @@ ROUTES = {
     "operations:sessions": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:sessions_file": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:waste": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:cost": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:cost_file": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:cost_pods": RouteAccess(SIGNED_IN, impersonation=READ),
 }
 SOCKETS = {"live operations": SIGNED_IN}

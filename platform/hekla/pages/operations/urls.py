@@ -1,6 +1,15 @@
 from django.urls import path
 
-from hekla.pages.operations import job_views, node_views, overview_views, queue_views, session_views, views, wall_views
+from hekla.pages.operations import (
+    cost_views,
+    job_views,
+    node_views,
+    overview_views,
+    queue_views,
+    session_views,
+    views,
+    wall_views,
+)
 
 prefix = "operations/"
 app_name = "operations"
@@ -25,4 +34,7 @@ urlpatterns = [
     path("sessions/", session_views.show, name="sessions"),
     path("sessions/file/", session_views.download, name="sessions_file"),
     path("waste/", views.waste, name="waste"),
+    path("cost/", cost_views.show, name="cost"),
+    path("cost/file/", cost_views.download, name="cost_file"),
+    path("cost/pods/", cost_views.pods, name="cost_pods"),
 ]
