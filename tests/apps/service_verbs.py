@@ -70,6 +70,7 @@ from hekla.domain.policies import LifecycleAction
 from hekla.domain.scaling import JobScale
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sharing import GuestRole
+from hekla.domain.stalls import ReminderCause
 from hekla.domain.sweeps import SweepSpec
 from hekla.domain.tools import Tool
 from hekla.lib import clock
@@ -424,6 +425,11 @@ SEEING: dict[str, Call] = {
 }
 """For people who may see the job."""
 
+REMINDING: dict[str, Call] = {
+    "jobs.remind_owner": lambda w, by: jobs.remind_owner(w.job, ReminderCause.STALLED, **_by(by)),
+}
+"""For people who may submit jobs for the tenant, and those who see everything; not for the owner."""
+
 GROUPS: list[tuple[dict[str, Call], str, tuple[str, ...]]] = [
     (INVITED, "viewer", ("stranger", "member", "tenant_admin", "manager", "operator", "platform_admin")),
     (PEOPLE, "platform_admin", ("stranger", "viewer", "member", "tenant_admin", "manager", "operator")),
@@ -431,6 +437,7 @@ GROUPS: list[tuple[dict[str, Call], str, tuple[str, ...]]] = [
     (TENANT, "tenant_admin", ("stranger", "viewer", "member", "manager")),
     (ITS_OWNER, "tenant_admin", ("stranger", "viewer", "member", "manager")),
     (SUBMITTING, "member", ("stranger", "viewer", "manager")),
+    (REMINDING, "member", ("stranger", "viewer", "tenant_admin")),
     (THEIRS, "tenant_admin", ("stranger", "viewer", "operator", "platform_admin")),
     (SEEING, "viewer", ("stranger",)),
 ]

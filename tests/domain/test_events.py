@@ -183,6 +183,7 @@ EXAMPLES = {
     "JobIdleAborted": {"idle_since": "2026-11-20T08:00:00+00:00", "evidence": [{"signal": "gpu", "limit": 5.0}]},
     "JobIdleWarned": {"idle_since": "2026-11-20T08:00:00+00:00", "ends_at": "2026-11-20T10:30:00+00:00"},
     "JobKeepRequested": {"until": "2026-11-20T12:00:00+00:00", "reason": "waits for data"},
+    "OwnerReminded": {"cause": "stalled"},
     "PodEvicted": {
         **_POD, "action": "preempt", "node": "n1", "for_job": "6f1c", "plugins": ["gang", "drf"],
         "shares": [{"plugin": "drf", "of": "job", "giver": _SHIFT, "taker": _SHIFT}],

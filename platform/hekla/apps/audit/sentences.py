@@ -293,6 +293,7 @@ SENTENCES: Mapping[str, Any] = {
     "JobIdleAborted": gettext_lazy("{actor} aborted {object}, because its GPUs were idle."),
     "JobIdleWarned": gettext_lazy("{actor} warned the owner of {object} that its GPUs are idle."),
     "JobKeepRequested": gettext_lazy("{actor} keeps {object} running, also if its GPUs are idle. Reason: {reason}"),
+    "OwnerReminded": gettext_lazy("{actor} asked the owner of {object} to look at it."),
     "JobTagged": _if(
         "is_on",
         gettext_lazy("{actor} added the tag “{tag}” to {object}."),

@@ -16,6 +16,7 @@ KINDS = {
     "JobIdleAborted": _("Idle job aborted"),
     "JobIdleWarned": _("Idle job warned"),
     "JobKeepRequested": _("Job keep requested"),
+    "OwnerReminded": _("Owner asked"),
     "JobTagged": _("Job tagged"),
     "PodCreated": _("Pod created"),
     "PodBound": _("Pod bound"),

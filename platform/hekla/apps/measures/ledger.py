@@ -1,6 +1,6 @@
 """The pods behind the figures: who held GPUs in a period, and who holds them now without use."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -111,9 +111,7 @@ def waste(user: User, query: GpuTimeQuery, *, now: datetime) -> list[HeldGpus]:
     """
     limit = now - timedelta(minutes=WASTED_MINUTES)
     rows = list(_chosen(user, query).filter(finished_at=None, bound_at__lte=limit))
-    least = {row.pod_id: round(IDLE_BELOW * row.gpus) for row in rows if row.ready_at is not None}
-    busy = usage.gpu_last_busy(least) if least else {}
-    unused = [one for row in rows if (one := _unused(row, busy, now)) is not None and one.since <= limit]
+    unused = [one for one in _unused_among(rows, now) if one.since <= limit]
     unused.sort(key=lambda one: (-one.gpu_us, one.holding.pod_id))
     found = list[HeldGpus]()
     for start in range(0, len(unused), MOST):
@@ -123,6 +121,18 @@ def waste(user: User, query: GpuTimeQuery, *, now: datetime) -> list[HeldGpus]:
         if len(found) >= MOST:
             break
     return found[:MOST]
+
+
+def unused_since(pods: Collection[int], *, now: datetime) -> dict[int, datetime]:
+    """Since when these pods (primary keys), with their gangs, run without using their GPUs, if that is known."""
+    rows = list(GpuHolding.objects.filter(pod_id__in=pods, finished_at=None, ready_at__isnull=False))
+    return {one.holding.pod_id: one.since for one in _unused_among(rows, now)}
+
+
+def _unused_among(rows: Sequence[GpuHolding], now: datetime) -> list[HeldGpus]:
+    least = {row.pod_id: round(IDLE_BELOW * row.gpus) for row in rows if row.ready_at is not None}
+    busy = usage.gpu_last_busy(least) if least else {}
+    return [one for row in rows if (one := _unused(row, busy, now)) is not None]
 
 
 def _unused(row: GpuHolding, busy: dict[int, datetime | None], now: datetime) -> HeldGpus | None:

@@ -20,6 +20,7 @@ class Moment(StrEnum):
     INVITED = "invited"
     ALERT = "alert"
     REPORT = "report"
+    REMINDED = "reminded"
 
 
 class Channel(StrEnum):

@@ -99,6 +99,13 @@ def _report(notice: Notification) -> str:
     return _("Report %s is ready.") % str(notice.facts["report"])
 
 
+def _reminded(notice: Notification) -> str:
+    facts = {"actor": notice.facts["actor"], "job": notice.facts["job"]}
+    if notice.facts["cause"] == "unused":
+        return _("%(actor)s asks you to look at %(job)s: it holds GPUs that it does not use.") % facts
+    return _("%(actor)s asks you to look at %(job)s: it seems to make no progress.") % facts
+
+
 SENTENCES = {
     Moment.STARTED: _started,
     Moment.ENDED: _ended,
@@ -112,6 +119,7 @@ SENTENCES = {
     Moment.INVITED: _invited,
     Moment.ALERT: _alert,
     Moment.REPORT: _report,
+    Moment.REMINDED: _reminded,
 }
 
 

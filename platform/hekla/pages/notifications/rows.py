@@ -25,6 +25,7 @@ STATES = {
     Moment.INVITED: "waiting",
     Moment.ALERT: "failed",
     Moment.REPORT: "done",
+    Moment.REMINDED: "waiting",
 }
 """The colour of every kind of notification."""
 

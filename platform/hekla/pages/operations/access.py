@@ -1,6 +1,6 @@
 """Who may open the pages of this feature."""
 
-from hekla.apps.accounts.access import READ, SIGNED_IN, RouteAccess, who
+from hekla.apps.accounts.access import READ, REMINDS, SIGNED_IN, TENANT, RouteAccess, who
 
 SEES_CAPACITY = who(rest="absent", manager="ok", operator="ok", platform_admin="ok")
 ROUTES = {
@@ -20,4 +20,7 @@ ROUTES = {
         RouteAccess(SIGNED_IN, impersonation=READ),
     ),
     "operations:waste": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:stalled": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:stalled_of": RouteAccess(TENANT, impersonation=READ),
+    "operations:remind": RouteAccess(post=REMINDS),
 }

@@ -10,7 +10,7 @@ ITEMS = [
         "chip",
         _("Capacity and use"),
         also=(
-            *("operations:holdings", "operations:waste", "operations:queues", "operations:nodes"),
+            *("operations:holdings", "operations:waste", "operations:stalled", "operations:queues", "operations:nodes"),
             *("reports:list", "reports:detail", "reports:run", "reports:create", "reports:edit"),
             *("operations:waiting", "operations:waiting_now", "operations:failures", "operations:counted"),
         ),

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 TABS: tuple[tuple[str, str | Promise], ...] = (
     ("operations:gpu_time", _("GPU time")),
     ("operations:waste", _("Unused GPUs")),
+    ("operations:stalled", _("Stalled pods")),
     ("operations:waiting", _("Waiting")),
     ("operations:failures", _("Failures")),
     ("operations:queues", _("Queues")),

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.operations import job_views, node_views, queue_views, views, wall_views
+from hekla.pages.operations import job_views, node_views, queue_views, stall_views, views, wall_views
 
 prefix = "operations/"
 app_name = "operations"
@@ -20,4 +20,7 @@ urlpatterns = [
     path("failures/file/", job_views.failures_file, name="failures_file"),
     path("jobs/", job_views.counted, name="counted"),
     path("waste/", views.waste, name="waste"),
+    path("stalled/", stall_views.stalled, name="stalled"),
+    path("stalled/<uuid:uid>/", stall_views.of_job, name="stalled_of"),
+    path("remind/<uuid:uid>/", stall_views.remind, name="remind"),
 ]

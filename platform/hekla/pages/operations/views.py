@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.jobs import services
 from hekla.apps.measures import labels, ledger, selectors
 from hekla.apps.measures.selectors import GpuTimeQuery, GpuTimeReport
 from hekla.apps.queues import selectors as queues
@@ -80,6 +81,7 @@ def waste(request: HttpRequest) -> HttpResponse:
         "rows": rows,
         "whole": labels.hours(sum(row.gpu_us for row in rows)),
         "minutes": ledger.WASTED_MINUTES,
+        "remindable": {row.pod.job_id for row in rows if row.pod and services.may_remind(person(request), row.pod.job)},
     }
     return render(request, "operations/waste.html", context)
 

@@ -15,6 +15,7 @@ from hekla.apps.jobs.services.many import submit_many, try_out_many
 from hekla.apps.jobs.services.moving import move
 from hekla.apps.jobs.services.observations import end_unstarted, note_preparation, observe, sync, would_sync
 from hekla.apps.jobs.services.priority import fixed_since, has_priority, set_priority
+from hekla.apps.jobs.services.reminding import may_remind, remind_owner, require_reminder_right
 from hekla.apps.jobs.services.removal import (
     delete,
     delete_expired,
@@ -93,6 +94,7 @@ __all__ = [
     "mark_cleaned",
     "mark_frozen_cleaned",
     "mark_logs_purged",
+    "may_remind",
     "move",
     "no_terminal",
     "note_preparation",
@@ -107,7 +109,9 @@ __all__ = [
     "record_terminal_end",
     "release_due",
     "release_frozen",
+    "remind_owner",
     "require_priority",
+    "require_reminder_right",
     "require_right",
     "require_submission_right",
     "require_terminal",
