@@ -20,8 +20,8 @@ LEAST_MARKS, LEAST_GROWTHS = 5, 5
 _PATIENCE = 3
 """A pause is unusual if it is so many times the longest one before."""
 _SLOW = 0.7
-"""A replica is slow below this part of the pace of the others, once it is so far behind them:"""
-_LEAST_BEHIND = timedelta(minutes=1)
+"""A replica is slow below this part of the pace of the others, once it is so far behind them, of the time `quiet`:"""
+_BEHIND = 5
 
 
 class StallSign(StrEnum):
@@ -145,7 +145,7 @@ def find_stalls(pods: Iterable[PodActivity], *, quiet: timedelta, now: datetime)
             groups[pod.job, pod.task].append(pod)
     stopped = {one.pod for one in found if one.sign is StallSign.NO_METRICS}
     for members in groups.values():
-        found += _slow_ones([pod for pod in members if pod.pod not in stopped])
+        found += _slow_ones([pod for pod in members if pod.pod not in stopped], quiet / _BEHIND)
     return sorted(found, key=lambda one: (one.since, one.pod, one.sign))
 
 
@@ -165,8 +165,8 @@ def _unusual(quiet: timedelta, longest: float) -> timedelta:
     return max(quiet, _PATIENCE * timedelta(seconds=longest))
 
 
-def _slow_ones(pods: Sequence[PodActivity]) -> Iterator[Stall]:
-    """Those of the replicas of one task that are slower than the others, and behind them."""
+def _slow_ones(pods: Sequence[PodActivity], least: timedelta) -> Iterator[Stall]:
+    """Those of the replicas of one task that are slower than the others, and for at least so long behind them."""
     by_metric: dict[str, list[tuple[PodActivity, PodProgress, float]]] = defaultdict(list)
     for pod in pods:
         if pod.progress is not None and pod.progress.pace is not None:
@@ -178,7 +178,7 @@ def _slow_ones(pods: Sequence[PodActivity]) -> Iterator[Stall]:
                 continue
             step, speed = median(one for one, _speed in others), median(one for _step, one in others)
             behind = step - own.step
-            if speed <= 0 or pace >= _SLOW * speed or timedelta(seconds=behind / speed) < _LEAST_BEHIND:
+            if speed <= 0 or pace >= _SLOW * speed or timedelta(seconds=behind / speed) < least:
                 continue
             since = (pod.marked_at or pod.started_at) - timedelta(seconds=behind / (speed - pace))
             figures: dict[str, float | str] = {

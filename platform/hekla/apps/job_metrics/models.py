@@ -43,7 +43,7 @@ class EventMetrics(models.Model):
 
     `files`: by their paths, the offset up to which each was read, and whether it is broken behind it. `folders`: by the
     names of metrics, where the first file with it is; metrics of the same name elsewhere have others. `summary`,
-    `points`, `progress` and `known_at` as in `MetricLog`. `found_at`: when the pod's folder was last searched for files.
+    `points`, `progress` and `known_at` as in `MetricLog`. `found_at`: when the folder of the pod was last searched.
     """
 
     pod = models.OneToOneField(Pod, on_delete=models.CASCADE, related_name="+")
