@@ -2,10 +2,12 @@
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from tests.apps.conftest import People
 
 from hekla.apps.alerts import services as alerts
+from hekla.apps.alerts.models import AlertAction, AlertRule
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.reports import services as reports
@@ -19,10 +21,19 @@ _WITHOUT_RULE = {"alerts:list", "alerts:create", "api:v1:alerts", "api:v1:alert_
 _WITHOUT_RULE |= {"api:v1:alert_rule_preview"}
 
 
+def announced_change(rule: AlertRule, now: datetime) -> AlertAction:
+    """A change that the rule makes in an hour, unless somebody vetoes it."""
+    facts: dict[str, Any] = {"episode": uuid4(), "number": 0, "moment": "fire", "kind": "stop_job", "spec": {}}
+    facts |= {"subject": "job:1", "name": "a job", "created_at": now, "due_at": now + timedelta(hours=1)}
+    return AlertAction.objects.create(rule=rule, **facts)
+
+
 def rule_arguments(people: People, spec: AlertRuleSpec, now: datetime) -> dict[str, list[Any]]:
     """The arguments of the routes of alerts, for a new rule of the tenant."""
     rule, _secret = alerts.create(spec=spec, tenant=people.lab, user=people.alice, now=now)
     found = {name: [rule.uid] for name in declared() if name.startswith(("alerts:", "api:v1:alert"))}
+    change = announced_change(rule, now)
+    found |= {name: [change.uid] for name in ("alerts:veto", "api:v1:alert_action_veto")}
     return found | {name: [] for name in _WITHOUT_RULE} | {"alerts:create_for": ["lab"]}
 
 

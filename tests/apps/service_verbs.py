@@ -12,7 +12,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.alerts import services as alerts
-from hekla.apps.alerts.models import AlertRule
+from hekla.apps.alerts.models import AlertAction, AlertRule
 from hekla.apps.batches import services as batches
 from hekla.apps.batches.models import Batch
 from hekla.apps.clusters import services as clusters
@@ -318,6 +318,7 @@ TENANT: dict[str, Call] = {
     "alerts.change": lambda w, by: alerts.change(AlertRule.objects.get(), {"threshold": 3}, **_by(by)),
     "alerts.silence": lambda w, by: alerts.silence(AlertRule.objects.get(), until=None, reason="", **_by(by)),
     "alerts.renew_secret": lambda w, by: alerts.renew_secret(AlertRule.objects.get(), **_by(by)),
+    "alerts.veto": lambda w, by: alerts.veto(AlertAction.objects.get(), **_by(by)),
     "alerts.delete": lambda w, by: alerts.delete(AlertRule.objects.get(), **_by(by)),
     "idleness.set_rule": lambda w, by: idleness.set_rule(w.people.lab, {"idle_minutes": 60}, **_by(by)),
     "tenancy.set_retention": lambda w, by: tenancy.set_retention(w.people.lab, log_days=1, history_days=2, **_acts(by)),

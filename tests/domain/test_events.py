@@ -179,6 +179,7 @@ EXAMPLES = {
     "AlertFired": {**ALERT, "severity": "critical"},
     "AlertCleared": {**ALERT, "reason": "clear"},
     "AlertActed": {"name": "node down", "about": "n1 (sim)", "action": "cordon", "moment": "clear", "error": "No."},
+    "AlertActionVetoed": {"name": "node down", "about": "n1 (sim)", "action": "cordon"},
     "IdlePolicyChanged": {"changes": {"idle_minutes": {"old": 120, "new": 60}}},
     "JobIdleAborted": {"idle_since": "2026-11-20T08:00:00+00:00", "evidence": [{"signal": "gpu", "limit": 5.0}]},
     "JobIdleWarned": {"idle_since": "2026-11-20T08:00:00+00:00", "ends_at": "2026-11-20T10:30:00+00:00"},

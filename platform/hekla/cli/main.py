@@ -218,6 +218,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "edit": ("alerts:edit", "Change a rule."),
             "test": ("alerts:test", "Test a rule on present and past values."),
             "silence": ("alerts:silence", "Silence a rule for some hours."),
+            "veto": ("alerts:veto", "Forbid changes that a rule has announced."),
             "history": ("alerts:history", "Show the states of a rule, and what it did."),
             "delete": ("alerts:delete", "Delete a rule."),
         },

@@ -66,6 +66,7 @@ ROUTES = {
     "api:v1:alert_rule_preview": RouteAccess(post=OPERATORS),
     "api:v1:alert_rule": RouteAccess(TENANT, patch=SETS_QUOTAS, delete=SETS_QUOTAS),
     "api:v1:alert_rule_silence": RouteAccess(post=SETS_QUOTAS, delete=SETS_QUOTAS),
+    "api:v1:alert_action_veto": RouteAccess(post=SETS_QUOTAS),
     "api:v1:alert_rule_history": RouteAccess(TENANT),
     "api:v1:idle_rule": RouteAccess(SIGNED_IN, patch=OPERATORS),
     "api:v1:tenant_idle_rule": RouteAccess(TENANT, patch=SETS_QUOTAS),

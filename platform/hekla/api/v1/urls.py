@@ -101,6 +101,7 @@ urlpatterns = [
     path("alert-measures", alerts.AlertMeasuresView.as_view(), name="alert_measures"),
     path("alert-rules/preview", alerts.AlertRulePreviewView.as_view(), name="alert_rule_preview"),
     *resource("alert-rules", "<uuid:uid>", alerts.AlertRuleViewSet, name="alert_rule"),
+    path("alert-actions/<uuid:uid>/veto", alerts.AlertActionVetoView.as_view(), name="alert_action_veto"),
     path("alert-rules/<uuid:uid>/silence", alerts.AlertRuleSilenceView.as_view(), name="alert_rule_silence"),
     path("alert-rules/<uuid:uid>/history", alerts.AlertRuleHistoryView.as_view(), name="alert_rule_history"),
     path("idle-rule", idleness.IdleRuleView.as_view(), name="idle_rule"),

@@ -147,6 +147,7 @@ def _acted(event: LoggedEvent) -> str:
         ("hold_queue", "fire"): _("{actor}: {object} held a queue because of {about}."),
         ("hold_queue", "clear"): _("{actor}: {object} opened a queue again after {about}."),
         ("stop_job", "fire"): _("{actor}: {object} aborted {about}."),
+        ("notify", "announce"): _("{actor}: {object} announced what it does about {about}."),
     }
     key = (event.payload.get("action", ""), event.payload.get("moment", ""))
     if event.payload.get("error") or key not in found:
@@ -412,6 +413,7 @@ SENTENCES: Mapping[str, Any] = {
     "AlertFired": gettext_lazy("{actor}: {object} fired for {about}. Value {value}, threshold {threshold}."),
     "AlertCleared": gettext_lazy("{actor}: {object} cleared for {about}. Value {value}, threshold {clear}."),
     "AlertActed": _acted,
+    "AlertActionVetoed": gettext_lazy("{actor} forbade what {object} had announced about {about}."),
     "ReportCreated": _CREATED,
     "ReportChanged": _changed,
     "ReportDeleted": _DELETED,

@@ -149,6 +149,7 @@ KINDS = {
     "AlertFired": _("Alert fired"),
     "AlertCleared": _("Alert cleared"),
     "AlertActed": _("Alert rule acted"),
+    "AlertActionVetoed": _("Alert action vetoed"),
     "ReportCreated": _("Report created"),
     "ReportChanged": _("Report changed"),
     "ReportDeleted": _("Report deleted"),
