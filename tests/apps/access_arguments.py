@@ -8,6 +8,7 @@ from tests.apps.conftest import People
 
 from hekla.apps.alerts import services as alerts
 from hekla.apps.alerts.models import AlertAction, AlertRule
+from hekla.apps.announcements import services as announcements
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.reports import services as reports
@@ -42,11 +43,14 @@ _REPORT_FORM = {
     **{"name": "other", "about": "all", "sections": ["classes"], "period": "week", "every": "never"},
     **{"hour": "8", "time_zone": "UTC", "recipients": "alice"},
 }
-REPORT_DATA: dict[str, dict[str, Any]] = {
+ROW_DATA: dict[str, dict[str, Any]] = {
     **{f"reports:{name}": _REPORT_FORM for name in ("create", "edit")},
     "reports:pause": {"pause": "yes"},
     "api:v1:reports": {"name": "other", "sections": ["classes"]},
     "api:v1:report": {"hour": 9},
+    "api:v1:job_reminders": {"cause": "stalled"},
+    "api:v1:announcements": {"text": "Maintenance"},
+    "announcements:create": {"text": "Maintenance", "level": "info"},
 }
 _WITHOUT_REPORT = {"reports:list", "reports:create", "api:v1:reports", "api:v1:report_sections"}
 
@@ -57,6 +61,20 @@ def report_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
     run = reports.send_now(report, user=people.alice, now=now - timedelta(minutes=2))
     found = {name: [report.uid] for name in declared() if name.startswith(("reports:", "api:v1:report"))}
     return found | {name: [] for name in _WITHOUT_REPORT} | {"reports:run": [report.uid, run.uid]}
+
+
+def announcement_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of an announcement for a tenant."""
+    values = {"text": "Maintenance", "begin_at": now - timedelta(hours=1)}
+    one = announcements.announce(values=values, tenants=[people.lab], user=people.ada, now=now)
+    names = ("announcements:withdraw", "announcements:dismiss", "api:v1:announcement", "api:v1:announcement_dismissal")
+    return {name: [one.uid] for name in names}
+
+
+def row_arguments(people: People, spec: AlertRuleSpec, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of a rule, a report and an announcement of the tenant."""
+    found = rule_arguments(people, spec, now) | report_arguments(people, now)
+    return found | announcement_arguments(people, now)
 
 
 def experiment_arguments(cluster: Cluster, now: datetime) -> dict[str, list[Any]]:

@@ -12,13 +12,7 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
-from tests.apps.access_arguments import (
-    REPORT_DATA,
-    experiment_arguments,
-    openpai_arguments,
-    report_arguments,
-    rule_arguments,
-)
+from tests.apps.access_arguments import ROW_DATA, experiment_arguments, openpai_arguments, row_arguments
 from tests.apps.conftest import People, make_people
 from tests.support.stored_cycles import store_cycle
 
@@ -122,7 +116,7 @@ DATA: dict[str, dict[str, Any]] = {
     "idleness:tenant": {"idle_minutes": "60", "grace_minutes": "30"},
     "idleness:keep_job": {"hours": "2", "reason": "It waits."},
     "api:v1:job_keep": {"hours": 2, "reason": "It waits."},
-    **REPORT_DATA,
+    **ROW_DATA,
     "alerts:create": RULE_FORM,
     "alerts:create_for": {**RULE_FORM, "name": "other", "measure": "jobs_waiting"},
     "alerts:edit": {**RULE_FORM, "measure": "jobs_waiting", "webhook_url": HOOK},
@@ -158,7 +152,6 @@ DATA: dict[str, dict[str, Any]] = {
     "api:v1:tokens": {"name": "ci", "days": 3},
     "api:v1:jobs": SPEC,
     "api:v1:job_actions": {"action": "AbortJob"},
-    "api:v1:job_reminders": {"cause": "stalled"},
     "api:v1:jobs_bulk": {"action": "AbortJob", "uids": ["00000000-0000-4000-8000-000000000000"]},
     "api:v1:job_scale": SIZE,
     "api:v1:flows": {"name": "sent", "steps": [{"name": "a", "job": SPEC}]},
@@ -398,8 +391,7 @@ def make_world() -> World:
     arguments |= {
         **openpai_arguments(people.alice.username, job.name),
         **experiment_arguments(people.cluster, now),
-        **rule_arguments(people, QUEUE_RULE, now),
-        **report_arguments(people, now),
+        **row_arguments(people, QUEUE_RULE, now),
     }
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}

@@ -13,6 +13,8 @@ from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.alerts import services as alerts
 from hekla.apps.alerts.models import AlertAction, AlertRule
+from hekla.apps.announcements import services as announcements
+from hekla.apps.announcements.models import Announcement
 from hekla.apps.batches import services as batches
 from hekla.apps.batches.models import Batch
 from hekla.apps.clusters import services as clusters
@@ -261,6 +263,8 @@ MACHINES: dict[str, Call] = {
     "clusters.change": lambda w, by: clusters.change(_spare(), {"is_paused": True}, **_acts(by)),
     "clusters.remove": lambda w, by: clusters.remove(_spare(), **_acts(by)),
     "clusters.give_key": lambda w, by: clusters.give_key(_spare(), KEY, by=by, **_acts(by)),
+    "announcements.announce": lambda w, by: announcements.announce(values={"text": "Maintenance"}, **_by(by)),
+    "announcements.withdraw": lambda w, by: announcements.withdraw(Announcement.objects.get(), **_by(by)),
     "clusters.set_metrics_token": lambda w, by: clusters.set_metrics_token(_spare(), "", **_acts(by)),
     "clusters.remove_key": lambda w, by: clusters.remove_key(_spare(), **_acts(by)),
     "clusters.set_policy": lambda w, by: clusters.set_policy(_spare(), "a: b", note="", by=by, **_acts(by)),
@@ -420,6 +424,7 @@ INVITED: dict[str, Call] = {
 """For the person that is invited, a viewer."""
 
 SEEING: dict[str, Call] = {
+    "announcements.dismiss": lambda w, by: announcements.dismiss(Announcement.objects.get(), **_by(by)),
     "notifications.choose_for_job": lambda w, by: notifications.choose_for_job(
         by, w.job, {"moments": [], "channels": [], "long_wait_minutes": 5}
     ),

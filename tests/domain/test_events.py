@@ -179,6 +179,8 @@ EXAMPLES = {
     "AlertFired": {**ALERT, "severity": "critical"},
     "AlertCleared": {**ALERT, "reason": "clear"},
     "AlertActed": {"name": "node down", "about": "n1 (sim)", "action": "cordon", "moment": "clear", "error": "No."},
+    "AnnouncementCreated": {"name": "Maintenance", "level": "warning"},
+    "AnnouncementDeleted": {"name": "Maintenance"},
     "AlertActionVetoed": {"name": "node down", "about": "n1 (sim)", "action": "cordon"},
     "IdlePolicyChanged": {"changes": {"idle_minutes": {"old": 120, "new": 60}}},
     "JobIdleAborted": {"idle_since": "2026-11-20T08:00:00+00:00", "evidence": [{"signal": "gpu", "limit": 5.0}]},

@@ -223,6 +223,14 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "delete": ("alerts:delete", "Delete a rule."),
         },
     ),
+    "announcement": (
+        "Announcements of operators.",
+        {
+            "list": ("announcements:list_announcements", "List announcements."),
+            "create": ("announcements:create", "Announce something to everybody or to tenants."),
+            "withdraw": ("announcements:withdraw", "Withdraw an announcement."),
+        },
+    ),
     "report": (
         "Reports of the measures, as files or by mail.",
         {

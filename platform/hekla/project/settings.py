@@ -24,8 +24,7 @@ VALKEY_URL = CONFIG.valkey_url
 SECRET_KEY, SECRET_KEY_FALLBACKS = CONFIG.secret_key, CONFIG.former_keys
 DEBUG, CHECK_ENGINE = CONFIG.debug, CONFIG.check_engine
 ALLOWED_HOSTS = CONFIG.hosts
-TRUSTED_PROXIES = CONFIG.proxies
-EXTENDERS = CONFIG.extender_addresses
+TRUSTED_PROXIES, EXTENDERS = CONFIG.proxies, CONFIG.extender_addresses
 KEEP_FAILED_BYTES = CONFIG.keep_failed_gib * 2**30
 RESTART_BACKOFF = timedelta(seconds=CONFIG.restart_backoff)
 ROOT_URLCONF = "hekla.project.urls"
@@ -76,6 +75,7 @@ INSTALLED_APPS = [
     "hekla.apps.idleness",
     "hekla.apps.measures",
     "hekla.apps.alerts",
+    "hekla.apps.announcements",
     "hekla.apps.reports",
     "hekla.apps.sharing",
     "hekla.apps.notifications",

@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from hekla.api.v1 import (
     alerts,
+    announcements,
     audit,
     batches,
     clusters,
@@ -98,6 +99,12 @@ urlpatterns = [
     path("tenants/<slug:slug>/retention", people.RetentionView.as_view(), name="retention"),
     path("tenants/<slug:slug>/idle-rule", idleness.TenantIdleRuleView.as_view(), name="tenant_idle_rule"),
     path("alerts", alerts.AlertsView.as_view(), name="alerts"),
+    *resource("announcements", "<uuid:uid>", announcements.AnnouncementViewSet, name="announcement"),
+    path(
+        "announcements/<uuid:uid>/dismissal",
+        announcements.AnnouncementDismissalView.as_view(),
+        name="announcement_dismissal",
+    ),
     path("alert-measures", alerts.AlertMeasuresView.as_view(), name="alert_measures"),
     path("alert-rules/preview", alerts.AlertRulePreviewView.as_view(), name="alert_rule_preview"),
     *resource("alert-rules", "<uuid:uid>", alerts.AlertRuleViewSet, name="alert_rule"),

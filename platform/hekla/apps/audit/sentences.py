@@ -414,6 +414,8 @@ SENTENCES: Mapping[str, Any] = {
     "AlertCleared": gettext_lazy("{actor}: {object} cleared for {about}. Value {value}, threshold {clear}."),
     "AlertActed": _acted,
     "AlertActionVetoed": gettext_lazy("{actor} forbade what {object} had announced about {about}."),
+    "AnnouncementCreated": gettext_lazy("{actor} wrote {object}."),
+    "AnnouncementDeleted": gettext_lazy("{actor} withdrew {object}."),
     "ReportCreated": _CREATED,
     "ReportChanged": _changed,
     "ReportDeleted": _DELETED,

@@ -144,6 +144,8 @@ KINDS = {
     "AlertRuleCreated": _("Alert rule created"),
     "AlertRuleChanged": _("Alert rule changed"),
     "AlertRuleDeleted": _("Alert rule deleted"),
+    "AnnouncementCreated": _("Announcement written"),
+    "AnnouncementDeleted": _("Announcement withdrawn"),
     "AlertRuleSilenced": _("Alert rule silenced"),
     "AlertRuleSecretRenewed": _("Secret of an alert rule renewed"),
     "AlertFired": _("Alert fired"),
