@@ -11,6 +11,7 @@ from hekla.apps.alerts.models import AlertAction, AlertRule
 from hekla.apps.announcements import services as announcements
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.reports import leaving
 from hekla.apps.reports import services as reports
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.reports import ReportSpec
@@ -60,7 +61,14 @@ def report_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
     report = reports.create(spec=ReportSpec.parse(REPORT), user=people.alice, now=now)
     run = reports.send_now(report, user=people.alice, now=now - timedelta(minutes=2))
     found = {name: [report.uid] for name in declared() if name.startswith(("reports:", "api:v1:report"))}
-    return found | {name: [] for name in _WITHOUT_REPORT} | {"reports:run": [report.uid, run.uid]}
+    return (
+        found
+        | {name: [] for name in _WITHOUT_REPORT}
+        | {
+            "reports:run": [report.uid, run.uid],
+            "reports:leave": [leaving.link(report, people.alice).rstrip("/").rpartition("/")[2]],
+        }
+    )
 
 
 def announcement_arguments(people: People, now: datetime) -> dict[str, list[Any]]:

@@ -83,6 +83,6 @@ def test_page_writes_and_withdraws_with_events(people: People, as_: Any) -> None
 def test_only_operators_announce(people: People) -> None:
     with pytest.raises(Forbidden):
         services.announce(values={"text": "x"}, user=people.alice, now=clock.now())
+    past = {"text": "x", "end_at": clock.now() - timedelta(hours=1)}
     with pytest.raises(Invalid):
-        past = {"text": "x", "end_at": clock.now() - timedelta(hours=1)}
         services.announce(values=past, user=people.ada, now=clock.now())

@@ -242,6 +242,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "download": ("reports:download", "Download a report as HTML or PDF."),
             "send": ("reports:send", "Send a report now."),
             "history": ("reports:history", "Show to whom a report was sent, and failures."),
+            "leave": ("reports:leave", "Take yourself off the recipients of a report."),
             "pause": ("reports:pause", "Pause or resume a report."),
             "delete": ("reports:delete", "Delete a report."),
         },

@@ -28,6 +28,7 @@ from hekla.apps.accounts.access import (
 _INVITED = who(rest="absent", viewer="ok")  # the invited person
 _CONCERNS = ACTS_ON_THE_JOB | {"viewer": "ok", "member": "absent", "manager": "absent"}
 _READS_REPORT = who(rest="absent", tenant_admin="ok", manager="ok", operator="ok", platform_admin="ok")
+_GETS_REPORT = who(rest="absent", tenant_admin="ok", manager="409", operator="409", platform_admin="409")
 _OWNS_REPORT = _READS_REPORT | {"manager": "refused", "operator": "refused"}
 
 ROUTES = {
@@ -40,6 +41,7 @@ ROUTES = {
     "api:v1:report_sections": RouteAccess(SIGNED_IN),
     "api:v1:reports": RouteAccess(SIGNED_IN, SIGNED_IN),
     "api:v1:report": RouteAccess(_READS_REPORT, patch=_OWNS_REPORT, delete=_OWNS_REPORT),
+    "api:v1:report_leave": RouteAccess(post=_GETS_REPORT),
     "api:v1:report_pause": RouteAccess(post=_OWNS_REPORT, delete=_OWNS_REPORT),
     "api:v1:report_runs": RouteAccess(_READS_REPORT, _OWNS_REPORT),
     "api:v1:report_contents": RouteAccess(_READS_REPORT),

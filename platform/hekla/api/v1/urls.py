@@ -87,6 +87,7 @@ urlpatterns = [
     path("queue-use", queue_use.QueueUseView.as_view(), name="queue_use"),
     path("report-sections", reports.ReportSectionsView.as_view(), name="report_sections"),
     *resource("reports", "<uuid:uid>", reports.ReportViewSet, name="report"),
+    path("reports/<uuid:uid>/leave", reports.ReportLeaveView.as_view(), name="report_leave"),
     path("reports/<uuid:uid>/pause", reports.ReportPauseView.as_view(), name="report_pause"),
     path("reports/<uuid:uid>/runs", reports.ReportRunsView.as_view(), name="report_runs"),
     path("reports/<uuid:uid>/contents", reports.ReportContentsView.as_view(), name="report_contents"),

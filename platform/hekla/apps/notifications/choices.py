@@ -21,6 +21,7 @@ class Moment(StrEnum):
     ALERT = "alert"
     REPORT = "report"
     REMINDED = "reminded"
+    REPORT_STOPPED = "report_stopped"
 
 
 class Channel(StrEnum):

@@ -116,6 +116,10 @@ def _report(notice: Notification) -> str:
     return _("Report %s is ready.") % str(notice.facts["report"])
 
 
+def _report_stopped(notice: Notification) -> str:
+    return _("Report %s is not sent any more: you may not see what it is about.") % str(notice.facts["report"])
+
+
 def _reminded(notice: Notification) -> str:
     facts = {"actor": notice.facts["actor"], "job": notice.facts["job"]}
     if notice.facts["cause"] == "unused":
@@ -137,6 +141,7 @@ SENTENCES = {
     Moment.ALERT: _alert,
     Moment.REPORT: _report,
     Moment.REMINDED: _reminded,
+    Moment.REPORT_STOPPED: _report_stopped,
 }
 
 

@@ -26,6 +26,7 @@ STATES = {
     Moment.ALERT: "failed",
     Moment.REPORT: "done",
     Moment.REMINDED: "waiting",
+    Moment.REPORT_STOPPED: "failed",
 }
 """The colour of every kind of notification."""
 

@@ -7,7 +7,7 @@ from hekla.apps.jobs.services.debugging import keep_frozen, last_moment, open_fr
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.delaying import delay
 from hekla.apps.jobs.services.delegated_jobs import follow
-from hekla.apps.jobs.services.draining import DrainedPods, drain, evict_late
+from hekla.apps.jobs.services.draining import DrainedPods, DrainPreviewOutdated, drain, evict_late
 from hekla.apps.jobs.services.faults import record_fault
 from hekla.apps.jobs.services.freezing import mark_frozen_cleaned, note_size, release_due
 from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
@@ -57,6 +57,7 @@ __all__ = [
     "BULK_ACTIONS",
     "MOST_AT_ONCE",
     "BulkOutcome",
+    "DrainPreviewOutdated",
     "DrainedPods",
     "Route",
     "ScalingStep",
