@@ -22,7 +22,7 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.measures.models import ClusterGpuTime, HolderGpuTime, MeasuredCluster, NodeGpuTime, PartGpuTime
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.choices import Moment
-from hekla.apps.notifications.models import Preference
+from hekla.apps.notifications.models import Notification, Preference
 from hekla.apps.reports import composing, html, pdf, selectors, services
 from hekla.apps.reports.models import Report, ReportCopy, ReportRun
 from hekla.apps.tenancy import services as tenancy
