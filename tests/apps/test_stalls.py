@@ -10,8 +10,8 @@ from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_job_metrics import LogServer, change_phase, job, server
 
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.job_metrics import stalls
 from hekla.apps.jobs.models import Job
+from hekla.apps.measures import stalls
 from hekla.apps.notifications import labels
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification

@@ -3,9 +3,9 @@
 import pytest
 from tests.controller.conftest import World
 
-from hekla.apps.job_metrics import stalls
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Pod
+from hekla.apps.measures import stalls
 from hekla.controller import job_metrics as reader
 from hekla.controller.backends import backend_of
 from hekla.domain.jobspec import JobSpec

@@ -11,13 +11,12 @@ from rest_framework.response import Response
 from hekla.api.documents import validated
 from hekla.api.views import ApiView, person
 from hekla.apps.accounts.scopes import Scope
-from hekla.apps.job_metrics import stall_labels, stalls
-from hekla.apps.job_metrics.stalls import StalledPod
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
-from hekla.apps.measures import ledger
+from hekla.apps.measures import ledger, stall_labels, stalls
 from hekla.apps.measures.ledger import HeldGpus
 from hekla.apps.measures.selectors import GpuTimeQuery
+from hekla.apps.measures.stalls import StalledPod
 from hekla.domain.stalls import ReminderCause, StallSign
 from hekla.lib import clock
 

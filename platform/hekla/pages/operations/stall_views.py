@@ -14,10 +14,10 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.job_metrics import stall_labels, stalls
-from hekla.apps.job_metrics.stalls import StalledPod
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
+from hekla.apps.measures import stall_labels, stalls
+from hekla.apps.measures.stalls import StalledPod
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import Refused
 from hekla.domain.stalls import ReminderCause, StallSign
