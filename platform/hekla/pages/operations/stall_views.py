@@ -10,9 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
@@ -61,7 +59,6 @@ def stalled(request: HttpRequest) -> HttpResponse:
         "most": stalls.MOST_ROWS,
         "clusters": options(((one.name, one.name) for one in clusters.all_clusters()), {name}),
         "choices": options(((str(one), _("%d minutes") % one) for one in _CHOICES), {str(minutes)}),
-        "may_cordon": accounts.may(user, Permission.MANAGE_CLUSTERS),
     }
     return render(request, "operations/stalled.html", context)
 
