@@ -363,7 +363,6 @@ ITS_OWNER: dict[str, Call] = {
     "reports.change": lambda w, by: reports.change(Report.objects.get(), {"recipients": []}, **_by(by)),
     "reports.pause": lambda w, by: reports.pause(Report.objects.get(), paused=True, **_by(by)),
     "reports.send_now": lambda w, by: reports.send_now(Report.objects.get(), **_by(by)),
-    "reports.leave": lambda w, by: reports.leave(Report.objects.get(), **_by(by)),
     "reports.delete": lambda w, by: reports.delete(Report.objects.get(), **_by(by)),
     "schedules.change": lambda w, by: schedules.change(Schedule.objects.get(), {"cron": "@weekly"}, **_by(by)),
     "schedules.set_suspended": lambda w, by: schedules.set_suspended(Schedule.objects.get(), suspended=True, **_by(by)),

@@ -257,7 +257,7 @@ def test_an_announced_change_can_be_vetoed(people):
     services.act_due(now=clock.now() + timedelta(minutes=11))
     assert not Node.objects.get().is_cordoned
     change.refresh_from_db()
-    assert change.error == "Vetoed by ada."
+    assert change.error == "Vetoed by Ada."
     with pytest.raises(Refused):
         services.veto(change, user=people.ada, now=clock.now())
     event = LoggedEvent.objects.get(kind="AlertActionVetoed")

@@ -141,7 +141,7 @@ def test_pod_of_a_drain_that_just_ended_stays(world: World, monkeypatch: pytest.
 
 
 @on_simulated
-def test_a_drain_is_refused_if_other_pods_are_there_than_its_preview_said(world: World) -> None:
+def test_a_drain_is_refused_if_other_pods_are_there_than_in_its_preview(world: World) -> None:
     first = submit(world, "first", cpu="1")
     world.reconcile_until(lambda: phase(first) == "running")
     node, user = Node.objects.get(), operator()

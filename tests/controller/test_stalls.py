@@ -27,11 +27,11 @@ done
 @pytest.mark.parametrize("world", ["local"], indirect=True)
 def test_the_process_that_stopped_and_the_slow_one_are_named(world: World) -> None:
     task = {"name": "main", "command": ["sh", "-c", _PROGRAM], "replicas": 3, "resources": {"cpu": "1"}}
-    spec = JobSpec.parse({"name": "ranks", "tasks": [task]})
+    spec = JobSpec.parse({"name": "ranks", "tasks": [task], "plugins": {"env": []}})
     jobs.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
     world.reconcile_until(lambda: Pod.objects.filter(phase="running").count() == 3)
     found: dict[int, set[StallSign]] = {}
-    wanted = {1: {StallSign.NO_METRICS}, 2: {StallSign.SLOW_REPLICA}}
+    wanted = {1: {StallSign.NO_METRICS}, 2: {StallSign.SLOW_REPLICA}}  # with no least time, each log is silent at times
     deadline = clock.now().timestamp() + 30
     while found != wanted:
         assert clock.now().timestamp() < deadline, found
@@ -39,7 +39,8 @@ def test_the_process_that_stopped_and_the_slow_one_are_named(world: World) -> No
         # The reader leaves a log alone for ten seconds; here all are due at once.
         _read_again()
         report = stalls.stalled(world.alice, minutes=0, now=clock.now())
-        found = {row.pod.index: {one.sign for one in row.stalls} for row in report.rows}
+        signs = {row.pod.index: {one.sign for one in row.stalls} - {StallSign.SILENT_LOG} for row in report.rows}
+        found = {index: some for index, some in signs.items() if some}
     assert {row.pod.node for row in report.rows} == set(Pod.objects.values_list("node", flat=True))
 
 

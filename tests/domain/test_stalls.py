@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from hekla.domain.metric_series import MetricSeries
-from hekla.domain.stalls import LogGrowth, PodActivity, PodProgress, Stall, StallSign, find_stalls
+from hekla.domain.stalls import LogGrowth, MetricProgress, PodActivity, Stall, StallSign, find_stalls
 
 BEGIN = datetime(2026, 11, 20, 8, tzinfo=UTC)
 NOW = BEGIN + timedelta(hours=2)
 QUIET = timedelta(minutes=15)
 
 
-def progress(seconds: float = 7200, **facts: Any) -> PodProgress:
+def progress(seconds: float = 7200, **facts: Any) -> MetricProgress:
     usual = {"metric": "loss", "count": 100, "step": 1000.0, "seconds": seconds, "longest": 20.0, "pace": 1.0}
-    return PodProgress(**{**usual, **facts})
+    return MetricProgress(**{**usual, **facts})
 
 
 def pod(number: int = 1, **facts: Any) -> PodActivity:
@@ -81,17 +81,17 @@ def test_progress_of_curves() -> None:
     for step in range(1000):
         loss.add(step, 1.0, 2.0 * step if step < 900 else 1800.0 + 4 * (step - 900))
     rare.add(5, 0.5, 2500.0)
-    found = PodProgress.of({"loss": loss, "accuracy": rare})
+    found = MetricProgress.of({"loss": loss, "accuracy": rare})
     assert found is not None
     assert (found.metric, found.count, found.step, found.seconds) == ("loss", 1000, 999.0, 2500.0)
     assert found.pace is not None
     assert 0.25 <= found.pace < 0.5
     assert 4 <= found.longest < 80  # of stored points only
-    assert PodProgress.stored(found.document()) == found
+    assert MetricProgress.stored(found.document()) == found
 
 
 def test_no_progress_without_times() -> None:
     unknown = MetricSeries()
     unknown.add(1, 2.0)
-    assert PodProgress.of({"loss": unknown}) is None
-    assert PodProgress.stored({}) is None
+    assert MetricProgress.of({"loss": unknown}) is None
+    assert MetricProgress.stored({}) is None

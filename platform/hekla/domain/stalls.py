@@ -41,7 +41,7 @@ class ReminderCause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PodProgress:
+class MetricProgress:
     """How far a pod is by its metric with the most values.
 
     `seconds`: when the last value of any metric came, since the pod started; `longest`: the longest pause between two
@@ -111,7 +111,7 @@ class PodActivity:
     task: str
     started_at: datetime
     read_at: datetime | None = None
-    progress: PodProgress | None = None
+    progress: MetricProgress | None = None
     log: LogGrowth | None = None
     unused_since: datetime | None = None
 
@@ -167,7 +167,7 @@ def _unusual(quiet: timedelta, longest: float) -> timedelta:
 
 def _slow_ones(pods: Sequence[PodActivity], least: timedelta) -> Iterator[Stall]:
     """Those of the replicas of one task that are slower than the others, and for at least so long behind them."""
-    by_metric: dict[str, list[tuple[PodActivity, PodProgress, float]]] = defaultdict(list)
+    by_metric: dict[str, list[tuple[PodActivity, MetricProgress, float]]] = defaultdict(list)
     for pod in pods:
         if pod.progress is not None and pod.progress.pace is not None:
             by_metric[pod.progress.metric].append((pod, pod.progress, pod.progress.pace))

@@ -13,7 +13,7 @@ from hekla.apps.announcements.models import Announcement, Dismissal
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
 
-MOST_SHOWN = 3
+MOST_BANNERS = 3
 """Further ones are on the page of announcements."""
 
 
@@ -31,7 +31,7 @@ def visible_to(user: User, *, now: datetime) -> QuerySet[Announcement]:
 
 
 def current(user: User, *, now: datetime) -> list[Announcement]:
-    """The announcements in force that the person has not hidden, the newest first, at most `MOST_SHOWN`.
+    """The announcements in force that the person has not hidden, the newest first, at most `MOST_BANNERS`.
 
     Those for tenants are shown to their members only, also if the person writes announcements.
     """
@@ -41,7 +41,7 @@ def current(user: User, *, now: datetime) -> list[Announcement]:
     hidden = Dismissal.objects.filter(announcement=OuterRef("pk"), user=user)
     found = Announcement.objects.filter(_in_force(now), ~Exists(hidden))
     found = found.filter(~Exists(through) | Exists(through.filter(tenant__in=mine)))
-    return list(found.order_by("-begin_at", "-id")[:MOST_SHOWN])
+    return list(found.order_by("-begin_at", "-id")[:MOST_BANNERS])
 
 
 def get(uid: UUID, user: User, *, now: datetime) -> Announcement:

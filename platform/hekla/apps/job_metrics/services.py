@@ -28,7 +28,7 @@ from hekla.domain.jobspec import EXTERNAL
 from hekla.domain.metric_lines import Instants, collect
 from hekla.domain.metric_series import MetricSeries
 from hekla.domain.phases import FINAL_POD_PHASES
-from hekla.domain.stalls import PodProgress
+from hekla.domain.stalls import MetricProgress
 
 READ_EVERY = timedelta(seconds=10)
 READ_BYTES = 1024 * 1024
@@ -142,7 +142,7 @@ def store(log: MetricLog, part: LogPart, *, now: datetime) -> bool:
 
 def documents(series: Mapping[str, MetricSeries]) -> dict[str, Any]:
     """The columns of a row with these series."""
-    progress = PodProgress.of(series)
+    progress = MetricProgress.of(series)
     return {
         "summary": {name: one.summary() for name, one in series.items()},
         "points": {name: one.points() for name, one in series.items()},

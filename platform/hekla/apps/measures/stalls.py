@@ -18,7 +18,7 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.measures import ledger
 from hekla.domain.phases import PodPhase
-from hekla.domain.stalls import LogGrowth, PodActivity, PodProgress, Stall, find_stalls
+from hekla.domain.stalls import LogGrowth, MetricProgress, PodActivity, Stall, find_stalls
 
 MOST_PODS = 5_000
 MOST_ROWS = 200
@@ -91,10 +91,10 @@ def _activities(of_jobs: QuerySet[Any, Any], now: datetime) -> list[PodActivity]
     unused = ledger.unused_since(keys, now=now) if keys else {}
     found = []
     for pod, job, task, started_at, document, known_at, grew_at, growths, pause in rows:
-        progress, read_at = PodProgress.stored(document), known_at
+        progress, read_at = MetricProgress.stored(document), known_at
         other, other_at = of_files.get(pod, ({}, None))
         if other and (progress is None or other["seconds"] > progress.seconds):
-            progress, read_at = PodProgress.stored(other), other_at
+            progress, read_at = MetricProgress.stored(other), other_at
         log = LogGrowth(grew_at, growths, pause, known_at) if grew_at and known_at else None
         found.append(PodActivity(pod, job, task, started_at, read_at, progress, log, unused.get(pod)))
     return found

@@ -56,8 +56,8 @@ def plan_firing(rule: AlertRule, spec: AlertRuleSpec, fired: Sequence[Alert], no
 
 def mark_flapping(rule: AlertRule, fired: Sequence[Alert], now: datetime) -> None:
     """Mark those of these alerts that fired too often in the last hour, this time included."""
-    begun = Q(old__in=[AlertState.NORMAL, AlertState.PENDING], new=AlertState.FIRING)
-    changes = AlertChange.objects.filter(begun, rule=rule, subject__in=[one.subject for one in fired])
+    started = Q(old__in=[AlertState.NORMAL, AlertState.PENDING], new=AlertState.FIRING)
+    changes = AlertChange.objects.filter(started, rule=rule, subject__in=[one.subject for one in fired])
     recent = changes.filter(at__gt=now - _HOUR).order_by().values_list("subject").annotate(n=Count("pk"))
     often = {subject for subject, count in recent if count >= FLAPS} if fired else set()
     for alert in fired:
