@@ -34,6 +34,8 @@ _OWNS_REPORT = _READS_REPORT | {"manager": "refused", "operator": "refused"}
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
     "api:v1:gpu_time": RouteAccess(SIGNED_IN),
+    "api:v1:overview": RouteAccess(SIGNED_IN),
+    "api:v1:session_use": RouteAccess(SIGNED_IN),
     "api:v1:queue_use": RouteAccess(SIGNED_IN),
     "api:v1:stalled_pods": RouteAccess(SIGNED_IN),
     "api:v1:unused_gpus": RouteAccess(SIGNED_IN),

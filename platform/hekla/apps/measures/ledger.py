@@ -111,7 +111,9 @@ def waste(user: User, query: GpuTimeQuery, *, now: datetime) -> list[HeldGpus]:
     """
     limit = now - timedelta(minutes=WASTED_MINUTES)
     rows = list(_chosen(user, query).filter(finished_at=None, bound_at__lte=limit))
-    unused = [one for one in _unused_among(rows, now) if one.since <= limit]
+    least = {row.pod_id: round(IDLE_BELOW * row.gpus) for row in rows if row.ready_at is not None}
+    busy = usage.gpu_last_busy(least) if least else {}
+    unused = [one for row in rows if (one := _unused(row, busy, now)) is not None and one.since <= limit]
     unused.sort(key=lambda one: (-one.gpu_us, one.holding.pod_id))
     found = list[HeldGpus]()
     for start in range(0, len(unused), MOST):
@@ -123,16 +125,25 @@ def waste(user: User, query: GpuTimeQuery, *, now: datetime) -> list[HeldGpus]:
     return found[:MOST]
 
 
-def unused_since(pods: Collection[int], *, now: datetime) -> dict[int, datetime]:
-    """Since when these pods (primary keys), with their gangs, run without using their GPUs, if that is known."""
-    rows = list(GpuHolding.objects.filter(pod_id__in=pods, finished_at=None, ready_at__isnull=False))
-    return {one.holding.pod_id: one.since for one in _unused_among(rows, now)}
+@dataclass(frozen=True, slots=True)
+class PodGpus:
+    """The GPUs that a pod holds now. `unused_since`: None if it uses them, or its use is not measured."""
+
+    gpus: float
+    unused_since: datetime | None
 
 
-def _unused_among(rows: Sequence[GpuHolding], now: datetime) -> list[HeldGpus]:
+def gpus_of(pods: Collection[int], *, now: datetime) -> dict[int, PodGpus]:
+    """The GPUs that these pods (primary keys) hold now, whoever sees them; without pods that hold none."""
+    rows = list(GpuHolding.objects.filter(pod_id__in=pods, finished_at=None))
     least = {row.pod_id: round(IDLE_BELOW * row.gpus) for row in rows if row.ready_at is not None}
     busy = usage.gpu_last_busy(least) if least else {}
-    return [one for row in rows if (one := _unused(row, busy, now)) is not None]
+    found: dict[int, PodGpus] = {}
+    for row in rows:
+        unused, before = _unused(row, busy, now), found.get(row.pod_id)
+        since = unused.since if unused and now - unused.since >= timedelta(minutes=WASTED_MINUTES) else None
+        found[row.pod_id] = PodGpus(row.gpus / 1000 + (before.gpus if before else 0.0), since)
+    return found
 
 
 def _unused(row: GpuHolding, busy: dict[int, datetime | None], now: datetime) -> HeldGpus | None:

@@ -17,6 +17,7 @@ from hekla.apps.job_metrics.models import EventMetrics, MetricLog
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.measures import ledger
+from hekla.apps.measures.ledger import PodGpus
 from hekla.domain.phases import PodPhase
 from hekla.domain.stalls import LogGrowth, MetricProgress, PodActivity, Stall, find_stalls
 
@@ -88,7 +89,7 @@ def _activities(of_jobs: QuerySet[Any, Any], now: datetime) -> list[PodActivity]
     keys = [row[0] for row in rows]
     files = EventMetrics.objects.filter(pod__in=keys, is_complete=False).exclude(progress={})
     of_files = {pod: found for pod, *found in files.values_list("pod_id", "progress", "known_at")}
-    unused = ledger.unused_since(keys, now=now) if keys else {}
+    held = ledger.gpus_of(keys, now=now) if keys else {}
     found = []
     for pod, job, task, started_at, document, known_at, grew_at, growths, pause in rows:
         progress, read_at = MetricProgress.stored(document), known_at
@@ -96,5 +97,9 @@ def _activities(of_jobs: QuerySet[Any, Any], now: datetime) -> list[PodActivity]
         if other and (progress is None or other["seconds"] > progress.seconds):
             progress, read_at = MetricProgress.stored(other), other_at
         log = LogGrowth(grew_at, growths, pause, known_at) if grew_at and known_at else None
-        found.append(PodActivity(pod, job, task, started_at, read_at, progress, log, unused.get(pod)))
+        found.append(PodActivity(pod, job, task, started_at, read_at, progress, log, _unused(held.get(pod))))
     return found
+
+
+def _unused(held: PodGpus | None) -> datetime | None:
+    return held.unused_since if held else None
