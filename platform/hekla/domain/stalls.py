@@ -152,7 +152,7 @@ def find_stalls(pods: Iterable[PodActivity], *, quiet: timedelta, now: datetime)
 def _of_pod(pod: PodActivity, quiet: timedelta, now: datetime) -> Iterator[Stall]:
     progress, marked_at, log = pod.progress, pod.marked_at, pod.log
     if progress and marked_at and pod.read_at and progress.count >= LEAST_MARKS:
-        figures = {"metric": progress.metric, "step": progress.step, "usual": progress.longest}
+        figures: dict[str, float | str] = {"metric": progress.metric, "step": progress.step, "usual": progress.longest}
         if pod.read_at - marked_at >= _unusual(quiet, progress.longest):
             yield Stall(pod.pod, StallSign.NO_METRICS, marked_at, figures)
     if log and log.count >= LEAST_GROWTHS and log.known_at - log.at >= _unusual(2 * quiet, log.longest):

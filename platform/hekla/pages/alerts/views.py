@@ -71,6 +71,8 @@ def veto(request: HttpRequest, uid: UUID) -> HttpResponse:
     action = selectors.action(uid, person(request))
     try:
         services.veto(action, user=person(request), now=clock.now())
+    except Forbidden:
+        raise
     except Refused as error:
         messages.error(request, error.message)
     return redirect("alerts:detail", action.rule.uid)
@@ -89,6 +91,8 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
     rule = selectors.get(uid, person(request))
     try:
         services.delete(rule, user=person(request), now=clock.now())
+    except Forbidden:
+        raise
     except Refused as error:
         messages.error(request, error.message)
         return redirect("alerts:detail", uid)

@@ -17,7 +17,7 @@ from hekla.apps.jobs import services
 from hekla.apps.measures import stall_labels, stalls
 from hekla.apps.measures.stalls import StalledPod
 from hekla.apps.tenancy import selectors as tenancy
-from hekla.domain.errors import Refused
+from hekla.domain.errors import Forbidden, Refused
 from hekla.domain.stalls import ReminderCause, StallSign
 from hekla.lib import clock
 from hekla.pages.frame.people import person
@@ -80,6 +80,8 @@ def remind(request: HttpRequest, uid: UUID) -> HttpResponse:
     cause = queries.choice(ReminderCause, request.POST.get("cause", ""), ReminderCause.STALLED)
     try:
         services.remind_owner(job, cause, user=user, now=clock.now())
+    except Forbidden:
+        raise
     except Refused as error:
         messages.error(request, error.message)
     else:
