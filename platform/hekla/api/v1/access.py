@@ -77,7 +77,7 @@ ROUTES = {
     "api:v1:alert_rule_history": RouteAccess(TENANT),
     "api:v1:idle_rule": RouteAccess(SIGNED_IN, patch=OPERATORS),
     "api:v1:tenant_idle_rule": RouteAccess(TENANT, patch=SETS_QUOTAS),
-    "api:v1:job_frozen_pods": RouteAccess(TENANT, ACTS_ON_THE_JOB),
+    "api:v1:job_frozen_pods": RouteAccess(TENANT, STARTS_ITS_RUNS),
     "api:v1:job_frozen_pod": RouteAccess(patch=ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
     "api:v1:job_terminals": RouteAccess(ACTS_ON_THE_JOB),
     "api:v1:job_guests": RouteAccess(ACTS_ON_THE_JOB, post=who(rest="refused", stranger="absent", tenant_admin="ok")),
