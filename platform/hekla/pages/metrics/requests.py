@@ -37,7 +37,7 @@ class RequestFigures:
         with tracing.span(f"{method} request", {"http.request.method": method}):
             response = self.get_response(request)
             route = request.resolver_match.view_name if request.resolver_match else ""
-            about = {"http.route": route, "http.response.status_code": response.status_code}
+            about: dict[str, str | int] = {"http.route": route, "http.response.status_code": response.status_code}
             tracing.annotate(about, name=f"{method} {route}")
         REQUEST_SECONDS.labels(route, method).observe(time.perf_counter() - began)
         REQUESTS.labels(route, method, f"{response.status_code // 100}xx").inc()
