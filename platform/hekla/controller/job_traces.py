@@ -30,9 +30,13 @@ def note_round(
     bound = [(one, job) for one in found if (job := jobs.get(one.job_id)) is not None][:MOST_JOBS]
     traces = event_log.traces_of([f"job:{job.uid}" for _one, job in bound]) if bound else {}
     for one, job in bound:
-        about = {"hekla.cluster": cluster.name, "hekla.job": str(job.uid), "hekla.engine_seconds": engine_seconds}
+        about: dict[str, str | float] = {
+            "hekla.cluster": cluster.name,
+            "hekla.job": str(job.uid),
+            "hekla.engine_seconds": engine_seconds,
+        }
         parent = traces.get(f"job:{job.uid}", "")
         around = tracing.emit("controller round", about, parent=parent, begin=begin, end=end)
         for pod, node in list(one.binds.items())[:MOST_PODS]:
-            of_pod = {"hekla.pod": pod, "hekla.node": node, "hekla.job": str(job.uid)}
+            of_pod: dict[str, str | int] = {"hekla.pod": pod, "hekla.node": node, "hekla.job": str(job.uid)}
             tracing.emit("bind pod", of_pod, parent=around, begin=begin, end=end)

@@ -88,7 +88,9 @@ def _activities(of_jobs: QuerySet[Any, Any], now: datetime) -> list[PodActivity]
     rows = list(logs.values_list(*_LOG, *_GROWTH)[: MOST_PODS + 1])
     keys = [row[0] for row in rows]
     files = EventMetrics.objects.filter(pod__in=keys, is_complete=False).exclude(progress={})
-    of_files = {pod: found for pod, *found in files.values_list("pod_id", "progress", "known_at")}
+    of_files: dict[int, tuple[dict[str, Any], datetime | None]] = {
+        pod: (document, known_at) for pod, document, known_at in files.values_list("pod_id", "progress", "known_at")
+    }
     held = ledger.gpus_of(keys, now=now) if keys else {}
     found = []
     for pod, job, task, started_at, document, known_at, grew_at, growths, pause in rows:

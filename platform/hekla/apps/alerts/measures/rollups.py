@@ -6,6 +6,7 @@ They are as fresh as the sums, so up to some minutes late; all others read what 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from django.db.models import BigIntegerField, F, QuerySet, Sum
 from django.db.models.functions import Cast
@@ -34,7 +35,7 @@ def _sums(scope: AlertScope, by: str, classes: Iterable[GpuClass]) -> dict[int, 
         level=_LEVEL, cluster_id__in=scope.cluster_ids, by=by, at__gte=_since(scope), at__lt=scope.now
     )
     sums = {f"of_{one}": Sum(one.value) for one in classes}
-    found = rows.order_by().values("key").annotate(**sums)
+    found: Iterable[dict[str, Any]] = rows.order_by().values("key").annotate(**sums)  # type: ignore[assignment]
     return {int(row["key"]): {one: int(row[f"of_{one}"] or 0) for one in classes} for row in found}
 
 
