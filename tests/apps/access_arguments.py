@@ -2,15 +2,19 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.alerts import services as alerts
+from hekla.apps.alerts.models import AlertAction, AlertRule
+from hekla.apps.announcements import services as announcements
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.policy_lab import services as policy_lab
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.prices import services as prices
+from hekla.apps.reports import leaving
 from hekla.apps.reports import services as reports
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.prices import PriceSpec
@@ -24,10 +28,19 @@ _WITHOUT_RULE = {"alerts:list", "alerts:create", "api:v1:alerts", "api:v1:alert_
 _WITHOUT_RULE |= {"api:v1:alert_rule_preview"}
 
 
+def announced_change(rule: AlertRule, now: datetime) -> AlertAction:
+    """A change that the rule makes in an hour, unless somebody vetoes it."""
+    facts: dict[str, Any] = {"episode": uuid4(), "number": 0, "moment": "fire", "kind": "stop_job", "spec": {}}
+    facts |= {"subject": "job:1", "name": "a job", "created_at": now, "due_at": now + timedelta(hours=1)}
+    return AlertAction.objects.create(rule=rule, **facts)
+
+
 def rule_arguments(people: People, spec: AlertRuleSpec, now: datetime) -> dict[str, list[Any]]:
     """The arguments of the routes of alerts, for a new rule of the tenant."""
     rule, _secret = alerts.create(spec=spec, tenant=people.lab, user=people.alice, now=now)
     found = {name: [rule.uid] for name in declared() if name.startswith(("alerts:", "api:v1:alert"))}
+    change = announced_change(rule, now)
+    found |= {name: [change.uid] for name in ("alerts:veto", "api:v1:alert_action_veto")}
     return found | {name: [] for name in _WITHOUT_RULE} | {"alerts:create_for": ["lab"]}
 
 
@@ -36,11 +49,17 @@ _REPORT_FORM = {
     **{"name": "other", "about": "all", "sections": ["classes"], "period": "week", "every": "never"},
     **{"hour": "8", "time_zone": "UTC", "recipients": "alice"},
 }
-REPORT_DATA: dict[str, dict[str, Any]] = {
+_PRICES = {"name": "2027", "currency": "EUR", "cpu": "0.1"}
+ROW_DATA: dict[str, dict[str, Any]] = {
+    "prices:create": {**_PRICES, "memory": "0", "gpu": "0", "day": "2100-01-01", "hour": "0"},
+    "api:v1:price_lists": {"begin_at": "2100-01-01T00:00:00Z", "spec": _PRICES},
     **{f"reports:{name}": _REPORT_FORM for name in ("create", "edit")},
     "reports:pause": {"pause": "yes"},
     "api:v1:reports": {"name": "other", "sections": ["classes"]},
     "api:v1:report": {"hour": 9},
+    "api:v1:job_reminders": {"cause": "stalled"},
+    "api:v1:announcements": {"text": "Maintenance"},
+    "announcements:create": {"text": "Maintenance", "level": "info"},
 }
 _WITHOUT_REPORT = {"reports:list", "reports:create", "api:v1:reports", "api:v1:report_sections"}
 
@@ -50,14 +69,28 @@ def report_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
     report = reports.create(spec=ReportSpec.parse(REPORT), user=people.alice, now=now)
     run = reports.send_now(report, user=people.alice, now=now - timedelta(minutes=2))
     found = {name: [report.uid] for name in declared() if name.startswith(("reports:", "api:v1:report"))}
-    return found | {name: [] for name in _WITHOUT_REPORT} | {"reports:run": [report.uid, run.uid]}
+    return (
+        found
+        | {name: [] for name in _WITHOUT_REPORT}
+        | {
+            "reports:run": [report.uid, run.uid],
+            "reports:leave": [leaving.link(report, people.alice).rstrip("/").rpartition("/")[2]],
+        }
+    )
 
 
-_PRICES = {"name": "2027", "currency": "EUR", "cpu": "0.1"}
-PRICE_DATA: dict[str, dict[str, Any]] = {
-    "prices:create": {**_PRICES, "memory": "0", "gpu": "0", "day": "2100-01-01", "hour": "0"},
-    "api:v1:price_lists": {"begin_at": "2100-01-01T00:00:00Z", "spec": _PRICES},
-}
+def announcement_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of an announcement for a tenant."""
+    values = {"text": "Maintenance", "begin_at": now - timedelta(hours=1)}
+    one = announcements.announce(values=values, tenants=[people.lab], user=people.ada, now=now)
+    names = ("announcements:withdraw", "announcements:dismiss", "api:v1:announcement", "api:v1:announcement_dismissal")
+    return {name: [one.uid] for name in names}
+
+
+def row_arguments(people: People, spec: AlertRuleSpec, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of a rule, a report and an announcement of the tenant, and of prices."""
+    found = rule_arguments(people, spec, now) | report_arguments(people, now)
+    return found | announcement_arguments(people, now) | price_arguments(people, now)
 
 
 def price_arguments(people: People, now: datetime) -> dict[str, list[Any]]:

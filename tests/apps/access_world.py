@@ -13,14 +13,11 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from tests.apps.access_arguments import (
-    PRICE_DATA,
-    REPORT_DATA,
+    ROW_DATA,
     TRACE,
     experiment_arguments,
     openpai_arguments,
-    price_arguments,
-    report_arguments,
-    rule_arguments,
+    row_arguments,
 )
 from tests.apps.conftest import People, make_people
 from tests.support.stored_cycles import store_cycle
@@ -125,8 +122,7 @@ DATA: dict[str, dict[str, Any]] = {
     "idleness:tenant": {"idle_minutes": "60", "grace_minutes": "30"},
     "idleness:keep_job": {"hours": "2", "reason": "It waits."},
     "api:v1:job_keep": {"hours": 2, "reason": "It waits."},
-    **PRICE_DATA,
-    **REPORT_DATA,
+    **ROW_DATA,
     "alerts:create": RULE_FORM,
     "alerts:create_for": {**RULE_FORM, "name": "other", "measure": "jobs_waiting"},
     "alerts:edit": {**RULE_FORM, "measure": "jobs_waiting", "webhook_url": HOOK},
@@ -391,6 +387,7 @@ def make_world() -> World:
         **{f"api:v1:pod_{name}": [job.uid, "main", 0] for name in ("file_search", "archive")},
         "departments:detail": ["science"], "departments:edit": ["science"], "api:v1:department": ["science"],
         "tenancy:quotas": ["lab"], "api:v1:quotas": ["lab"], "tenancy:files": ["lab"], "api:v1:tenant_files": ["lab"],
+        "operations:stalled_of": [job.uid], "operations:remind": [job.uid], "api:v1:job_reminders": [job.uid],
         "idleness:job": [job.uid], "idleness:keep_job": [job.uid],
         "idleness:tenant": ["lab"], "api:v1:tenant_idle_rule": ["lab"],
         "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],
@@ -402,9 +399,7 @@ def make_world() -> World:
     arguments |= {
         **openpai_arguments(people.alice.username, job.name),
         **experiment_arguments(people.cluster, platform["operator"], now),
-        **rule_arguments(people, QUEUE_RULE, now),
-        **report_arguments(people, now),
-        **price_arguments(people, now),
+        **row_arguments(people, QUEUE_RULE, now),
     }
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
     arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}

@@ -13,7 +13,9 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.alerts import services as alerts
-from hekla.apps.alerts.models import AlertRule
+from hekla.apps.alerts.models import AlertAction, AlertRule
+from hekla.apps.announcements import services as announcements
+from hekla.apps.announcements.models import Announcement
 from hekla.apps.batches import services as batches
 from hekla.apps.batches.models import Batch
 from hekla.apps.clusters import services as clusters
@@ -74,6 +76,7 @@ from hekla.domain.prices import PriceSpec
 from hekla.domain.scaling import JobScale
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sharing import GuestRole
+from hekla.domain.stalls import ReminderCause
 from hekla.domain.sweeps import SweepSpec
 from hekla.domain.tools import Tool
 from hekla.lib import clock
@@ -267,6 +270,8 @@ MACHINES: dict[str, Call] = {
     "clusters.change": lambda w, by: clusters.change(_spare(), {"is_paused": True}, **_acts(by)),
     "clusters.remove": lambda w, by: clusters.remove(_spare(), **_acts(by)),
     "clusters.give_key": lambda w, by: clusters.give_key(_spare(), KEY, by=by, **_acts(by)),
+    "announcements.announce": lambda w, by: announcements.announce(values={"text": "Maintenance"}, **_by(by)),
+    "announcements.withdraw": lambda w, by: announcements.withdraw(Announcement.objects.get(), **_by(by)),
     "clusters.set_metrics_token": lambda w, by: clusters.set_metrics_token(_spare(), "", **_acts(by)),
     "clusters.remove_key": lambda w, by: clusters.remove_key(_spare(), **_acts(by)),
     "clusters.set_policy": lambda w, by: clusters.set_policy(_spare(), "a: b", note="", by=by, **_acts(by)),
@@ -328,6 +333,7 @@ TENANT: dict[str, Call] = {
     "alerts.change": lambda w, by: alerts.change(AlertRule.objects.get(), {"threshold": 3}, **_by(by)),
     "alerts.silence": lambda w, by: alerts.silence(AlertRule.objects.get(), until=None, reason="", **_by(by)),
     "alerts.renew_secret": lambda w, by: alerts.renew_secret(AlertRule.objects.get(), **_by(by)),
+    "alerts.veto": lambda w, by: alerts.veto(AlertAction.objects.get(), **_by(by)),
     "alerts.delete": lambda w, by: alerts.delete(AlertRule.objects.get(), **_by(by)),
     "idleness.set_rule": lambda w, by: idleness.set_rule(w.people.lab, {"idle_minutes": 60}, **_by(by)),
     "tenancy.set_retention": lambda w, by: tenancy.set_retention(w.people.lab, log_days=1, history_days=2, **_acts(by)),
@@ -429,11 +435,17 @@ INVITED: dict[str, Call] = {
 """For the person that is invited, a viewer."""
 
 SEEING: dict[str, Call] = {
+    "announcements.dismiss": lambda w, by: announcements.dismiss(Announcement.objects.get(), **_by(by)),
     "notifications.choose_for_job": lambda w, by: notifications.choose_for_job(
         by, w.job, {"moments": [], "channels": [], "long_wait_minutes": 5}
     ),
 }
 """For people who may see the job."""
+
+REMINDING: dict[str, Call] = {
+    "jobs.remind_owner": lambda w, by: jobs.remind_owner(w.job, ReminderCause.STALLED, **_by(by)),
+}
+"""For people who may submit jobs for the tenant, and those who see everything; not for the owner."""
 
 GROUPS: list[tuple[dict[str, Call], str, tuple[str, ...]]] = [
     (INVITED, "viewer", ("stranger", "member", "tenant_admin", "manager", "operator", "platform_admin")),
@@ -442,6 +454,7 @@ GROUPS: list[tuple[dict[str, Call], str, tuple[str, ...]]] = [
     (TENANT, "tenant_admin", ("stranger", "viewer", "member", "manager")),
     (ITS_OWNER, "tenant_admin", ("stranger", "viewer", "member", "manager")),
     (SUBMITTING, "member", ("stranger", "viewer", "manager")),
+    (REMINDING, "member", ("stranger", "viewer", "tenant_admin")),
     (THEIRS, "tenant_admin", ("stranger", "viewer", "operator", "platform_admin")),
     (SEEING, "viewer", ("stranger",)),
 ]

@@ -17,14 +17,16 @@ from hekla.apps.alerts.models import Alert, AlertAction, AlertRule
 from hekla.apps.alerts.services import planning
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node, NodeFacts
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
 from hekla.apps.jobs.models import Job
-from hekla.apps.notifications import addresses
+from hekla.apps.notifications import addresses, labels
+from hekla.apps.notifications.models import Notification
 from hekla.apps.queues.models import Queue
 from hekla.domain.alert_rules import AlertRuleSpec
-from hekla.domain.errors import Refused
+from hekla.domain.errors import Forbidden, Refused
 from hekla.lib import clock
 
 DOWN = {"name": "node down", "measure": "node_not_ready", "threshold": 0, "cluster": "sim"}
@@ -239,3 +241,79 @@ def test_one_evaluation_at_a_time_in_a_process(people, monkeypatch):
     goes_on.set()
     thread.join()
     assert wakeups == [1]
+
+
+def test_an_announced_change_can_be_vetoed(people):
+    made = rule(people, actions=[CORDON], veto_minutes=10)
+    report(people, ready=False)
+    evaluate()
+    assert not Node.objects.get().is_cordoned
+    (announced,) = Notification.objects.filter(user=people.ada)
+    assert labels.sentence(announced).startswith("Alert node down cordons n1 (sim) at ")
+    change = AlertAction.objects.get(kind="cordon")
+    with pytest.raises(Forbidden):
+        services.veto(change, user=people.bob, now=clock.now())
+    services.veto(change, user=people.ada, now=clock.now())
+    services.act_due(now=clock.now() + timedelta(minutes=11))
+    assert not Node.objects.get().is_cordoned
+    change.refresh_from_db()
+    assert change.error == "Vetoed by Ada."
+    with pytest.raises(Refused):
+        services.veto(change, user=people.ada, now=clock.now())
+    event = LoggedEvent.objects.get(kind="AlertActionVetoed")
+    assert (event.subject, event.actor_name) == (f"alert-rule:{made.uid}", "ada")
+
+
+def test_a_change_that_nobody_vetoes_is_made_at_its_time(people):
+    rule(people, actions=[CORDON], veto_minutes=10)
+    report(people, ready=False)
+    evaluate()
+    services.act_due(now=clock.now() + timedelta(minutes=9))
+    assert not Node.objects.get().is_cordoned
+    services.act_due(now=clock.now() + timedelta(minutes=11))
+    assert Node.objects.get().is_cordoned
+    report(people, ready=True)
+    evaluate()
+    assert not Node.objects.get().is_cordoned
+
+
+def test_an_alert_that_flaps_says_so_and_changes_nothing(people):
+    rule(people, actions=[CORDON, {"kind": "notify", "people": ["ada"]}], actions_per_hour=50)
+    for _ in range(planning.FLAPS):
+        report(people, ready=False)
+        evaluate()
+        was_cordoned = Node.objects.get().is_cordoned
+        if not was_cordoned:
+            break
+        report(people, ready=True)
+        evaluate()
+    assert not was_cordoned
+    assert Alert.objects.get().is_flapping
+    assert AlertAction.objects.filter(kind="cordon", moment="fire", abandoned_at=None).count() == planning.FLAPS - 1
+    last = Notification.objects.filter(user=people.ada).order_by("-pk").first()
+    assert labels.sentence(last).startswith("Alert node down flaps: n1 (sim).")
+
+
+def test_a_rule_that_is_turned_off_undoes_what_it_changed(people):
+    made = rule(people, actions=[CORDON])
+    report(people, ready=False)
+    evaluate()
+    assert Node.objects.get().is_cordoned
+    with pytest.raises(Refused):
+        services.delete(made, user=people.ada, now=clock.now())
+    services.change(made, {"enabled": False}, user=people.ada, now=clock.now())
+    with pytest.raises(Refused):
+        services.delete(made, user=people.ada, now=clock.now())
+    services.act_due(now=clock.now())
+    assert not Node.objects.get().is_cordoned
+    services.delete(made, user=people.ada, now=clock.now())
+
+
+def test_a_rule_that_does_not_undo_leaves_its_changes(people):
+    made = rule(people, actions=[{"kind": "cordon"}])
+    report(people, ready=False)
+    evaluate()
+    services.change(made, {"enabled": False}, user=people.ada, now=clock.now())
+    services.act_due(now=clock.now())
+    assert Node.objects.get().is_cordoned
+    services.delete(made, user=people.ada, now=clock.now())

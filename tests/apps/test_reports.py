@@ -22,7 +22,7 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.measures.models import ClusterGpuTime, HolderGpuTime, MeasuredCluster, NodeGpuTime, PartGpuTime
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.choices import Moment
-from hekla.apps.notifications.models import Preference
+from hekla.apps.notifications.models import Notification, Preference
 from hekla.apps.reports import composing, html, pdf, selectors, services
 from hekla.apps.reports.models import Report, ReportCopy, ReportRun
 from hekla.apps.tenancy import services as tenancy
@@ -190,6 +190,8 @@ def test_who_loses_the_right_is_left_out_or_stops_the_report(measured: People, m
     report.refresh_from_db()
     assert (report.stopped, report.next_at, ReportRun.objects.count()) == ("hidden", None, 1)
     assert LoggedEvent.objects.filter(kind="ReportStopped", subject=f"report:{report.uid}").exists()
+    notice = Notification.objects.get(moment="report_stopped")
+    assert (notice.user, notice.page) == (report.owner, reverse("reports:detail", args=[report.uid]))
     services.change(report, {"hour": 9}, user=measured.ada, now=MONDAY)  # an admin takes it over
     report.refresh_from_db()
     assert (report.stopped, report.owner) == ("", measured.ada)
@@ -347,3 +349,25 @@ def test_pages_and_files(measured: People, as_: As) -> None:
     page = browser.get(reverse("reports:detail", args=[report.uid])).content.decode()
     assert "You cannot see this report" in page
     assert browser.get(reverse("reports:pdf", args=[report.uid])).status_code == 404
+
+
+def test_a_recipient_leaves_by_the_link_in_the_mail_without_signing_in(
+    measured: People, mailbox: Mailbox, client: Client
+) -> None:
+    with_mail(measured.alice, measured.bob)
+    report = made(measured, recipients=["alice", "bob"])
+    services.send_due(now=MONDAY)
+    notifications.send_due(now=MONDAY)
+    mails = {one["To"]: one.get_body(("plain",)).get_content() for one in mailbox.messages}  # type: ignore[union-attr]
+    address = re.search(r"/reports/leave/\S+", mails["bob@lab.example"])
+    assert address is not None
+    page = client.get(address[0]).content.decode()
+    assert "Leave the report Use?" in page
+    assert {user.username for user in selectors.recipients(report)} == {"alice", "bob"}
+    assert "You do not get the report Use any more." in client.post(address[0]).content.decode()
+    assert [user.username for user in selectors.recipients(report)] == ["alice"]
+    event = LoggedEvent.objects.get(kind="ReportChanged", subject=f"report:{report.uid}")
+    assert event.actor_name == "bob"
+    assert event.payload["changes"]["recipients"] == {"old": ["alice", "bob"], "new": ["alice"]}
+    assert client.post(address[0]).status_code == 404
+    assert client.get(address[0][:-2] + "x/").status_code == 404

@@ -39,7 +39,7 @@ OF_THE_PERSON = {
     "jobs": {"arrange"},
     "login_sessions": {"end_others", "note"},
     "notifications": {"choose", "forget_choice", "mark_read", "renew_secret"},
-    "reports": {"arrange_overview", "create"},
+    "reports": {"arrange_overview", "create", "leave"},
     "signin": {"add_key", "begin", "confirm", "prove", "prove_with_key", "remove", "renew_codes"},
 }
 """They write only rows of the person who is their argument: the actor is the owner."""
@@ -65,8 +65,10 @@ QUESTIONS = {
         "has_priority",
         "is_scalable",
         "last_moment",
+        "may_remind",
         "no_terminal",
         "require_priority",
+        "require_reminder_right",
         "require_right",
         "require_submission_right",
         "require_terminal",
@@ -74,7 +76,7 @@ QUESTIONS = {
         "would_sync",
     },
     "clusters.leases": {"assert_held", "held", "is_held", "last_shuffle_at", "renewed_at", "unrenewed_for"},
-    "job_metrics": {"instants", "series_of"},
+    "job_metrics": {"documents", "instants", "series_of"},
     "prices": {"require_right"},
     "quotas": {"checked"},
     "reports": {"require_right"},

@@ -138,3 +138,23 @@ def test_pod_of_a_drain_that_just_ended_stays(world: World, monkeypatch: pytest.
     world.reconcile_until(lambda: Node.objects.get().draining_since is None)
     assert living("one") == ["stays"]
     assert not LoggedEvent.objects.filter(kind="PodEvicted").exists()
+
+
+@on_simulated
+def test_a_drain_is_refused_if_other_pods_are_there_than_in_its_preview(world: World) -> None:
+    first = submit(world, "first", cpu="1")
+    world.reconcile_until(lambda: phase(first) == "running")
+    node, user = Node.objects.get(), operator()
+    token = preview_drain(node, user=user).token
+    second = submit(world, "second", cpu="1")
+    world.reconcile_until(lambda: phase(second) == "running")
+    with pytest.raises(services.DrainPreviewOutdated, match=r"New: second main-0\. Gone: none\."):
+        services.drain(node, reason=FAN, user=user, now=clock.now(), token=token)
+    with pytest.raises(services.DrainPreviewOutdated):
+        services.drain(node, reason=FAN, user=user, now=clock.now(), token="1-x")
+    node.refresh_from_db()
+    assert not node.is_cordoned
+    assert not Pod.objects.filter(evicted=True).exists()
+    pods = Pod.objects.filter(phase="running").values_list("pk", flat=True)
+    done = services.drain(node, reason=FAN, user=user, now=clock.now(), token="-".join(map(str, sorted(pods))))
+    assert done.pods == 2

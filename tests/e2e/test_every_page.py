@@ -166,10 +166,10 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "idleness:job",  # only of jobs with GPUs
         "operations:cost_pods",  # only where something cost something
         "operations:holdings",  # only where pods have held GPUs
-        "policy_lab:state", "operations:wall_state",  # parts of pages
+        "policy_lab:state", "operations:wall_state", "operations:stalled_of",  # parts of pages
         "operations:counted", "operations:waiting_now",  # only where jobs of real clusters are counted
         "clusters:metrics_token",  # only of clusters with Prometheus
-        "reports:run",  # only after a report was sent
+        "reports:run", "reports:leave",  # only after a report was sent
     }  # fmt: skip
     admin_routes = {
         name

@@ -29,7 +29,10 @@ def list_alerts(choice: ServerOptions, as_json: bool) -> None:
         output.as_json(found)
         return
     rows = [
-        (one["state"], one["severity"], one["name"], one["rule"], _number(one["value"]), output.moment(one["since"]))
+        (
+            *(one["state"] + ", flapping" * one["is_flapping"], one["severity"], one["name"], one["rule"]),
+            *(_number(one["value"]), output.moment(one["since"])),
+        )
         for one in found
     ]
     output.table(("STATE", "SEVERITY", "ABOUT", "RULE", "VALUE", "SINCE"), rows, "Nothing fires.")
@@ -138,6 +141,21 @@ def silence(choice: ServerOptions, name: str, hours: int, because: str | None, e
 
 @click.command()
 @click.argument("name")
+@click.pass_obj
+def veto(choice: ServerOptions, name: str) -> None:
+    """Forbid all changes that rule NAME has announced and not made yet."""
+    client = client_of(choice)
+    found = client.get(f"alert-rules/{_named(client, name)['uid']}/history")["actions"]
+    waiting = [one for one in found if one["is_vetoable"]]
+    for one in waiting:
+        client.post(f"alert-actions/{one['uid']}/veto", {})
+        click.echo(f"Vetoed: {one['kind']} for {strip_control_codes(one['name'])}.")
+    if not waiting:
+        click.echo("No change waits.")
+
+
+@click.command()
+@click.argument("name")
 @_JSON
 @click.pass_obj
 def history(choice: ServerOptions, name: str, as_json: bool) -> None:
@@ -206,6 +224,8 @@ def _state(rule: Mapping[str, Any]) -> str:
 
 
 def _result(action: Mapping[str, Any]) -> str:
+    if action["is_vetoable"]:
+        return f"due {output.moment(action['due_at'])}"
     return "failed" if action["abandoned_at"] else action["result"] or "due"
 
 

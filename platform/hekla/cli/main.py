@@ -112,6 +112,8 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "gpu-activity": ("idleness:job_activity", "Show the use of a job's GPUs, and when idle ones end it."),
             "keep-gpus": ("idleness:keep_job", "Keep a job with idle GPUs for some hours."),
             "fork": ("sharing:fork", "Submit a copy of a job, with the files of a pod."),
+            "ask-owner": ("stalls:ask_owner", "Ask the owner of a job to look at it."),
+            "stalled": ("stalls:stalled", "List running pods without progress, with the evidence."),
             "abort": ("acts:abort", "Abort a job. It can be resumed."),
             "resume": ("acts:resume", "Resume an aborted job."),
             "restart": ("acts:restart", "Restart a job, or a part of it."),
@@ -216,6 +218,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "edit": ("alerts:edit", "Change a rule."),
             "test": ("alerts:test", "Test a rule on present and past values."),
             "silence": ("alerts:silence", "Silence a rule for some hours."),
+            "veto": ("alerts:veto", "Forbid changes that a rule has announced."),
             "history": ("alerts:history", "Show the states of a rule, and what it did."),
             "delete": ("alerts:delete", "Delete a rule."),
         },
@@ -229,6 +232,14 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "delete": ("prices:delete", "Delete a price list that has not begun."),
         },
     ),
+    "announcement": (
+        "Announcements of operators.",
+        {
+            "list": ("announcements:list_announcements", "List announcements."),
+            "create": ("announcements:create", "Announce something to everybody or to tenants."),
+            "withdraw": ("announcements:withdraw", "Withdraw an announcement."),
+        },
+    ),
     "report": (
         "Reports of the measures, as files or by mail.",
         {
@@ -240,6 +251,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "download": ("reports:download", "Download a report as HTML or PDF."),
             "send": ("reports:send", "Send a report now."),
             "history": ("reports:history", "Show to whom a report was sent, and failures."),
+            "leave": ("reports:leave", "Take yourself off the recipients of a report."),
             "pause": ("reports:pause", "Pause or resume a report."),
             "delete": ("reports:delete", "Delete a report."),
         },
@@ -368,6 +380,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free."),
             "overview": ("measures:overview", "Show the figures to look at first."),
             "queues": ("queue_use:queue_use", "Show the GPUs that queues deserved and held over time."),
+            "unused": ("stalls:unused", "List who holds GPUs now without using them."),
             "sessions": ("session_use:session_use", "Show the open sessions, and the GPUs that they hold."),
             "waiting": ("job_measures:waiting", "Show how long jobs waited, and how many started and ended."),
         },

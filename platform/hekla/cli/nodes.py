@@ -50,22 +50,31 @@ _CLUSTER = click.option("--cluster", help="The cluster of the node. Needed if no
 @_NODE
 @_CLUSTER
 @click.option("--reason", help="Why the node is drained. The owners of the jobs see it.")
+@click.option("--token", help="Of a preview, printed by --dry-run: drain only if the same pods are still there.")
 @click.option("--dry-run", is_flag=True, help="Preview which jobs move, and where and when they start. Change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def drain(
-    choice: ServerOptions, node: str, cluster: str | None, reason: str | None, dry_run: bool, as_json: bool
+    choice: ServerOptions,
+    node: str,
+    cluster: str | None,
+    reason: str | None,
+    token: str | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Cordon NODE and evict its pods (operators and platform admins). Undo it by “hekla node uncordon”."""
     client = client_of(choice)
     address = _drain_address(choice, node, cluster)
     if not dry_run and not reason:
         raise Failure("Say why with --reason, or preview the drain with --dry-run.")
-    found = client.get(address) if dry_run else client.post(address, {"reason": reason})
+    body = {"reason": reason, **({"token": token} if token else {})}
+    found = client.get(address) if dry_run else client.post(address, body)
     if as_json:
         output.as_json(found)
     elif dry_run:
         _print_preview(found)
+        click.echo(f"To drain exactly this: --token {found['token']}")
     else:
         click.echo(f"{node} is drained. Evicted: {found['pods']} pods of {found['jobs']} jobs.")
 

@@ -176,6 +176,16 @@ def pause(choice: ServerOptions, report: str, end: bool) -> None:
 @click.command()
 @click.argument("report")
 @click.pass_obj
+def leave(choice: ServerOptions, report: str) -> None:
+    """Take yourself off the recipients of REPORT (a name or uid)."""
+    client = client_of(choice)
+    client.post(f"{_path(client, report)}/leave", {})
+    click.echo(f"You do not get {report} any more.")
+
+
+@click.command()
+@click.argument("report")
+@click.pass_obj
 def delete(choice: ServerOptions, report: str) -> None:
     """Delete REPORT (a name or uid) and its history."""
     client = client_of(choice)

@@ -38,6 +38,7 @@ from hekla.controller import (
     external_pods,
     garbage_collection,
     job_faults,
+    job_traces,
     metrics,
     node_usage,
     nodes,
@@ -286,7 +287,7 @@ class ClusterController:
         self, cluster: Cluster, lease: LeaseContext, trigger: CycleRecord.Trigger, *, has_observed: bool
     ) -> bool:
         """Sync jobs, decide, record, apply. Returns whether there may be more to do."""
-        now, cache, state = clock.now(), self.cache, self.state
+        now, cache, state, begin = clock.now(), self.cache, self.state, time.time_ns()
         # a. Create the pods of admitted jobs; advance the phases of jobs.
         cache.refresh(cluster, state.nominated, now=now)
         if changed := self._sync_jobs(lease, cache.dirty(now) if has_observed else cache.unplaced(), now):
@@ -323,6 +324,7 @@ class ClusterController:
         apply_decisions(lease, pods, cache.faults, now=now)
         limit = limit_of(is_protected=is_protected, has_observed=has_observed)
         self.recorder.note(run, found, trigger=trigger, limit=limit)
+        job_traces.note_round(cluster, snapshot, found, begin=begin, engine_seconds=run.seconds)
         return bool(changed or recorded or is_protected)
 
     def _sync_jobs(self, lease: LeaseContext, entries: Iterable[CacheEntry], now: datetime) -> bool:

@@ -2,6 +2,8 @@
 
 from threading import BoundedSemaphore, Lock
 
+from structlog.contextvars import bound_contextvars
+
 from hekla.apps.clusters.models import Cluster
 from hekla.controller.cluster_controller import ClusterController
 
@@ -31,13 +33,14 @@ class ControllerPool:
         nothing happens: the watcher requests another reconciliation soon.
         """
         controller = self.get(cluster.pk)
-        if controller.is_responsive:
-            controller.reconcile(cluster)
-        elif self._unproven.acquire(blocking=False):
-            try:
+        with bound_contextvars(cluster=cluster.name):  # in the log
+            if controller.is_responsive:
                 controller.reconcile(cluster)
-            finally:
-                self._unproven.release()
+            elif self._unproven.acquire(blocking=False):
+                try:
+                    controller.reconcile(cluster)
+                finally:
+                    self._unproven.release()
 
     def stuck(self, seconds: float) -> list[int]:
         """The clusters whose running reconciliation has made no progress for so long."""

@@ -52,7 +52,8 @@ def read_metrics(*, now: datetime) -> int:
                 continue
             try:
                 part = _part(log)
-                has_new = services.store(log, part or LogPart(b"", log.offset, is_last=False), now=now)
+                nothing = LogPart(b"", log.offset, is_last=False, is_unknown=True)
+                has_new = services.store(log, part or nothing, now=now)
             except Exception:
                 _logger.exception("the metrics of pod %s cannot be read", log.pod_id)
                 continue
@@ -73,7 +74,7 @@ def _part(log: MetricLog) -> LogPart | None:
     try:
         found = backend_of(pod.job.cluster).logs(key_of(pod), offset=log.offset, limit=READ_BYTES)
     except UnknownPod:  # it has not started, or nothing of it is left
-        return LogPart(b"", log.offset, is_last=pod.is_final)
+        return LogPart(b"", log.offset, is_last=pod.is_final, is_unknown=True)
     except (BackendError, HeklaError):  # HeklaError: the configuration of the cluster is wrong
         return None
     return LogPart(found.data, found.next_offset, is_last=found.complete, times=found.times)

@@ -17,6 +17,7 @@ from hekla.domain.validation import InconsistentFields
 MAX_NAME, MAX_URL, MAX_ACTIONS, MAX_PEOPLE = 60, 500, 5, 20
 LONGEST_SECONDS = 7 * 24 * 3600
 LONGEST_WINDOW_MINUTES = 24 * 60
+LONGEST_VETO_MINUTES = 24 * 60
 MOST_AN_HOUR = 100
 _LARGEST = 1e12
 
@@ -105,6 +106,7 @@ class AlertRuleSpec(_Model):
 
     `clear`: the threshold to clear; null: the same. `window_minutes`: the time that a measure counts in, if it has one.
     `actions`: at most one of each kind. `actions_per_hour`: the most nodes, queues and jobs that it changes in an hour.
+    `veto_minutes`: how long such a change is announced before it is made, so that a person can forbid it; 0: not.
     """
 
     name: Annotated[_Text, Field(min_length=1, max_length=MAX_NAME)]
@@ -122,6 +124,7 @@ class AlertRuleSpec(_Model):
     enabled: Annotated[bool, Field(strict=True)] = True
     actions: Annotated[tuple[AlertActionSpec, ...], Field(max_length=MAX_ACTIONS)] = ()
     actions_per_hour: Annotated[StrictInteger, Field(ge=1, le=MOST_AN_HOUR)] = 3
+    veto_minutes: Annotated[StrictInteger, Field(ge=0, le=LONGEST_VETO_MINUTES)] = 0
 
     @model_validator(mode="after")
     def _clears_on_the_safe_side(self) -> "AlertRuleSpec":

@@ -72,6 +72,9 @@ class Config(BaseSettings):
     """Address on which a worker serves its own metrics, without authentication."""
     metrics_port: int = Field(0, ge=0, le=65535)
     """Port of a worker's metrics, different for each worker on a machine; 0: none."""
+    log_format: Literal["plain", "json"] = "plain"
+    traces_url: str = Field("", pattern=r"^(https?://.+)?$")
+    """Address of a collector of traces (OTLP over HTTP), for example `http://collector:4318/v1/traces`; empty: none."""
     heartbeat: str = ""
     """A file that a control worker touches every few seconds while its reconciliations make progress; empty: none."""
     database_pool: int = Field(16, ge=1)  # 6 for open pages (live/threads.py), the rest for requests

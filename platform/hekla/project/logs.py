@@ -1,4 +1,4 @@
-"""Logging configuration: one line per record on standard error, also for structlog."""
+"""Logging configuration: one line per record on standard error, plain or JSON, also for structlog."""
 
 import logging
 from typing import Any
@@ -29,7 +29,10 @@ class NoTraceback(logging.Filter):
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(levelname).1s %(name)s: %(message)s"}},
+    "formatters": {
+        "plain": {"format": "%(levelname).1s %(name)s: %(message)s"},
+        "json": {"()": "hekla.lib.json_lines.JsonLines"},
+    },
     "filters": {"short": {"()": ShortMessage}, "no traceback": {"()": NoTraceback}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": "INFO"},
@@ -45,8 +48,9 @@ LOGGING: dict[str, Any] = {
 }
 
 
-def configure() -> None:
-    """Make structlog write through the standard library, with the request id in each line."""
+def configure(form: str) -> None:
+    """Make structlog write through the standard library, with the request id in each line. `form`: plain or json."""
+    LOGGING["handlers"]["console"]["formatter"] = form
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

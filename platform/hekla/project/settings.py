@@ -8,6 +8,7 @@ from csp.constants import NONCE
 from django.utils.translation import gettext_lazy as _
 
 from hekla.controller.periodic import BEAT_SCHEDULE
+from hekla.lib import tracing
 from hekla.lib.checkout import CHECKOUT
 from hekla.project import logs, mail
 from hekla.project.config import Config
@@ -17,16 +18,13 @@ from hekla.project.static_version import static_version
 CONFIG = Config()  # from environment variables
 HEKLA_HOME = CONFIG.home
 HELP_FOLDER = CHECKOUT / "platform" / "help"
-PUBLIC_URL = CONFIG.public_url
-WORKBENCH_DOMAIN = CONFIG.workbench_domain
+PUBLIC_URL, WORKBENCH_DOMAIN = CONFIG.public_url, CONFIG.workbench_domain
 VALKEY_URL = CONFIG.valkey_url
 
 SECRET_KEY, SECRET_KEY_FALLBACKS = CONFIG.secret_key, CONFIG.former_keys
-DEBUG = CONFIG.debug
-CHECK_ENGINE = CONFIG.check_engine
+DEBUG, CHECK_ENGINE = CONFIG.debug, CONFIG.check_engine
 ALLOWED_HOSTS = CONFIG.hosts
-TRUSTED_PROXIES = CONFIG.proxies
-EXTENDERS = CONFIG.extender_addresses
+TRUSTED_PROXIES, EXTENDERS = CONFIG.proxies, CONFIG.extender_addresses
 KEEP_FAILED_BYTES = CONFIG.keep_failed_gib * 2**30
 RESTART_BACKOFF = timedelta(seconds=CONFIG.restart_backoff)
 ROOT_URLCONF = "hekla.project.urls"
@@ -78,6 +76,7 @@ INSTALLED_APPS = [
     "hekla.apps.prices",
     "hekla.apps.measures",
     "hekla.apps.alerts",
+    "hekla.apps.announcements",
     "hekla.apps.reports",
     "hekla.apps.sharing",
     "hekla.apps.notifications",
@@ -244,9 +243,8 @@ SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = DEBUG
 mimetypes.add_type("text/javascript", ".js")
 
-METRICS_TOKEN = CONFIG.metrics_token
 HEARTBEAT_FILE, NOTIFY_SOCKET = CONFIG.heartbeat, CONFIG.notify_socket
-METRICS_HOST, METRICS_PORT = CONFIG.metrics_host, CONFIG.metrics_port
+METRICS_HOST, METRICS_PORT, METRICS_TOKEN = CONFIG.metrics_host, CONFIG.metrics_port, CONFIG.metrics_token
 
 WEBHOOKS_MAY_BE_PRIVATE = CONFIG.webhooks_may_be_private
 
@@ -299,4 +297,5 @@ SPECTACULAR_SETTINGS = {
 }
 
 LOGGING = logs.LOGGING
-logs.configure()
+logs.configure(CONFIG.log_format)
+tracing.configure(CONFIG.traces_url)

@@ -89,6 +89,6 @@ class JobFaults:
         except no_fault_of_the_job:
             raise
         except Exception as error:
-            log.exception("job %s: %s failed", job.uid, step)
+            log.exception("job %s: %s failed", job.uid, step, extra={"job": str(job.uid)})
             self.add(job, step, describe_fault(error), now)
             return None

@@ -16,6 +16,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import job_facts, pod_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.draining import token_of
 from hekla.domain import lifecycle
 from hekla.domain.card_resources import card_counts
 from hekla.domain.jobspec import SESSION
@@ -47,7 +48,7 @@ class DrainFate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DrainedJob:
-    """A job with `pods` pods on the node. `stopped`: how many of its pods stop, here and elsewhere.
+    """A job with `pods` pods on the node: `keys`, their row ids. `stopped`: how many stop in all.
 
     `lost_seconds`: the longest run time of these; `lost_gpu_seconds`: run time times cards of all. `ends_as`: the phase
     of a job that ends. `restarts_left`: by its policy; None if it does not restart as a whole. `nodes`: where its pods
@@ -58,6 +59,7 @@ class DrainedJob:
     job: Job
     pods: int
     fate: DrainFate
+    keys: frozenset[int] = frozenset()
     stopped: int = 0
     lost_seconds: float = 0.0
     lost_gpu_seconds: float = 0.0
@@ -93,6 +95,11 @@ class DrainPreview:
     def pods(self) -> int:
         """How many pods are evicted."""
         return sum(one.pods for one in self.jobs if one.fate is not DrainFate.STAYS)
+
+    @property
+    def token(self) -> str:
+        """Names the pods that are evicted, for `apps.jobs.services.drain`."""
+        return token_of(key for one in self.jobs for key in one.keys)
 
 
 def preview_drain(node: Node, *, user: User) -> DrainPreview:
@@ -158,6 +165,7 @@ class _Drain:
             row,
             len(leaving),
             fate,
+            frozenset(pod.pk for pod in leaving),
             len([pod for pod in pods if (pod.task, pod.index, pod.attempt) in refs and not pod.is_final]),
             *lost,
             ends_as=outcome.phase.value if fate is DrainFate.ENDS else "",

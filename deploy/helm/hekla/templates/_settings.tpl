@@ -36,6 +36,10 @@ the migration hook needs no object that does not exist yet.
   value: {{ .secondFactorFor | quote }}
 - name: HEKLA_WEBHOOKS_MAY_BE_PRIVATE
   value: {{ .webhooksMayBePrivate | quote }}
+- name: HEKLA_LOG_FORMAT
+  value: {{ .logFormat | quote }}
+- name: HEKLA_TRACES_URL
+  value: {{ .tracesUrl | quote }}
 {{- end }}
 {{- range list "HEKLA_SECRET_KEY" "DATABASE_URL" "VALKEY_URL" }}
 - name: {{ . }}

@@ -12,6 +12,7 @@ from hekla.apps.accounts.access import (
     OPERATORS,
     OWN_TOKEN,
     PLATFORM_ADMINS,
+    REMINDS,
     RETRIES,
     SEES_ALL,
     SENDS,
@@ -27,6 +28,7 @@ from hekla.apps.accounts.access import (
 _INVITED = who(rest="absent", viewer="ok")  # the invited person
 _CONCERNS = ACTS_ON_THE_JOB | {"viewer": "ok", "member": "absent", "manager": "absent"}
 _READS_REPORT = who(rest="absent", tenant_admin="ok", manager="ok", operator="ok", platform_admin="ok")
+_GETS_REPORT = who(rest="absent", tenant_admin="ok", manager="409", operator="409", platform_admin="409")
 _OWNS_REPORT = _READS_REPORT | {"manager": "refused", "operator": "refused"}
 
 ROUTES = {
@@ -38,9 +40,13 @@ ROUTES = {
     "api:v1:cost": RouteAccess(SIGNED_IN),
     "api:v1:price_lists": RouteAccess(SIGNED_IN, OPERATORS),
     "api:v1:price_list": RouteAccess(SIGNED_IN, delete=OPERATORS),
+    "api:v1:stalled_pods": RouteAccess(SIGNED_IN),
+    "api:v1:unused_gpus": RouteAccess(SIGNED_IN),
+    "api:v1:job_reminders": RouteAccess(post=REMINDS),
     "api:v1:report_sections": RouteAccess(SIGNED_IN),
     "api:v1:reports": RouteAccess(SIGNED_IN, SIGNED_IN),
     "api:v1:report": RouteAccess(_READS_REPORT, patch=_OWNS_REPORT, delete=_OWNS_REPORT),
+    "api:v1:report_leave": RouteAccess(post=_GETS_REPORT),
     "api:v1:report_pause": RouteAccess(post=_OWNS_REPORT, delete=_OWNS_REPORT),
     "api:v1:report_runs": RouteAccess(_READS_REPORT, _OWNS_REPORT),
     "api:v1:report_contents": RouteAccess(_READS_REPORT),
@@ -62,15 +68,19 @@ ROUTES = {
     "api:v1:job_gpu_activity": RouteAccess(TENANT),
     "api:v1:job_keep": RouteAccess(post=ACTS_ON_THE_JOB),
     "api:v1:alerts": RouteAccess(SIGNED_IN),
+    "api:v1:announcements": RouteAccess(SIGNED_IN, OPERATORS),
+    "api:v1:announcement": RouteAccess(TENANT, delete=OPERATORS | {"stranger": "refused"}),
+    "api:v1:announcement_dismissal": RouteAccess(post=TENANT),
     "api:v1:alert_measures": RouteAccess(SIGNED_IN),
     "api:v1:alert_rules": RouteAccess(SIGNED_IN, OPERATORS),
     "api:v1:alert_rule_preview": RouteAccess(post=OPERATORS),
     "api:v1:alert_rule": RouteAccess(TENANT, patch=SETS_QUOTAS, delete=SETS_QUOTAS),
     "api:v1:alert_rule_silence": RouteAccess(post=SETS_QUOTAS, delete=SETS_QUOTAS),
+    "api:v1:alert_action_veto": RouteAccess(post=SETS_QUOTAS),
     "api:v1:alert_rule_history": RouteAccess(TENANT),
     "api:v1:idle_rule": RouteAccess(SIGNED_IN, patch=OPERATORS),
     "api:v1:tenant_idle_rule": RouteAccess(TENANT, patch=SETS_QUOTAS),
-    "api:v1:job_frozen_pods": RouteAccess(TENANT, ACTS_ON_THE_JOB),
+    "api:v1:job_frozen_pods": RouteAccess(TENANT, STARTS_ITS_RUNS),
     "api:v1:job_frozen_pod": RouteAccess(patch=ACTS_ON_THE_JOB, delete=ACTS_ON_THE_JOB),
     "api:v1:job_terminals": RouteAccess(ACTS_ON_THE_JOB),
     "api:v1:job_guests": RouteAccess(ACTS_ON_THE_JOB, post=who(rest="refused", stranger="absent", tenant_admin="ok")),

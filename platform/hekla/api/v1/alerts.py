@@ -51,7 +51,10 @@ class AlertSerializer(serializers.ModelSerializer[Alert]):
 
     class Meta:
         model = Alert
-        fields = ["rule", "rule_uid", "tenant", "severity", "subject", "name", "state", "since", "fired_at", "value"]
+        fields = [
+            *("rule", "rule_uid", "tenant", "severity", "subject", "name", "state", "since", "fired_at", "value"),
+            "is_flapping",
+        ]
 
 
 class AlertRuleSerializer(serializers.ModelSerializer[AlertRule]):
@@ -127,13 +130,15 @@ class AlertChangeSerializer(serializers.ModelSerializer[AlertChange]):
 
 
 class AlertActionSerializer(serializers.ModelSerializer[AlertAction]):
-    """What a rule did, or is about to do. `moment`: `fire` or `clear`."""
+    """What a rule did, or is about to do. `moment`: `fire`, `clear`, or `announce` (of a change that can be vetoed)."""
+
+    is_vetoable = serializers.BooleanField(help_text="it waits, and can be vetoed until `due_at`")
 
     class Meta:
         model = AlertAction
         fields = [
             *("uid", "created_at", "kind", "moment", "subject", "name", "attempts", "done_at", "abandoned_at"),
-            *("result", "error"),
+            *("result", "error", "due_at", "is_vetoable"),
         ]
 
 
@@ -271,6 +276,17 @@ class AlertRuleSilenceView(ApiView):
         rule = selectors.get(uid, person(request))
         services.silence(rule, until=None, reason="", user=person(request), now=clock.now())
         return Response(status=204)
+
+
+class AlertActionVetoView(ApiView):
+    writes = Scope.MANAGE
+
+    @extend_schema(request=None, responses=AlertActionSerializer)
+    def post(self, request: Request, uid: UUID) -> Response:
+        """Forbid a change that a rule has announced."""
+        action = selectors.action(uid, person(request))
+        services.veto(action, user=person(request), now=clock.now())
+        return respond(AlertActionSerializer(selectors.action(uid, person(request))))
 
 
 class AlertRuleHistoryView(ApiView):

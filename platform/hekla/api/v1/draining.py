@@ -58,12 +58,18 @@ class DrainPreviewSerializer(serializers.Serializer[Any]):
     jobs = DrainedJobSerializer(many=True)
     stranded = StrandedJobSerializer(many=True)
     unchecked = serializers.IntegerField(help_text="waiting jobs that there was no time to check")
+    token = serializers.CharField(help_text="send it with the drain, so that it evicts exactly these pods")
 
 
 class DrainRequestSerializer(serializers.Serializer[Any]):
     """Why a node is drained."""
 
     reason = serializers.CharField(max_length=MAX_DRAIN_REASON, help_text="the owners of the jobs see it")
+    token = serializers.CharField(
+        required=False,
+        max_length=40_000,
+        help_text="of a preview: if other pods are there now, nothing is done; 409 says which ones",
+    )
 
 
 class DrainedPodsSerializer(serializers.Serializer[Any]):
@@ -90,9 +96,7 @@ class NodeDrainView(ApiView):
         require(person(request), Permission.MANAGE_CLUSTERS)
         values = validated(DrainRequestSerializer(data=request.data))
         row = selectors.node_named(cluster, node)
-        return respond(
-            DrainedPodsSerializer(services.drain(row, reason=values["reason"], user=person(request), now=clock.now()))
-        )
+        return respond(DrainedPodsSerializer(services.drain(row, **values, user=person(request), now=clock.now())))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, cluster: str, node: str) -> Response:
@@ -110,6 +114,7 @@ def _document(found: DrainPreview) -> dict[str, Any]:
         "jobs": [_drained(one, found) for one in found.jobs],
         "stranded": [{"uid": job.uid, "name": job.name} for job in found.stranded],
         "unchecked": found.unchecked,
+        "token": found.token,
     }
 
 

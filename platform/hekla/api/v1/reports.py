@@ -172,6 +172,16 @@ class ReportPauseView(ApiView):
         return respond(ReportSerializer(services.pause(report, paused=paused, user=person(request), now=clock.now())))
 
 
+class ReportLeaveView(ApiView):
+    writes = Scope.MANAGE
+
+    @extend_schema(request=None, responses={204: None})
+    def post(self, request: Request, uid: UUID) -> Response:
+        """Take yourself off the recipients of a report."""
+        services.leave(selectors.get(uid, person(request)), user=person(request), now=clock.now())
+        return Response(status=204)
+
+
 class ReportRunsView(ApiView):
     queries = {"get": ArrayQuery}
     writes = Scope.MANAGE

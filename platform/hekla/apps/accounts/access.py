@@ -34,6 +34,7 @@ ANYBODY = who(rest="ok", anonymous="ok")
 SIGNED_IN = who(rest="ok")
 TENANT = who(rest="ok", stranger="absent")
 ACTS_ON_THE_JOB = who(rest="ok", stranger="absent", viewer="refused", member="refused", manager="refused")
+REMINDS = TENANT | dict.fromkeys(("viewer", "tenant_admin"), "refused")  # not the owner
 RETRIES = TENANT | dict.fromkeys(("viewer", "manager", "operator"), "refused")
 STARTS_ITS_RUNS = ACTS_ON_THE_JOB | {"operator": "refused"}
 MANAGES_MEMBERS = who(rest="refused", stranger="absent", tenant_admin="ok", department_admin="ok", platform_admin="ok")

@@ -26,6 +26,7 @@ class Permission(StrEnum):
     SET_IDLE_RULE = "set_idle_rule"
     SET_ALERT_RULES = "set_alert_rules"
     SHARE_VIEWS = "share_views"
+    ANNOUNCE = "announce"
     SET_MEMBER_QUOTAS = "set_member_quotas"
     SET_TENANT_QUOTAS = "set_tenant_quotas"
     SEE_EVERYTHING = "see_everything"
@@ -76,6 +77,7 @@ PERMISSION_LABELS = {
     Permission.SET_RETENTION: _("Set the retention of deleted jobs in the tenant"),
     Permission.SET_IDLE_RULE: _("Set when idle sessions and jobs end"),
     Permission.SET_ALERT_RULES: _("Create and edit alert rules"),
+    Permission.ANNOUNCE: _("Write announcements"),
     Permission.SET_MEMBER_QUOTAS: _("Set quotas for members of the tenant"),
     Permission.SET_TENANT_QUOTAS: _("Set quotas for tenants"),
     Permission.PUBLISH_FOR_ALL: _("Publish templates for all tenants"),
@@ -117,6 +119,7 @@ BY_PLATFORM_ROLE: dict[str, frozenset[Permission]] = {
             _P.SET_TENANT_QUOTAS,
             _P.SET_IDLE_RULE,
             _P.SET_ALERT_RULES,
+            _P.ANNOUNCE,
         }
     ),
     PlatformRole.MANAGER: frozenset({_P.SEE_EVERYTHING}),

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.alert_rules import AlertActionKind, AlertSeverity
+from hekla.domain.alert_rules import CHANGING, AlertActionKind, AlertSeverity
 from hekla.domain.alerts import AlertReason, AlertState, AlertStatus
 
 MAX_SUBJECT, MAX_SUBJECT_NAME, MAX_FAULT, MAX_REASON = 300, 320, 300, 200
@@ -59,7 +59,8 @@ class Alert(models.Model):
     """The state of a rule for one subject; no row: normal.
 
     `subject`: its kind and key, for example `node:1/n1`; `cluster_id`: of its cluster, if it has one. `episode`: from
-    the breach to the return to normal. `has_acted`: whether the actions of this episode were created.
+    the breach to the return to normal. `has_acted`: whether the actions of this episode were created. `is_flapping`:
+    it fired so often in the last hour that the rule changes nothing.
     """
 
     rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="alerts", db_index=False)
@@ -74,6 +75,7 @@ class Alert(models.Model):
     episode = models.UUIDField(default=uuid.uuid4)
     fired_at = models.DateTimeField(null=True, default=None)
     has_acted = models.BooleanField(default=False)
+    is_flapping = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["rule", "subject"], name="one_alert_of_a_subject")]
@@ -113,7 +115,9 @@ class AlertChange(models.Model):
 
 
 class AlertAction(models.Model):
-    """Something that a rule does, or did, once per episode and `moment` (`fire` or `clear`): an outbox.
+    """Something that a rule does, or did, once per episode and `moment`: an outbox.
+
+    `moment`: `fire`, `clear`, or `announce` (people learn of a change that they may forbid).
 
     `number`: which action of the rule; `spec`: as it was then. `uid` identifies it to receivers of webhooks. `facts`:
     the figures. `has_changed`: whether it changed something, which `clear` may undo. `result`: a code of
@@ -154,3 +158,9 @@ class AlertAction(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.rule_id} for {self.subject}"
+
+    @property
+    def is_vetoable(self) -> bool:
+        """Whether it changes something, and waits."""
+        waits = self.done_at is None and self.abandoned_at is None
+        return waits and self.moment == "fire" and self.kind in CHANGING

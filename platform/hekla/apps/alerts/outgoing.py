@@ -32,6 +32,7 @@ def notify(action: AlertAction, *, now: datetime) -> int:
         "threshold": action.facts["threshold"],
         "count": action.facts["count"],
         "severity": action.facts["severity"],
+        **{name: action.facts[name] for name in ("action", "due_at", "is_flapping") if action.facts.get(name)},
     }
     key = f"alert:{action.uid}"
     people = _people(action)

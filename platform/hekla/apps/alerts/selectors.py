@@ -15,7 +15,7 @@ from hekla.apps.alerts.models import Alert, AlertAction, AlertChange, AlertRule
 from hekla.apps.outboxes import RECENT, OutboxFacts, outbox_facts
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.alert_rules import AlertRuleSpec
+from hekla.domain.alert_rules import CHANGING, AlertRuleSpec
 from hekla.domain.errors import NotFound
 
 RETENTION = timedelta(days=90)
@@ -77,6 +77,20 @@ def history(rule: AlertRule) -> QuerySet[AlertChange]:
 def actions(rule: AlertRule) -> QuerySet[AlertAction]:
     """What a rule did, newest first."""
     return AlertAction.objects.filter(rule=rule).order_by("-id")
+
+
+def changes_that_wait() -> QuerySet[AlertAction]:
+    """The announced changes that were neither made nor forbidden yet."""
+    return _outstanding().filter(kind__in=CHANGING, moment="fire")
+
+
+def action(uid: UUID, user: User) -> AlertAction:
+    """What a rule that the person can see did, or is about to do. Raises NotFound."""
+    found = AlertAction.objects.filter(uid=uid, rule__in=visible_to(user).order_by())
+    one = found.select_related("rule__tenant", "rule__owner").first()
+    if one is None:
+        raise NotFound(_("Unknown action."))
+    return one
 
 
 def next_action() -> datetime | None:

@@ -20,6 +20,7 @@ from hekla.apps.tenancy.models import Tenant
 
 NOUNS: Mapping[str, Any] = {
     "alert-rule": gettext_lazy("alert rule {name}"),
+    "announcement": gettext_lazy("announcement {name}"),
     "batch": gettext_lazy("batch {name}"),
     "cluster": gettext_lazy("cluster {name}"),
     "demonstration": gettext_lazy("demonstration {name}"),
@@ -55,8 +56,9 @@ _NOT_ITS_NAME = {
 }  # fmt: skip
 """Kinds whose field `name` names something else."""
 _DELETIONS = {
-    "AlertRuleDeleted", "ClusterRemoved", "FederatedQueueDeleted", "FlowDeleted", "JobTemplateDeleted",
-    "LabTraceDeleted", "PresetDeleted", "PriceListDeleted", "PriorityClassDeleted", "ReportDeleted", "ScheduleDeleted",
+    "AlertRuleDeleted", "AnnouncementDeleted", "ClusterRemoved", "FederatedQueueDeleted", "FlowDeleted",
+    "JobTemplateDeleted", "LabTraceDeleted", "PresetDeleted", "PriceListDeleted", "PriorityClassDeleted",
+    "ReportDeleted", "ScheduleDeleted",
     "TemplateWithdrawn",
 }  # fmt: skip
 _BIRTHS = {"BatchSubmitted", "FlowStarted", "JobTemplateCreated", "ScheduleCreated", "TemplatePublished"}

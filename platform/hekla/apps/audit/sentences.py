@@ -147,6 +147,7 @@ def _acted(event: LoggedEvent) -> str:
         ("hold_queue", "fire"): _("{actor}: {object} held a queue because of {about}."),
         ("hold_queue", "clear"): _("{actor}: {object} opened a queue again after {about}."),
         ("stop_job", "fire"): _("{actor}: {object} aborted {about}."),
+        ("notify", "announce"): _("{actor}: {object} announced what it does about {about}."),
     }
     key = (event.payload.get("action", ""), event.payload.get("moment", ""))
     if event.payload.get("error") or key not in found:
@@ -293,6 +294,7 @@ SENTENCES: Mapping[str, Any] = {
     "JobIdleAborted": gettext_lazy("{actor} aborted {object}, because its GPUs were idle."),
     "JobIdleWarned": gettext_lazy("{actor} warned the owner of {object} that its GPUs are idle."),
     "JobKeepRequested": gettext_lazy("{actor} keeps {object} running, also if its GPUs are idle. Reason: {reason}"),
+    "OwnerReminded": gettext_lazy("{actor} asked the owner of {object} to look at it."),
     "JobTagged": _if(
         "is_on",
         gettext_lazy("{actor} added the tag “{tag}” to {object}."),
@@ -414,6 +416,9 @@ SENTENCES: Mapping[str, Any] = {
     "AlertActed": _acted,
     "PriceListCreated": gettext_lazy("{actor} created {object}, valid from {begin}."),
     "PriceListDeleted": _DELETED,
+    "AlertActionVetoed": gettext_lazy("{actor} forbade what {object} had announced about {about}."),
+    "AnnouncementCreated": gettext_lazy("{actor} wrote {object}."),
+    "AnnouncementDeleted": gettext_lazy("{actor} withdrew {object}."),
     "ReportCreated": _CREATED,
     "ReportChanged": _changed,
     "ReportDeleted": _DELETED,

@@ -8,13 +8,16 @@ from django.db import models
 from django.db.models.fields.json import KeyTextTransform
 from django.utils.translation import gettext as _
 
+from hekla.lib.tracing import MAX_CONTEXT
+
 
 class LoggedEvent(models.Model):
     """An event. `id`: its number in the order in which transactions became visible.
 
     There are no foreign keys: the log outlives the rows that it describes. `topics`: the live streams with this event,
     for example `job:UUID`, `tenant:7`, `cluster:1`. `impersonator_name`: the admin who impersonated the actor, if any.
-    `session`: the session with a pod whose token the actor used, if any.
+    `session`: the session with a pod whose token the actor used, if any. `trace`: the context of the span in which it
+    was recorded, if traces are on (`hekla.lib.tracing`).
     """
 
     at = models.DateTimeField()
@@ -25,6 +28,7 @@ class LoggedEvent(models.Model):
     actor_name = models.CharField(max_length=150)
     impersonator_name = models.CharField(max_length=150, default="", db_default="")
     session = models.CharField(max_length=150, default="", db_default="")
+    trace = models.CharField(max_length=MAX_CONTEXT, default="", db_default="")
     topics = ArrayField(models.CharField(max_length=80))
     payload = models.JSONField()
 

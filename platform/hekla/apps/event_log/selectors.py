@@ -112,6 +112,13 @@ def _gains(limit: int) -> CompiledQuery[LoggedEvent]:
     return CompiledQuery(lambda: found.filter(gainer=Parameter("uid", TextField())).order_by("-id")[:limit])
 
 
+def traces_of(subjects: Collection[str]) -> dict[str, str]:
+    """The context of the newest trace in which a person submitted, resumed or restarted these jobs, by subject."""
+    kinds = ("JobSubmitted", "JobCommanded")
+    found = LoggedEvent.objects.filter(subject__in=subjects, kind__in=kinds, actor_id__isnull=False).exclude(trace="")
+    return dict(found.order_by("subject", "-id").distinct("subject").values_list("subject", "trace"))
+
+
 def last_of_kind(subjects: Collection[str], kind: str) -> dict[str, datetime]:
     """The time of the last event of this kind, by subject; subjects without one are left out."""
     found = LoggedEvent.objects.filter(subject__in=subjects, kind=kind).order_by().values_list("subject")

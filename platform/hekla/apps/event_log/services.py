@@ -20,6 +20,7 @@ from hekla.apps.event_log.models import LoggedEvent, Numbering
 from hekla.apps.event_log.signals import recorded
 from hekla.apps.rows import BATCH, insert_all, insertion
 from hekla.domain import events
+from hekla.lib import tracing
 
 _CHECK_CONSTRAINTS = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED"
 """`connection.check_constraints` in one round trip: foreign keys wait now, not while the numbers are locked."""
@@ -79,7 +80,7 @@ def unit_of_work() -> Iterator[None]:
         return
     token = _pending.set([])
     try:
-        with transaction.atomic():
+        with tracing.span("unit of work", needs_parent=True), transaction.atomic():
             yield
             _number(_pending.get() or [])
     finally:
@@ -150,6 +151,7 @@ def record(
             actor_name=actor.name,
             impersonator_name=_impersonator_name(actor),
             session=_session_name(actor),
+            trace=tracing.current(),
             topics=[*dict.fromkeys([subject, *tenant_topic, *topics])],
             payload=event.model_dump(mode="json"),
         )
@@ -195,6 +197,7 @@ def _number(pending: list[LoggedEvent]) -> None:
         [number, *_others] = cursor.fetchone()
     for place, event in enumerate(pending):
         event.pk = number + place
+    tracing.annotate({"hekla.events": ", ".join(sorted({one.kind for one in pending})), "hekla.last_event": number})
     insert_all(rest)
     if not _is_announced.get():
         return

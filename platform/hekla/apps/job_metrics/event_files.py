@@ -8,11 +8,12 @@ their files make them.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
 from hekla.apps.job_metrics.models import EventMetrics
-from hekla.apps.job_metrics.services import MOST_LOGS, READ_EVERY, series_of
+from hekla.apps.job_metrics.services import MOST_LOGS, READ_EVERY, documents, series_of
 from hekla.apps.jobs.models import Pod
 from hekla.domain.event_files import Scalar, metric_name
 from hekla.domain.metric_lines import MAX_NAMES
@@ -77,17 +78,17 @@ def store(row: EventMetrics, read: FilesRead, *, now: datetime) -> bool:
     if is_over and not series:
         own.delete()
         return False
-    changes = {
+    changes: dict[str, Any] = {
         "files": read.files,
         "read_at": now,
         "is_complete": is_over,
         "due_at": now + _pause(row, read, now),
         **({"found_at": now} if read.has_searched else {}),
+        **({} if read.is_unknown else {"known_at": now}),
     }
     if has_metrics:
         changes["folders"] = folders
-        changes["summary"] = {name: one.summary() for name, one in series.items()}
-        changes["points"] = {name: one.points() for name, one in series.items()}
+        changes |= documents(series)
     return bool(own.update(**changes) and has_metrics)
 
 

@@ -10,9 +10,11 @@ pods and their output make them.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F, QuerySet, Window
@@ -26,6 +28,7 @@ from hekla.domain.jobspec import EXTERNAL
 from hekla.domain.metric_lines import Instants, collect
 from hekla.domain.metric_series import MetricSeries
 from hekla.domain.phases import FINAL_POD_PHASES
+from hekla.domain.stalls import MetricProgress
 
 READ_EVERY = timedelta(seconds=10)
 READ_BYTES = 1024 * 1024
@@ -47,13 +50,15 @@ _FINAL = [phase.value for phase in FINAL_POD_PHASES]
 class LogPart:
     """Bytes of a log up to `next_offset`. `is_last`: the pod has ended, and no more bytes follow.
 
-    `times`: when they arrived, if it is known: from each offset on, in milliseconds; 0: unknown.
+    `times`: when they arrived, if it is known: from each offset on, in milliseconds; 0: unknown. `is_unknown`: the
+    cluster did not return the log.
     """
 
     data: bytes
     next_offset: int
     is_last: bool
     times: Sequence[tuple[int, int]] = ()
+    is_unknown: bool = False
 
 
 def follow(*, now: datetime) -> bool:
@@ -127,12 +132,40 @@ def store(log: MetricLog, part: LogPart, *, now: datetime) -> bool:
         "read_at": now,
         "is_complete": part.is_last or offset >= MAX_LOG_BYTES or (is_silent and _is_old(job, now)),
         "due_at": now + pause,
+        **_growth(log, part, now),
     }
     if has_metrics:
-        changes["summary"] = {name: one.summary() for name, one in series.items()}
-        changes["points"] = {name: one.points() for name, one in series.items()}
+        changes |= documents(series)
     stored = MetricLog.objects.filter(pk=log.pk, offset=log.offset, is_complete=False).update(**changes)
     return bool(stored and has_metrics)
+
+
+def documents(series: Mapping[str, MetricSeries]) -> dict[str, Any]:
+    """The columns of a row with these series."""
+    progress = MetricProgress.of(series)
+    return {
+        "summary": {name: one.summary() for name, one in series.items()},
+        "points": {name: one.points() for name, one in series.items()},
+        "progress": progress.document() if progress else {},
+    }
+
+
+def _growth(log: MetricLog, part: LogPart, now: datetime) -> dict[str, Any]:
+    """The columns that say how the log grows. A log that its cluster did not return may have grown."""
+    if part.is_unknown:
+        return {}
+    if part.next_offset <= log.size:
+        return {"known_at": now}
+    noted = [ms / 1000 for offset, ms in part.times if offset >= log.size and ms]
+    times = [min(now, datetime.fromtimestamp(at, UTC)) for at in noted] or [now]
+    pauses = [after - before for before, after in pairwise([log.grew_at or times[0], *times])]
+    return {
+        "known_at": now,
+        "size": part.next_offset,
+        "grew_at": times[-1],
+        "growths": log.growths + 1,
+        "longest_pause": max(log.longest_pause, round(max(pauses).total_seconds())),
+    }
 
 
 def series_of(log: MetricLog | EventMetrics) -> dict[str, MetricSeries]:

@@ -80,6 +80,11 @@ def counting_work() -> list[QuerySet[Any, Any]]:
     ]
 
 
+def reader_position() -> int | None:
+    """The number of the last event up to which jobs are counted; None if none was read yet."""
+    return JobsCursor.objects.values_list("last", flat=True).first()
+
+
 def _lock() -> JobsCursor | None:
     """The row that only one process writes at a time; None if another one has it."""
     JobsCursor.objects.get_or_create(pk=1)

@@ -20,6 +20,8 @@ class Moment(StrEnum):
     INVITED = "invited"
     ALERT = "alert"
     REPORT = "report"
+    REMINDED = "reminded"
+    REPORT_STOPPED = "report_stopped"
 
 
 class Channel(StrEnum):

@@ -1,6 +1,7 @@
 """Notifications as sentences, rendered when they are read, in the reader's language."""
 
 from datetime import datetime
+from typing import Any
 
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
@@ -87,16 +88,43 @@ def _alert(notice: Notification) -> str:
     facts, more = notice.facts, int(notice.facts["count"]) - 1
     about = facts["about"] if not more else _("%(first)s and %(n)d more") % {"first": facts["about"], "n": more}
     words = {"rule": facts["rule"], "about": about}
+    if facts["moment"] == "announce":
+        return _announced(facts, words)
     if facts["moment"] == "clear":
         return _("Alert %(rule)s is over: %(about)s.") % words
     if facts["value"] is None:
         return _("Alert %(rule)s: %(about)s.") % words
     words |= {"value": f"{facts['value']:.4g}", "threshold": f"{facts['threshold']:.4g}"}
+    if facts.get("is_flapping"):
+        return _("Alert %(rule)s flaps: %(about)s. Value %(value)s, threshold %(threshold)s.") % words
     return _("Alert %(rule)s: %(about)s. Value %(value)s, threshold %(threshold)s.") % words
+
+
+def _announced(facts: dict[str, Any], words: dict[str, str]) -> str:
+    """What a rule is about to change, and until when a person can forbid it."""
+    due = localtime(datetime.fromisoformat(facts["due_at"]))
+    words |= {"at": f"{due:%Y-%m-%d %H:%M %Z}"}
+    sentences = {
+        "cordon": _("Alert %(rule)s cordons %(about)s at %(at)s. You can veto that on its page."),
+        "hold_queue": _("Alert %(rule)s holds a queue because of %(about)s at %(at)s. You can veto that on its page."),
+        "stop_job": _("Alert %(rule)s aborts %(about)s at %(at)s. You can veto that on its page."),
+    }
+    return sentences[facts["action"]] % words
 
 
 def _report(notice: Notification) -> str:
     return _("Report %s is ready.") % str(notice.facts["report"])
+
+
+def _report_stopped(notice: Notification) -> str:
+    return _("Report %s is not sent any more: you may not see what it is about.") % str(notice.facts["report"])
+
+
+def _reminded(notice: Notification) -> str:
+    facts = {"actor": notice.facts["actor"], "job": notice.facts["job"]}
+    if notice.facts["cause"] == "unused":
+        return _("%(actor)s asks you to look at %(job)s: it holds GPUs that it does not use.") % facts
+    return _("%(actor)s asks you to look at %(job)s: it seems to make no progress.") % facts
 
 
 SENTENCES = {
@@ -112,6 +140,8 @@ SENTENCES = {
     Moment.INVITED: _invited,
     Moment.ALERT: _alert,
     Moment.REPORT: _report,
+    Moment.REMINDED: _reminded,
+    Moment.REPORT_STOPPED: _report_stopped,
 }
 
 

@@ -64,6 +64,8 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     Moment.ALERT: ("alerts:detail", "rule_uid"),
     Moment.REPORT: ("reports:run", "report_uid", "run"),
     Moment.INVITED: ("sharing:mine",),
+    Moment.REPORT_STOPPED: ("reports:detail", "report_uid"),
+    Moment.REMINDED: ("jobs:detail", "job_uid"),
 }
 """By moment, a view and the facts with the uids in its address."""
 

@@ -26,13 +26,13 @@ _STYLE = SafeString(
 )
 
 
-def document(contents: ReportContents, link: str = "") -> str:
-    """The whole document. `link`: the page of the report, for its end."""
+def document(contents: ReportContents, link: str = "", leave: str = "") -> str:
+    """The whole document. For its end: `link`, the page of the report, and `leave`, with which its reader leaves it."""
     return format_html(
         '<!doctype html><html lang="{}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        "<title>{}</title><style>{}</style></head><body><h1>{}</h1>{}{}{}{}</body></html>",
+        "<title>{}</title><style>{}</style></head><body><h1>{}</h1>{}{}{}{}{}</body></html>",
         get_language() or "en",
         contents.title,
         _STYLE,
@@ -40,18 +40,24 @@ def document(contents: ReportContents, link: str = "") -> str:
         _paragraphs(contents.lines, "muted"),
         _paragraphs(contents.notices, "notice"),
         format_html_join("", "{}", ((_part(part),) for part in contents.parts)),
-        format_html('<p class="muted"><a href="{}">{}</a></p>', link, _("Open this report in Hekla")) if link else "",
+        _link(link, _("Open this report in Hekla")),
+        _link(leave, _("Do not send me this report any more")),
     )
 
 
-def text(contents: ReportContents, link: str) -> str:
+def _link(address: str, words: str) -> SafeString:
+    return format_html('<p class="muted"><a href="{}">{}</a></p>', address, words) if address else SafeString("")
+
+
+def text(contents: ReportContents, link: str, leave: str = "") -> str:
     """The same as plain text, for mail programs that show no HTML."""
     lines = [contents.title, *contents.lines, *contents.notices]
     for part in contents.parts:
         lines += ["", part.title, *([part.text] if part.text else [])]
         if table := part.table:
             lines += [" | ".join(row) for row in (table.heads, *table.rows, *([table.foot] if table.foot else []))]
-    return "\n".join([*lines, "", link])
+    last = [_("Do not send me this report any more: %s") % leave] if leave else []
+    return "\n".join([*lines, "", link, *last])
 
 
 def _paragraphs(lines: Iterable[str], kind: str) -> SafeString:

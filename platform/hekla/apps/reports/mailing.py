@@ -11,7 +11,7 @@ from hekla.apps.mail import MailFile
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.letters import WRITERS, Letter, LetterWithdrawn
 from hekla.apps.notifications.models import Notification
-from hekla.apps.reports import composing, html, pdf, selectors, services
+from hekla.apps.reports import composing, html, leaving, pdf, selectors, services
 from hekla.apps.reports.contents import plain
 from hekla.apps.reports.models import ReportRun
 from hekla.domain.errors import HeklaError
@@ -48,12 +48,12 @@ def _written(run: ReportRun, reader: User) -> Letter:
     contents = composing.compose(spec, span, reader, now=clock.now())
     sender = _("%s named you as a recipient of this report.") % plain(run.report.owner.username)
     contents = replace(contents, lines=(*contents.lines, sender))
-    link = composing.address(run.report)
-    page = html.document(contents, link)
+    link, leave = composing.address(run.report), leaving.link(run.report, reader)
+    page = html.document(contents, link, leave)
     file = MailFile(composing.file_name(spec, span, "pdf"), pdf.document(contents, link), "application/pdf")
     return Letter(
         subject=_("Report %s") % contents.title,
-        text=html.text(contents, link),
+        text=html.text(contents, link, leave),
         html=page if len(page.encode()) <= MOST_BYTES else "",
         files=[file] if len(file.content) <= MOST_BYTES else [],
     )

@@ -157,10 +157,30 @@ def _send_one(pk: int, now: datetime) -> None:
         if obstacle := selectors.obstacle(report.owner, spec):
             report.stopped = obstacle
             _tell(report, events.ReportStopped(name=report.name, reason=obstacle), PLATFORM, now)
+            _notify_of_stop(report, now)
         elif due_at is not None and not ReportRun.objects.filter(report=report, due_at=due_at, by_hand=False).exists():
             _dispatch(report, spec, due_at, by_hand=False, actor=PLATFORM, now=now)
         report.next_at = _next(spec, report.stopped, now)
         report.save(update_fields=["stopped", "next_at"])
+
+
+def _notify_of_stop(report: Report, now: datetime) -> None:
+    """Tell the owner, unless they cannot sign in any more."""
+    if report.owner.is_active:
+        facts = {"report": report.name, "report_uid": str(report.uid)}
+        key = f"report-stopped:{report.uid}:{now.isoformat()}"
+        notifying.tell_of_themselves(report.owner, Moment.REPORT_STOPPED, key, at=now, facts=facts, always_mail=True)
+
+
+def leave(report: Report, *, user: User, now: datetime) -> None:
+    """Take this person off the recipients, at their own wish. Raises Refused if they are none."""
+    with unit_of_work():
+        report = changes.locked(report)
+        old = selectors.spec_of(report)
+        if not ReportRecipient.objects.filter(report=report, user=user).delete()[0]:
+            raise Refused(_("You do not get this report."))
+        changed = _changes(old, selectors.spec_of(report))
+        _tell(report, events.ReportChanged(name=report.name, changes=changed), actor_of(user), now)
 
 
 def _dispatch(

@@ -15,6 +15,7 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Lease
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.job_metrics import selectors as job_metrics
+from hekla.apps.measures import job_counting
 from hekla.apps.measures import selectors as measures
 from hekla.apps.notifications import selectors as notifications
 from hekla.apps.system.database import DatabaseState, database_state
@@ -98,6 +99,7 @@ def _positions() -> dict[str, int | None]:
         "notifications": notifications.reader_position(),
         "job_metrics": job_metrics.reader_position(),
         "measures": measures.reader_position(),
+        "job_measures": job_counting.reader_position(),
     }
 
 

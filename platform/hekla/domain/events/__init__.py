@@ -8,6 +8,7 @@ One file for each subject. A new kind is a class in one of them, and needs nothi
 """
 
 from hekla.domain.events.alerts import *  # noqa: F403
+from hekla.domain.events.announcements import *  # noqa: F403
 from hekla.domain.events.base import *  # noqa: F403
 from hekla.domain.events.batches import *  # noqa: F403
 from hekla.domain.events.clusters import *  # noqa: F403

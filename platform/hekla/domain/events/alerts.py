@@ -65,5 +65,11 @@ class AlertActed(_AlertEvent):
     """The rule did something, or could not (`error`). `action`: of `domain.alert_rules.AlertActionKind`."""
 
     action: Name
-    moment: Literal["fire", "clear"] = "fire"
+    moment: Literal["fire", "clear", "announce"] = "fire"
     error: Message = ""
+
+
+class AlertActionVetoed(_AlertEvent):
+    """The actor forbade a change that the rule had announced. `action`: of `domain.alert_rules.AlertActionKind`."""
+
+    action: Name

@@ -72,6 +72,12 @@ class JobKeepRequested(Event):
     reason: Message
 
 
+class OwnerReminded(Event):
+    """The actor asks the owner to look at the job. `cause`: a `ReminderCause`."""
+
+    cause: Name
+
+
 class JobPhaseChanged(Event):
     """`message_facts`: the message as codes and values, to be rendered in other languages than English."""
 

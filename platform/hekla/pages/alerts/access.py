@@ -11,6 +11,7 @@ ROUTES = {
     "alerts:enable": RouteAccess(post=SETS_QUOTAS),
     "alerts:silence": RouteAccess(post=SETS_QUOTAS),
     "alerts:renew_secret": RouteAccess(post=SETS_QUOTAS),
+    "alerts:veto": RouteAccess(post=SETS_QUOTAS),
     "alerts:delete": RouteAccess(post=SETS_QUOTAS),
 }
 SOCKETS = {

@@ -16,6 +16,7 @@ from hekla.apps.forms import attach
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.alert_rules import (
+    LONGEST_VETO_MINUTES,
     LONGEST_WINDOW_MINUTES,
     MAX_NAME,
     MAX_URL,
@@ -31,7 +32,7 @@ from hekla.pages.frame.edit_form import ValuesEditForm
 _OWN_QUEUE = "="
 """The choice to hold the queue that the alert is about. No queue has such a name."""
 _SAME = ("name", "measure", "cluster", "queue", "node_label", "comparison", "threshold", "clear", "severity", "enabled")
-_NUMBERS = ("for_seconds", "recovery_seconds", "window_minutes", "actions_per_hour")
+_NUMBERS = ("for_seconds", "recovery_seconds", "window_minutes", "actions_per_hour", "veto_minutes")
 
 
 class AlertRuleForm(forms.Form):
@@ -89,6 +90,14 @@ class AlertRuleForm(forms.Form):
         max_value=MOST_AN_HOUR,
         initial=3,
         help_text=_("The most nodes, queues and jobs that this rule changes in an hour."),
+    )
+    veto_minutes = forms.IntegerField(
+        label=_("Veto time (minutes)"),
+        required=False,
+        min_value=0,
+        max_value=LONGEST_VETO_MINUTES,
+        initial=0,
+        help_text=_("Changes are announced so long before they are made, and can be vetoed. 0: made at once."),
     )
     enabled = forms.BooleanField(label=_("On"), required=False, initial=True)
 

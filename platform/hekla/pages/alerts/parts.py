@@ -56,9 +56,9 @@ def detail_of(rule: AlertRule, user: User) -> dict[str, Any]:
         "may_set": selectors.may_set(user, rule.tenant),
         "states": _recent(RuleAlertsTable, selectors.alerts_of(rule)),
         "history": _recent(AlertHistoryTable, selectors.history(rule)),
-        "actions": _recent(AlertActionsTable, selectors.actions(rule)),
+        "actions": _recent(AlertActionsTable, selectors.actions(rule), may_set=selectors.may_set(user, rule.tenant)),
     }
 
 
-def _recent(table: Any, found: Any) -> Listing:  # noqa: ANN401  (a class of tables, and a query of its rows)
-    return listing_of(_NO_QUERY, table, list(found.select_related("rule")[: table.size]))
+def _recent(table: Any, found: Any, **facts: bool) -> Listing:  # noqa: ANN401  (a class of tables, and a query of rows)
+    return listing_of(_NO_QUERY, table, list(found.select_related("rule")[: table.size]), facts=facts)

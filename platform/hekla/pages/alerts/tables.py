@@ -29,6 +29,12 @@ def _amount(alert: Alert | AlertChange) -> str:
     return labels.amount(alert.value, _unit(alert.rule))
 
 
+def _state(alert: Alert) -> SafeString:
+    """The state, and whether the alert flaps."""
+    flaps = html.badge("waiting", str(gettext_lazy("flapping"))) if alert.is_flapping and alert.is_open else ""
+    return SafeString(f"{state_badge(alert.state)} {flaps}")
+
+
 def _unit(rule: AlertRule) -> object:
     return measures.find(rule.spec["measure"]).unit
 
@@ -42,7 +48,7 @@ class AlertsTable(ListTable):
     subject = ListColumn(gettext_lazy("About"), cell=lambda alert: noted(alert.name, whose(alert.rule)))
     rule = ListColumn(gettext_lazy("Rule"), cell=lambda alert: named("alerts:detail", alert.rule.uid, alert.rule.name))
     severity = ListColumn(gettext_lazy("Severity"), cell=lambda alert: severity_badge(alert.rule.severity))
-    state = ListColumn(gettext_lazy("State"), cell=lambda alert: state_badge(alert.state))
+    state = ListColumn(gettext_lazy("State"), cell=_state)
     value = ListColumn(gettext_lazy("Value"), cell=_amount, number=True)
     since = ListColumn(gettext_lazy("Since"), cell=lambda alert: html.moment(alert.since))
 
@@ -86,7 +92,7 @@ class RuleAlertsTable(ListTable):
     ids = "alert-{0.pk}"
 
     subject = ListColumn(gettext_lazy("About"), cell=lambda alert: alert.name)
-    state = ListColumn(gettext_lazy("State"), cell=lambda alert: state_badge(alert.state))
+    state = ListColumn(gettext_lazy("State"), cell=_state)
     value = ListColumn(gettext_lazy("Value"), cell=_amount, number=True)
     since = ListColumn(gettext_lazy("Since"), cell=lambda alert: html.moment(alert.since))
 

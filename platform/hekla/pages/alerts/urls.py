@@ -13,5 +13,6 @@ urlpatterns = [
     path("<uuid:uid>/enable/", views.enable, name="enable"),
     path("<uuid:uid>/silence/", views.silence, name="silence"),
     path("<uuid:uid>/secret/", views.renew_secret, name="renew_secret"),
+    path("actions/<uuid:uid>/veto/", views.veto, name="veto"),
     path("<uuid:uid>/delete/", views.delete, name="delete"),
 ]

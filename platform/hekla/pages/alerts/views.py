@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from hekla.apps.alerts import selectors, services
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.forms import attach
-from hekla.domain.errors import Forbidden, HeklaError
+from hekla.domain.errors import Forbidden, HeklaError, Refused
 from hekla.lib import clock
 from hekla.pages.alerts import parts
 from hekla.pages.alerts.forms import SilenceForm
@@ -66,6 +66,19 @@ def silence(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 
 @require_POST
+def veto(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Forbid a change that a rule has announced."""
+    action = selectors.action(uid, person(request))
+    try:
+        services.veto(action, user=person(request), now=clock.now())
+    except Forbidden:
+        raise
+    except Refused as error:
+        messages.error(request, error.message)
+    return redirect("alerts:detail", action.rule.uid)
+
+
+@require_POST
 def renew_secret(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Create a new webhook secret, and show it once."""
     secret = services.renew_secret(selectors.get(uid, person(request)), user=person(request), now=clock.now())
@@ -76,7 +89,13 @@ def renew_secret(request: HttpRequest, uid: UUID) -> HttpResponse:
 def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Delete the rule."""
     rule = selectors.get(uid, person(request))
-    services.delete(rule, user=person(request), now=clock.now())
+    try:
+        services.delete(rule, user=person(request), now=clock.now())
+    except Forbidden:
+        raise
+    except Refused as error:
+        messages.error(request, error.message)
+        return redirect("alerts:detail", uid)
     messages.success(request, _("Deleted alert rule %s.") % rule)
     return redirect("alerts:list")
 

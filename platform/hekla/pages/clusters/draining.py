@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -24,7 +25,7 @@ from hekla.pages.frame.people import person
 from hekla.simulation import drain_descriptions
 from hekla.simulation.draining import DrainedJob, DrainPreview, preview_drain
 
-_MOST_ROWS = 100
+_MOST_ROWS, _LONGEST_TOKEN = 100, 40_000
 
 
 class DrainForm(forms.Form):
@@ -35,6 +36,16 @@ class DrainForm(forms.Form):
         max_length=MAX_DRAIN_REASON,
         help_text=gettext_lazy("The owners of the jobs see it, for example “new power supply until Friday”."),
     )
+    token = forms.CharField(required=False, max_length=_LONGEST_TOKEN, widget=forms.HiddenInput)
+
+    def show(self, preview: DrainPreview | None) -> None:
+        """Send this preview with the form, instead of the one before."""
+        token = preview.token if preview else ""
+        if self.is_bound:
+            self.data = self.data.copy()
+            self.data["token"] = token
+        else:
+            self.initial["token"] = token
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,7 @@ def drain(request: HttpRequest, node_id: int) -> HttpResponse:
     node, form = selectors.node(node_id), DrainForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            done = services.drain(node, reason=form.cleaned_data["reason"], user=user, now=clock.now())
+            done = services.drain(node, **form.cleaned_data, user=user, now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:
@@ -82,10 +93,12 @@ def drain(request: HttpRequest, node_id: int) -> HttpResponse:
             )
             messages.success(request, sentence % {"node": node.name, "n": done.pods})
             return redirect("clusters:node", node.pk)
-    return render(request, "clusters/drain.html", {"node": node, "form": form, **_previewed(node, request)})
+    previewed = _previewed(node, request)
+    form.show(previewed.get("preview"))
+    return render(request, "clusters/drain.html", {"node": node, "form": form, **previewed})
 
 
-def _previewed(node: Node, request: HttpRequest) -> dict[str, object]:
+def _previewed(node: Node, request: HttpRequest) -> dict[str, Any]:
     try:
         found = preview_drain(node, user=person(request))
     except HeklaError as error:

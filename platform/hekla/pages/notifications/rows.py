@@ -25,6 +25,8 @@ STATES = {
     Moment.INVITED: "waiting",
     Moment.ALERT: "failed",
     Moment.REPORT: "done",
+    Moment.REMINDED: "waiting",
+    Moment.REPORT_STOPPED: "failed",
 }
 """The colour of every kind of notification."""
 

@@ -1,6 +1,7 @@
 """Pages of notifications: the bell, the list, and preferences, for all jobs and for one."""
 
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings as platform
@@ -12,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from hekla.apps.accounts.models import User
+from hekla.apps.announcements import selectors as announcements
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
@@ -39,8 +41,14 @@ def notifications(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def bell(request: HttpRequest) -> HttpResponse:
-    """The number of unread notifications."""
-    return render(request, "notifications/_bell.html", {"unread": selectors.unread(person(request))})
+    """The number of unread notifications, and the announcements: each page asks for both together."""
+    user = person(request)
+    context = {
+        "unread": selectors.unread(user),
+        "announcements": announcements.current(user, now=clock.now()),
+        "here": urlsplit(request.headers.get("Referer", ""))._replace(scheme="", netloc="").geturl(),
+    }
+    return render(request, "notifications/_bell_answer.html", context)
 
 
 @require_POST

@@ -1,6 +1,6 @@
 """Who may open the pages of this feature."""
 
-from hekla.apps.accounts.access import OPEN, READ, SIGNED_IN, RouteAccess, who
+from hekla.apps.accounts.access import OPEN, READ, REMINDS, SIGNED_IN, TENANT, RouteAccess, who
 
 SEES_CAPACITY = who(rest="absent", manager="ok", operator="ok", platform_admin="ok")
 ROUTES = {
@@ -28,5 +28,8 @@ ROUTES = {
     "operations:cost": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:cost_file": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:cost_pods": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:stalled": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:stalled_of": RouteAccess(TENANT, impersonation=READ),
+    "operations:remind": RouteAccess(post=REMINDS),
 }
 SOCKETS = {"live operations": SIGNED_IN}

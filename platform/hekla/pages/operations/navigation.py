@@ -14,6 +14,7 @@ ITEMS = [
                 "operations:gpu_time",
                 "operations:holdings",
                 "operations:waste",
+                "operations:stalled",
                 "operations:queues",
                 "operations:nodes",
             ),

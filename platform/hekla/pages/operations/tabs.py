@@ -11,6 +11,7 @@ TABS: tuple[tuple[str, str | Promise], ...] = (
     ("operations:gpu_time", _("GPU time")),
     ("operations:waste", _("Unused GPUs")),
     ("operations:cost", _("Cost")),
+    ("operations:stalled", _("Stalled pods")),
     ("operations:waiting", _("Waiting")),
     ("operations:failures", _("Failures")),
     ("operations:queues", _("Queues")),

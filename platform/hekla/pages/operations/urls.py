@@ -7,6 +7,7 @@ from hekla.pages.operations import (
     overview_views,
     queue_views,
     session_views,
+    stall_views,
     views,
     wall_views,
 )
@@ -37,4 +38,7 @@ urlpatterns = [
     path("cost/", cost_views.show, name="cost"),
     path("cost/file/", cost_views.download, name="cost_file"),
     path("cost/pods/", cost_views.pods, name="cost_pods"),
+    path("stalled/", stall_views.stalled, name="stalled"),
+    path("stalled/<uuid:uid>/", stall_views.of_job, name="stalled_of"),
+    path("remind/<uuid:uid>/", stall_views.remind, name="remind"),
 ]

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.jobs import services
 from hekla.apps.measures import labels, ledger, pod_costs, selectors
 from hekla.apps.measures.cost_selectors import CostReport
 from hekla.apps.measures.selectors import GpuTimeQuery, GpuTimeReport
@@ -100,6 +101,7 @@ def waste_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, A
         "whole": labels.hours(sum(row.gpu_us for row in rows)),
         "whole_worth": in_words(sum(row.cost or 0 for row in rows), currency) if currency else "",
         "minutes": ledger.WASTED_MINUTES,
+        "remindable": {row.pod.job_id for row in rows if row.pod and services.may_remind(user, row.pod.job)},
     }
 
 

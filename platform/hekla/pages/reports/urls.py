@@ -6,6 +6,7 @@ prefix = "reports/"
 app_name = "reports"
 urlpatterns = [
     path("", views.reports, name="list"),
+    path("leave/<str:secret>/", views.leave, name="leave"),
     path("new/", edit.create, name="create"),
     path("<uuid:uid>/", views.detail, name="detail"),
     path("<uuid:uid>/edit/", edit.edit, name="edit"),

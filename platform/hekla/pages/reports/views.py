@@ -4,15 +4,18 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from hekla.apps.accounts.models import User
-from hekla.apps.reports import composing, html, labels, pdf, selectors, services
+from hekla.apps.reports import composing, html, labels, leaving, pdf, selectors, services
 from hekla.apps.reports.contents import ReportContents
 from hekla.apps.reports.models import Report
+from hekla.domain.errors import NotFound, Refused
 from hekla.domain.reports import ReportSpan, ReportSpec
 from hekla.lib import clock
 from hekla.pages.frame import downloads
@@ -27,6 +30,20 @@ def reports(request: HttpRequest) -> HttpResponse:
     """List the reports that the person owns or gets."""
     found = listing(request, ReportsTable, selectors.visible_to(person(request)), ReportsFilter)
     return render(request, "reports/list.html", {"reports": found, "tabs": tabs("reports:list")})
+
+
+@login_not_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def leave(request: HttpRequest, secret: str) -> HttpResponse:
+    """The link in a mail: a button that takes its recipient off the report, so that link previews change nothing."""
+    try:
+        report, reader = leaving.parse(secret)
+        if request.method == "POST":
+            services.leave(report, user=reader, now=clock.now())
+    except (NotFound, Refused) as error:
+        return render(request, "reports/leave.html", {"refusal": error.message}, status=404)
+    return render(request, "reports/leave.html", {"report": report, "is_done": request.method == "POST"})
 
 
 @require_safe

@@ -22,6 +22,7 @@ _READERS = {
     "notifications": gettext_lazy("Notifications"),
     "job_metrics": gettext_lazy("Metrics in logs and files"),
     "measures": gettext_lazy("GPU time"),
+    "job_measures": gettext_lazy("Counts of jobs"),
 }
 _OUTBOXES = {
     "notification_mail": gettext_lazy("Notifications by mail"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hekla.apps.alerts.measures import jobs, nodes
+from hekla.apps.alerts.measures import jobs, nodes, rollups
 from hekla.apps.alerts.measures.registry import (
     AlertMeasure,
     AlertScope,
@@ -29,7 +29,7 @@ __all__ = [
     "scope_of",
 ]
 
-_ALL: dict[str, AlertMeasure] = {one.name: one for one in (*nodes.MEASURES, *jobs.MEASURES)}
+_ALL: dict[str, AlertMeasure] = {one.name: one for one in (*nodes.MEASURES, *jobs.MEASURES, *rollups.MEASURES)}
 
 
 def offered(*, for_tenant: bool) -> Sequence[AlertMeasure]:

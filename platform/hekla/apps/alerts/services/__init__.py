@@ -2,6 +2,17 @@
 
 from hekla.apps.alerts.services.actions import act_due
 from hekla.apps.alerts.services.evaluating import evaluate
-from hekla.apps.alerts.services.rules import change, create, delete, renew_secret, require_right, silence, tidy
+from hekla.apps.alerts.services.rules import change, create, delete, renew_secret, require_right, silence, tidy, veto
 
-__all__ = ["act_due", "change", "create", "delete", "evaluate", "renew_secret", "require_right", "silence", "tidy"]
+__all__ = [
+    "act_due",
+    "change",
+    "create",
+    "delete",
+    "evaluate",
+    "renew_secret",
+    "require_right",
+    "silence",
+    "tidy",
+    "veto",
+]

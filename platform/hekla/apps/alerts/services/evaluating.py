@@ -13,7 +13,7 @@ from hekla.apps.alerts import measures, selectors
 from hekla.apps.alerts.models import MAX_FAULT, Alert, AlertChange, AlertRule
 from hekla.apps.alerts.owner import acting_owner, record_of
 from hekla.apps.alerts.readings import AlertOutcome, Readings, ScopeReading, outcomes, watched_since
-from hekla.apps.alerts.services.planning import plan_clearing, plan_firing
+from hekla.apps.alerts.services.planning import mark_flapping, plan_clearing, plan_firing
 from hekla.apps.event_log.services import unit_of_work
 from hekla.domain import events
 from hekla.domain.alert_rules import AlertRuleSpec
@@ -96,6 +96,7 @@ def _apply(rule: AlertRule, spec: AlertRuleSpec, reading: ScopeReading, now: dat
         fired, cleared = _write(found, spec, judged, now)
         with acting_owner(found):
             _record(found, spec, judged, now)
+        mark_flapping(found, fired, now)
         if found.is_silent(now):
             fired = []
         plan_clearing(found, spec, cleared, now)

@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from hekla.apps.alerts import wake
-from hekla.apps.alerts.models import Alert, AlertAction, AlertRule
-from hekla.domain.alert_rules import CHANGING, AlertActionSpec, AlertRuleSpec
+from hekla.apps.alerts.models import Alert, AlertAction, AlertChange, AlertRule
+from hekla.domain.alert_rules import CHANGING, AlertActionSpec, AlertAudience, AlertRuleSpec, NotifyAction
+from hekla.domain.alerts import AlertState
 
-FIRE, CLEAR = "fire", "clear"
+FIRE, CLEAR, ANNOUNCE = "fire", "clear", "announce"
+FLAPS = 4
+"""An alert that fires so often within an hour flaps: the rule still notifies, and changes nothing."""
 _MOST_NAMED = 20
 _HOUR = timedelta(hours=1)
 MOST_MESSAGES, MOST_OF_SUBJECT = 60, 12
@@ -34,12 +37,55 @@ def plan_firing(rule: AlertRule, spec: AlertRuleSpec, fired: Sequence[Alert], no
         if action.kind not in CHANGING:
             rows.append(_message(rule, spec, number, action, FIRE, fired, now))
             continue
+        announced: list[Alert] = []
         for alert in fired:
             row = _row(rule, spec, number, action, FIRE, [alert], now)
-            if left <= 0:
+            if alert.is_flapping:
+                row.abandoned_at, row.error = now, _("It fired %d times within an hour.") % FLAPS
+            elif left <= 0:
                 row.abandoned_at, row.error = now, _("The limit of actions per hour is reached.")
-            left -= 1
+            elif spec.veto_minutes:
+                row.due_at = now + timedelta(minutes=spec.veto_minutes)
+                announced.append(alert)
+            left -= not alert.is_flapping
             rows.append(row)
+        if announced:
+            rows.append(_announcement(rule, spec, number, action, announced, now))
+    _store(rows, now)
+
+
+def mark_flapping(rule: AlertRule, fired: Sequence[Alert], now: datetime) -> None:
+    """Mark those of these alerts that fired too often in the last hour, this time included."""
+    started = Q(old__in=[AlertState.NORMAL, AlertState.PENDING], new=AlertState.FIRING)
+    changes = AlertChange.objects.filter(started, rule=rule, subject__in=[one.subject for one in fired])
+    recent = changes.filter(at__gt=now - _HOUR).order_by().values_list("subject").annotate(n=Count("pk"))
+    often = {subject for subject, count in recent if count >= FLAPS} if fired else set()
+    for alert in fired:
+        alert.is_flapping = alert.subject in often
+    Alert.objects.filter(rule=rule, subject__in=often).update(is_flapping=True)
+
+
+def _announcement(
+    rule: AlertRule,
+    spec: AlertRuleSpec,
+    number: int,
+    action: AlertActionSpec,
+    alerts: Sequence[Alert],
+    now: datetime,
+) -> AlertAction:
+    """Tells those who may forbid it what the rule is about to do."""
+    of_place = AlertAudience.TENANT_ADMINS if rule.tenant_id else AlertAudience.OPERATORS
+    message = NotifyAction(roles=(AlertAudience.OWNER, of_place))
+    row = _row(rule, spec, number, message, ANNOUNCE, alerts, now)
+    due = now + timedelta(minutes=spec.veto_minutes)
+    row.facts |= {"action": action.kind, "due_at": due.isoformat()}
+    return row
+
+
+def plan_undoing(rule: AlertRule, spec: AlertRuleSpec, ended: Sequence[Alert], now: datetime) -> None:
+    """Create what undoes the changes of alerts that the rule no longer watches. Nobody is notified."""
+    undone = [(number, action) for number, action in enumerate(spec.actions) if getattr(action, "undo", False)]
+    rows = [_row(rule, spec, number, action, CLEAR, [alert], now) for number, action in undone for alert in ended]
     _store(rows, now)
 
 
@@ -108,6 +154,7 @@ def _facts(spec: AlertRuleSpec, alerts: Sequence[Alert]) -> dict[str, Any]:
         "clear": condition.clear,
         "severity": spec.severity,
         "count": len(alerts),
+        "is_flapping": any(one.is_flapping for one in alerts),
         "subjects": [
             {"subject": one.subject, "name": one.name, "value": one.value, "since": one.since.isoformat()}
             for one in alerts[:_MOST_NAMED]

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError
+from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
@@ -13,11 +14,12 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.alerts import checks, selectors, wake
 from hekla.apps.alerts.encryption import COLUMN
 from hekla.apps.alerts.models import MAX_REASON, Alert, AlertAction, AlertChange, AlertRule
+from hekla.apps.alerts.services.planning import CLEAR, FIRE, plan_undoing
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
-from hekla.domain.alert_rules import AlertActionKind, AlertRuleSpec
+from hekla.domain.alert_rules import CHANGING, AlertActionKind, AlertRuleSpec
 from hekla.domain.alerts import AlertReason, AlertState
 from hekla.domain.errors import Forbidden, Invalid, Problem, Refused
 
@@ -91,10 +93,15 @@ def change(
 
 
 def delete(rule: AlertRule, *, user: User, now: datetime) -> None:
-    """Delete a rule with its states and history; what it did stays in the log. Raises Forbidden."""
+    """Delete a rule with its states and history; what it did stays in the log.
+
+    Raises Forbidden; Refused while it holds something that it would undo.
+    """
     require_right(rule.tenant, user)
     with unit_of_work():
         rule = changes.locked(rule)
+        if _has_to_undo(rule):
+            raise Refused(_("Turn the rule off first, and wait a moment: it then undoes what it changed."))
         _tell(rule, events.AlertRuleDeleted(name=rule.name), actor_of(user), now)
         rule.delete()
 
@@ -126,6 +133,19 @@ def silence(rule: AlertRule, *, until: datetime | None, reason: str, user: User,
         _tell(rule, event, actor_of(user), now)
         wake.evaluate_after_commit()
     return rule
+
+
+def veto(action: AlertAction, *, user: User, now: datetime) -> None:
+    """Forbid a change that the rule has announced. Raises Forbidden; Refused if it does not wait any more."""
+    require_right(action.rule.tenant, user)
+    with unit_of_work():
+        waiting = selectors.changes_that_wait().select_for_update(of=("self",)).filter(pk=action.pk).first()
+        if waiting is None:
+            raise Refused(_("This action does not wait any more."))
+        waiting.abandoned_at, waiting.error = now, _("Vetoed by %s.") % user
+        waiting.save(update_fields=["abandoned_at", "error"])
+        event = events.AlertActionVetoed(name=action.rule.name, about=action.name, action=action.kind)
+        _tell(action.rule, event, actor_of(user), now)
 
 
 def renew_secret(rule: AlertRule, *, user: User, now: datetime) -> str:
@@ -168,8 +188,9 @@ def _make_secret(rule: AlertRule) -> str:
 
 
 def _end_alerts(rule: AlertRule, spec: AlertRuleSpec, now: datetime) -> None:
-    """End all alerts of a rule that measures something else from now on, or nothing."""
+    """End all alerts of a rule that measures something else from now on, or nothing; undo what they changed."""
     ended = list(Alert.objects.select_for_update().filter(rule=rule).order_by("pk"))
+    plan_undoing(rule, spec, [alert for alert in ended if alert.is_open and alert.has_acted], now)
     AlertChange.objects.bulk_create(
         AlertChange(
             rule=rule, at=now, subject=alert.subject, name=alert.name, old=alert.state, new=AlertState.NORMAL,
@@ -180,6 +201,15 @@ def _end_alerts(rule: AlertRule, spec: AlertRuleSpec, now: datetime) -> None:
     )  # fmt: skip
     Alert.objects.filter(pk__in=[alert.pk for alert in ended]).delete()
     rule.looked_at = rule.watched_since = None
+
+
+def _has_to_undo(rule: AlertRule) -> bool:
+    """Whether an open alert changed something that the rule undoes, or that is being undone."""
+    own = AlertAction.objects.filter(rule=rule, kind__in=CHANGING)
+    if own.filter(moment=CLEAR, done_at=None, abandoned_at=None).exists():
+        return True
+    is_open = Alert.objects.filter(rule=rule, episode=OuterRef("episode"), is_open=True)
+    return own.filter(Exists(is_open), moment=FIRE, has_changed=True, spec__undo=True).exists()
 
 
 def _changes(old: AlertRuleSpec, new: AlertRuleSpec) -> dict[str, events.FieldChange]:

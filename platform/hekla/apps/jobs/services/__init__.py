@@ -7,7 +7,7 @@ from hekla.apps.jobs.services.debugging import keep_frozen, last_moment, open_fr
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.delaying import delay
 from hekla.apps.jobs.services.delegated_jobs import follow
-from hekla.apps.jobs.services.draining import DrainedPods, drain, evict_late
+from hekla.apps.jobs.services.draining import DrainedPods, DrainPreviewOutdated, drain, evict_late
 from hekla.apps.jobs.services.faults import record_fault
 from hekla.apps.jobs.services.freezing import mark_frozen_cleaned, note_size, release_due
 from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
@@ -15,6 +15,7 @@ from hekla.apps.jobs.services.many import submit_many, try_out_many
 from hekla.apps.jobs.services.moving import move
 from hekla.apps.jobs.services.observations import end_unstarted, note_preparation, observe, sync, would_sync
 from hekla.apps.jobs.services.priority import fixed_since, has_priority, set_priority
+from hekla.apps.jobs.services.reminding import may_remind, remind_owner, require_reminder_right
 from hekla.apps.jobs.services.removal import (
     delete,
     delete_expired,
@@ -56,6 +57,7 @@ __all__ = [
     "BULK_ACTIONS",
     "MOST_AT_ONCE",
     "BulkOutcome",
+    "DrainPreviewOutdated",
     "DrainedPods",
     "Route",
     "ScalingStep",
@@ -93,6 +95,7 @@ __all__ = [
     "mark_cleaned",
     "mark_frozen_cleaned",
     "mark_logs_purged",
+    "may_remind",
     "move",
     "no_terminal",
     "note_preparation",
@@ -107,7 +110,9 @@ __all__ = [
     "record_terminal_end",
     "release_due",
     "release_frozen",
+    "remind_owner",
     "require_priority",
+    "require_reminder_right",
     "require_right",
     "require_submission_right",
     "require_terminal",

@@ -4,7 +4,7 @@ The node stays in this state until it is uncordoned. Meanwhile the controller ev
 bound there, and those that a disruption budget protected at first. External pods belong to others, and stay.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -33,6 +33,17 @@ LATE = timedelta(seconds=5)
 """A pod that was bound so long after the drain began tolerates cordoned nodes: evicted, it would return for ever."""
 
 
+_NO_PODS = "none"
+_MOST_NAMED_PODS, _MOST_NAMES = 2_000, 5
+"""Pods in a token, and names in a message."""
+
+
+class DrainPreviewOutdated(Refused):
+    """Other pods are on the node than the preview said. Nothing was changed."""
+
+    code = "preview_outdated"
+
+
 @dataclass(frozen=True, slots=True)
 class DrainedPods:
     """How many pods of how many jobs are evicted."""
@@ -41,10 +52,16 @@ class DrainedPods:
     jobs: int = 0
 
 
-def drain(node: Node, *, reason: str, user: User, now: datetime) -> DrainedPods:
+def token_of(keys: Iterable[int]) -> str:
+    """Names these pods (primary keys) in a short text."""
+    return "-".join(str(key) for key in sorted(keys)) or _NO_PODS
+
+
+def drain(node: Node, *, reason: str, user: User, now: datetime, token: str = "") -> DrainedPods:
     """Cordon a node and evict its pods. Of a node that drains already: those that are left, with the new reason.
 
-    Raises Forbidden, NotFound if the node is gone, and Refused without a reason, or if Volcano schedules the cluster.
+    `token`: of the preview that the person read; empty: none. Raises Forbidden, NotFound if the node is gone, Refused
+    without a reason, or if Volcano schedules the cluster; DrainPreviewOutdated if other pods are there now.
     """
     accounts.require(user, Permission.MANAGE_CLUSTERS)
     reason = " ".join(reason.split())
@@ -56,9 +73,35 @@ def drain(node: Node, *, reason: str, user: User, now: datetime) -> DrainedPods:
     actor = actor_of(user)
     with unit_of_work():
         clusters.begin_draining(node, reason=reason, actor=actor, now=now)
+        if token:
+            _require_same(node, token)
         found = _evict(node.cluster_id, evictable_on(node).values_list("pk", flat=True), reason, actor, now)
         clusters.note_drain(node, pods=found.pods, jobs=found.jobs, actor=actor, now=now)
     return found
+
+
+def _require_same(node: Node, token: str) -> None:
+    """Raises DrainPreviewOutdated with the pods that are new on the node, or gone, since the preview."""
+    words = [] if token == _NO_PODS else token.split("-")
+    if len(words) > _MOST_NAMED_PODS or not all(word.isascii() and word.isdigit() and len(word) < 19 for word in words):  # noqa: PLR2004
+        raise DrainPreviewOutdated(_("The preview is not known. Look at it again."))
+    before, present = {int(word) for word in words}, set(evictable_on(node).values_list("pk", flat=True))
+    if before == present:
+        return
+    here = Pod.objects.filter(job__cluster=node.cluster_id, pk__in=before ^ present).select_related("job")
+    changed = list(here.defer("job__spec").order_by("job__name", "pk"))
+    facts = {
+        "new": _named([pod for pod in changed if pod.pk in present]),
+        "gone": _named([pod for pod in changed if pod.pk in before]),
+    }
+    raise DrainPreviewOutdated(_("The pods here have changed. New: %(new)s. Gone: %(gone)s. Look again.") % facts)
+
+
+def _named(pods: Sequence[Pod]) -> str:
+    names = [f"{pod.job.name} {pod}" for pod in pods[:_MOST_NAMES]]
+    if len(pods) > _MOST_NAMES:
+        names.append(_("%d more") % (len(pods) - _MOST_NAMES))
+    return _(", ").join(names) or _("none")
 
 
 def evict_late(cluster_id: int, epoch: int, pod_ids: Collection[int], reason: str, *, now: datetime) -> bool:

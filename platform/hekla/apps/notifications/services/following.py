@@ -24,7 +24,7 @@ OF_CREDENTIALS = (
     *("RecoveryCodesGenerated", "RecoveryCodeUsed", "MailAddressChanged"),
 )
 OF_IDLENESS = ("SessionIdleWarned", "JobIdleWarned")
-KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted", "GuestInvited", *OF_IDLENESS)
+KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted", "GuestInvited", "OwnerReminded", *OF_IDLENESS)
 _MOST = 500
 
 
@@ -43,6 +43,7 @@ def follow(*, now: datetime) -> int:
         count += sum(_notify_of_impersonation(event) for event in events if event.kind == "ImpersonationStarted")
         count += sum(_notify_of_idleness(event) for event in events if event.kind in OF_IDLENESS)
         count += sum(_notify_of_guest(event) for event in events if event.kind == "GuestInvited")
+        count += sum(_notify_of_reminder(event) for event in events if event.kind == "OwnerReminded")
         count += sum(_notify_of_credential(event) for event in events if event.kind in OF_CREDENTIALS)
         reader.number = events[-1].pk if len(events) == _MOST else max(last, reader.number)
         reader.save(update_fields=["number"])
@@ -115,6 +116,16 @@ def _notify_of_idleness(event: LoggedEvent) -> bool:
     facts = {"job": job.name, "job_uid": job.uid.hex, "ends_at": event.payload["ends_at"]}
     facts |= {name: event.payload[name] for name in ("session", "tool") if name in event.payload}
     return tell_of_themselves(user, Moment.IDLE, f"event:{event.pk}", at=event.at, facts=facts, always_mail=True)
+
+
+def _notify_of_reminder(event: LoggedEvent) -> bool:
+    """Tell the owner of a job that another person asks them to look at it, by mail too: GPUs wait for them."""
+    job = next(iter(jobs.with_uids([event.subject.removeprefix("job:")])), None)
+    if job is None:
+        return False
+    facts = {"actor": event.actor_name, "job": job.name, "job_uid": job.uid.hex, "cause": event.payload["cause"]}
+    notify = partial(tell_of_themselves, job.owner, Moment.REMINDED, f"event:{event.pk}", always_mail=True)
+    return notify(at=event.at, facts=facts)
 
 
 def _subject(event: LoggedEvent) -> User | None:

@@ -1,0 +1,1 @@
+"""Announcements: what operators tell people, as a banner on every page."""
