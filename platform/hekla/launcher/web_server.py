@@ -5,13 +5,17 @@ uvicorn looks ten times a second whether a signal has requested its end. Here th
 
 import argparse
 import asyncio
+import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from threading import Thread
 from types import FrameType
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
+
+from hekla.launcher.gc_tuning import settle_with_pages
 
 _TICK_SECONDS = 1.0
 """How old the `Date` of responses may be."""
@@ -22,6 +26,13 @@ class WebServer(uvicorn.Server):
 
     _ended: asyncio.Event | None = None
     _loop: asyncio.AbstractEventLoop
+    loads_pages_later = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen. Then the rest of the pages can be loaded: until then a page is loaded by its first request."""
+        await super().startup(sockets)
+        if self.loads_pages_later:
+            Thread(target=settle_with_pages, name="pages", daemon=True).start()
 
     async def main_loop(self) -> None:
         """Update the date of responses each second, until the end is requested."""
@@ -62,10 +73,14 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("python -m hekla.launcher.web_server", description="Serve the console.")
     parser.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="port (default: 8000)")
+    parser.add_argument("--load-pages-later", action="store_true", help="listen before all pages are loaded")
     options = parser.parse_args(arguments)
     settings = configuration(options.host, options.port)
     settings.load_app()  # outside of the event loop
     server = WebServer(settings)
+    server.loads_pages_later = options.load_pages_later
+    if not options.load_pages_later:
+        settle_with_pages()
     with suppress(KeyboardInterrupt):
         server.run()
     return 0 if server.started else STARTUP_FAILURE

@@ -12,24 +12,30 @@ There is no list of features: a package in this folder is registered by itself.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
+from time import sleep
 from types import ModuleType
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, get_resolver, include, path
 
 from hekla import pages
 from hekla.apps.accounts.access import RouteAccess, Verdicts
 from hekla.apps.search import registry as search
+from hekla.apps.search.registry import Source
 from hekla.live import registry as live
+from hekla.live.registry import LiveView
+from hekla.pages.lazy_views import import_alone, lazy_views
+
+_TURN_SECONDS = 0.001
+"""Between two imports, so that a request that waits for its own is next."""
 
 
 @cache
 def modules(name: str) -> Sequence[ModuleType]:
     """The modules of that name, of all features that have one, in the order of the features' names."""
     features = (f"{pages.__name__}.{one.name}.{name}" for one in iter_modules(pages.__path__) if one.ispkg)
-    return [import_module(full_name) for full_name in features if find_spec(full_name)]
+    return [import_alone(full_name) for full_name in features if find_spec(full_name)]
 
 
 def urlpatterns() -> list[URLResolver]:
@@ -56,11 +62,33 @@ def sockets() -> Mapping[str, Verdicts]:
     return {name: who for module in modules("access") for name, who in getattr(module, "SOCKETS", {}).items()}
 
 
+@cache
+def live_views() -> Mapping[str, Sequence[LiveView]]:
+    """The live views of all pages, by name."""
+    return {name: views for module in modules("live") for name, views in module.VIEWS.items()}
+
+
+@cache
+def search_sources() -> Sequence[Source]:
+    """The sources of all features for the search by name."""
+    return [source for module in modules("search") for source in module.SOURCES]
+
+
 def register_all() -> None:
-    """Register the features' live views and search sources with the packages that serve them."""
-    for module in modules("live"):
-        for name, views in module.VIEWS.items():
-            live.register(name, *views)
-    for module in modules("search"):
-        for source in module.SOURCES:
-            search.register(source)
+    """Register the live views and search sources with the packages that serve them, which import them when needed."""
+    live.add_source(live_views)
+    search.add_sources(search_sources)
+
+
+def load_all() -> None:
+    """Import everything that is otherwise imported when it is first needed, the start page first.
+
+    Raises the errors of modules. A thread can call it while the console serves: requests need not wait for all of it.
+    """
+    patterns = get_resolver().url_patterns
+    first = [view for view in lazy_views(patterns) if view.__module__.startswith(f"{pages.__name__}.home.")]
+    for view in [*first, *lazy_views(patterns)]:
+        view.load()
+        sleep(_TURN_SECONDS)
+    live_views()
+    search_sources()

@@ -37,22 +37,22 @@ class Source:
     find: Callable[[User, str, str], Iterable[Hit]]
 
 
-_sources: dict[str, Source] = {}
+_groups: list[Callable[[], Iterable[Source]]] = []
 
 
-def register(source: Source) -> None:
-    """Add this kind to all searches."""
-    _sources[source.kind] = source
+def add_sources(group: Callable[[], Iterable[Source]]) -> None:
+    """Add these kinds to all searches. The function is called for every search, so it can import them for the first."""
+    _groups.append(group)
 
 
 def sources() -> list[Source]:
     """All sources, in order."""
-    return sorted(_sources.values(), key=lambda source: source.order)
+    return sorted((source for group in _groups for source in group()), key=lambda source: source.order)
 
 
 def get(kind: str) -> Source:
     """The source of that kind."""
-    return _sources[kind]
+    return {source.kind: source for source in sources()}[kind]
 
 
 def named(text: str) -> Q:

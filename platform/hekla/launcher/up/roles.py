@@ -69,7 +69,7 @@ def valkey(server: Valkey) -> Role:
 
 def web(address: Address, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
     """The console: pages, REST, websockets."""
-    argv = ["hekla.launcher.web_server", "--host", address.host, "--port", str(address.port)]
+    argv = ["hekla.launcher.web_server", "--host", address.host, "--port", str(address.port), "--load-pages-later"]
     return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
 
 

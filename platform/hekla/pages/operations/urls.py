@@ -1,7 +1,12 @@
 from django.urls import path
 
-from hekla.pages.operations import job_views, node_views, queue_views, views, wall_views
+from hekla.pages.lazy_views import LazyViews
 
+job_views = LazyViews("hekla.pages.operations.job_views")
+node_views = LazyViews("hekla.pages.operations.node_views")
+queue_views = LazyViews("hekla.pages.operations.queue_views")
+views = LazyViews("hekla.pages.operations.views")
+wall_views = LazyViews("hekla.pages.operations.wall_views")
 prefix = "operations/"
 app_name = "operations"
 urlpatterns = [

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.policy_lab import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.policy_lab.views")
 prefix = "policy-lab/"
 app_name = "policy_lab"
 urlpatterns = [
