@@ -5,13 +5,9 @@ names its modules of views instead of importing them, and is otherwise written a
 
     views = LazyViews("hekla.pages.greeting.views")
     urlpatterns = [path("", views.show, name="show")]
-
-One thread at a time imports code of pages, so no request meets a module that another thread is still loading.
 """
 
 from collections.abc import Iterable, Iterator
-from importlib import import_module
-from threading import RLock
 from types import ModuleType
 from typing import Any
 
@@ -21,13 +17,7 @@ from django.urls.resolvers import RoutePattern
 from django.utils.functional import cached_property
 from django.utils.translation import get_language
 
-_importing = RLock()
-
-
-def import_alone(name: str) -> ModuleType:
-    """Import a module while no other thread imports code of pages. Raises ImportError and what the module raises."""
-    with _importing:
-        return import_module(name)
+from hekla.lib.late_imports import import_alone
 
 
 class LazyView:
@@ -74,7 +64,7 @@ class LazyViews:
 class LazyUrls(URLResolver):
     """URLs below a prefix, in a namespace, whose module is imported at the first request or `reverse` below the prefix.
 
-    Django fills the tables of all resolvers for any `reverse`. Those of a namespace can wait until they are looked into.
+    Django fills the tables of all resolvers for any `reverse`. Those of a namespace can wait until someone looks there.
     """
 
     def __init__(self, prefix: str, module: str, namespace: str) -> None:

@@ -23,9 +23,10 @@ from hekla import pages
 from hekla.apps.accounts.access import RouteAccess, Verdicts
 from hekla.apps.search import registry as search
 from hekla.apps.search.registry import Source
+from hekla.lib.late_imports import import_alone
 from hekla.live import registry as live
 from hekla.live.registry import LiveView
-from hekla.pages.lazy_views import import_alone, lazy_views
+from hekla.pages.lazy_views import lazy_views
 
 _TURN_SECONDS = 0.001
 """Between two imports, so that a request that waits for its own is next."""

@@ -13,7 +13,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: E40
 
 from hekla.launcher.gc_tuning import settle  # noqa: E402
 from hekla.lib.open_files import allow_most  # noqa: E402
-from hekla.live import routing  # noqa: E402
+from hekla.live import websockets  # noqa: E402
 from hekla.live.proxy.hosts import SessionHosts  # noqa: E402
 from hekla.pages.admission.long_polls import LongPolls  # noqa: E402
 from hekla.pages.admission.running import RunningRequests  # noqa: E402
@@ -26,6 +26,6 @@ share_connections(settings.DATABASES["default"], settings.DATABASE_POOL)
 settle()
 allow_most()  # each open page needs one
 _http = HealthChecks(LongPolls(UploadPieces(RunningRequests(http))))
-_routes = ProtocolTypeRouter({"http": _http, "websocket": routing.application, "lifespan": routing.lifespan})
+_routes = ProtocolTypeRouter({"http": _http, "websocket": websockets.application, "lifespan": websockets.lifespan})
 # The only place that reads `X-Forwarded-*`: uvicorn itself (`--no-proxy-headers`) would believe every local process.
 application = ProxyHeadersMiddleware(SessionHosts(_routes), settings.TRUSTED_PROXIES)  # type: ignore[arg-type]

@@ -49,7 +49,8 @@ Data = Annotated[JsonValue, AfterValidator(bounded)]
 class Event(BaseModel):
     """One event. `payload` gives what the log stores, `parse` reads it back."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Its validator is built for the first event of a kind: building those of all kinds takes longer than importing them.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     kind: ClassVar[str] = ""
 
     @classmethod
