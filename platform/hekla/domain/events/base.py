@@ -49,7 +49,7 @@ Data = Annotated[JsonValue, AfterValidator(bounded)]
 class Event(BaseModel):
     """One event. `payload` gives what the log stores, `parse` reads it back."""
 
-    # Its validator is built for the first event of a kind: building those of all kinds takes longer than importing them.
+    # The validator of a kind is built for its first event: those of all kinds take longer than the rest of the import.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     kind: ClassVar[str] = ""
 

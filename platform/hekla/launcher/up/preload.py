@@ -14,13 +14,7 @@ from django.utils.module_loading import import_string
 
 _OF_CONSOLE = (
     *("hekla.pages.frame.errors", "hekla.pages.health.checks", "hekla.pages.admission.long_polls"),
-    *(
-        "hekla.live.proxy.hosts",
-        "hekla.live.routing",
-        "channels.auth",
-        "channels.routing",
-        "channels.security.websocket",
-    ),
+    *("hekla.live.proxy.hosts", "hekla.live.websockets", "channels.routing"),
     *("uvicorn.main", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl"),
     *("uvicorn.protocols.websockets.websockets_sansio_impl", "uvloop", "kombu.transport.redis"),
     *("django.core.management.commands.migrate", "django.db.backends.postgresql.base"),
