@@ -18,7 +18,7 @@ from hekla.apps.jobs.facts import job_facts, pod_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain import lifecycle
 from hekla.domain.card_resources import card_counts
-from hekla.domain.jobspec import SESSION
+from hekla.domain.job_kinds import SESSION
 from hekla.domain.lifecycle import JobOutcome
 from hekla.domain.phases import FINAL_JOB_PHASES, STOPPING_JOB_PHASES, PodPhase
 from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction
