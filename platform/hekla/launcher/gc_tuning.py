@@ -23,5 +23,6 @@ def settle() -> None:
 
 def settle_with_pages() -> None:
     """Load all pages, then `settle`."""
-    registry.load_all()
+    for _module in registry.load_all():
+        pass
     settle()

@@ -10,11 +10,10 @@
 There is no list of features: a package in this folder is registered by itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from time import sleep
 from types import ModuleType
 
 from django.urls import URLPattern, URLResolver, get_resolver, include, path
@@ -28,8 +27,8 @@ from hekla.live import registry as live
 from hekla.live.registry import LiveView
 from hekla.pages.lazy_views import lazy_views
 
-_TURN_SECONDS = 0.001
-"""Between two imports, so that a request that waits for its own is next."""
+_LATE = ("hekla.live.routing", "hekla.live.proxy.requests")
+"""Further code of web processes that is imported when it is first needed."""
 
 
 @cache
@@ -81,15 +80,16 @@ def register_all() -> None:
     search.add_sources(search_sources)
 
 
-def load_all() -> None:
-    """Import everything that is otherwise imported when it is first needed, the start page first.
+def load_all() -> Iterator[None]:
+    """Import everything that is otherwise imported when it is first needed, and pause between modules.
 
-    Raises the errors of modules. A thread can call it while the console serves: requests need not wait for all of it.
+    Raises the errors of modules.
     """
-    patterns = get_resolver().url_patterns
-    first = [view for view in lazy_views(patterns) if view.__module__.startswith(f"{pages.__name__}.home.")]
-    for view in [*first, *lazy_views(patterns)]:
+    for view in lazy_views(get_resolver().url_patterns):
         view.load()
-        sleep(_TURN_SECONDS)
+        yield
+    for name in _LATE:
+        import_alone(name)
+        yield
     live_views()
     search_sources()

@@ -1,9 +1,9 @@
 """Loads the common code of Hekla's processes, before they are forked (see `prefork`).
 
-What the sign-in page needs is loaded first, because people wait for it. The web process loads the other pages itself
-(`pages/lazy_views.py`), and the workers share their code, which is loaded once the console answers.
+What the sign-in page needs is loaded first, because people wait for it. The rest is loaded once that page answers.
 """
 
+from collections.abc import Iterator
 from importlib import import_module
 
 from django import setup
@@ -37,6 +37,13 @@ def load_console() -> None:
     for name in _FIRST_TEMPLATES:
         get_template(name)
     reverse(settings.LOGIN_URL)  # fills the tables of all addresses
+
+
+def load_pages() -> Iterator[None]:
+    """Load the code of all pages, and pause between modules."""
+    from hekla.pages import registry  # noqa: PLC0415  (needs the models)
+
+    return registry.load_all()
 
 
 def load_workers() -> None:
