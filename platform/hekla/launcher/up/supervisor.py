@@ -94,8 +94,8 @@ class Supervisor:
     def retire(self, child: Child) -> None:
         """End a process for good, and give it time to finish what it began: another one has taken over."""
         child.retire(_RETIRED_SECONDS)
-        if not child.runs:
-            self._children.pop(child.role.name, None)
+        if not child.runs:  # it had just died
+            self._forget(child)
 
     def run_through(self, steps: Iterable[object]) -> None:
         """Take these short steps while supervising. Raises Stopped."""
@@ -249,10 +249,14 @@ class Supervisor:
         self._gather(child)
         self._let_go(child)
         if child.is_retired:
-            self._children.pop(child.role.name, None)
+            self._forget(child)
         if not self._stopping and child.restart_at is not None:
             delay = max(0.0, child.restart_at - time.monotonic())
             self.journal.say(f"{child.role.name} {how}; it is started again in {delay:.1f} s")
+
+    def _forget(self, child: Child) -> None:
+        self._children.pop(child.role.name, None)
+        self._write_record()
 
     def _count(self, _number: int, _frame: FrameType | None) -> None:
         self._signals += 1
