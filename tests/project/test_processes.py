@@ -18,7 +18,7 @@ from hekla.project.database import from_url, share_connections
 
 MAX_LOG_CHARACTERS = 400
 LATE = {
-    *("kubernetes", "numpy", "plotly", "pyarrow", "reportlab", "rest_framework.views", "drf_spectacular", "asyncssh"),
+    *("kubernetes", "numpy", "plotly", "pyarrow", "reportlab", "rest_framework.views", "asyncssh"),
     *("hekla.api.urls", "hekla.controller.tasks", "hekla.controller.watcher", "hekla.domain.jobspec", "hekla.engine"),
     *("hekla.live.hub", "hekla.live.routing", "hekla.scheduling", "hekla.simulation"),
 }
