@@ -23,4 +23,4 @@ def import_alone(name: str) -> ModuleType:
 
 async def import_in_thread(name: str) -> ModuleType:
     """Import a module without blocking the event loop. Raises ImportError, and what the module raises."""
-    return _loaded.get(name) or await asyncio.to_thread(import_alone, name)
+    return _loaded[name] if name in _loaded else await asyncio.to_thread(import_alone, name)

@@ -69,11 +69,12 @@ class LazyUrls(URLResolver):
 
     def __init__(self, prefix: str, module: str, namespace: str) -> None:
         super().__init__(RoutePattern(prefix, is_endpoint=False), module, app_name=namespace, namespace=namespace)
+        self._module = module
 
     @cached_property
     def urlconf_module(self) -> ModuleType:
         """The module with `urlpatterns`. Raises ImportError."""
-        return import_alone(self.urlconf_name)
+        return import_alone(self._module)
 
     def _populate(self) -> None:
         """Called for any `reverse`, and by the properties below."""

@@ -1,7 +1,7 @@
 """The features of the console. Each is a package in this folder, with modules of these names, all optional:
 
 - `urls`: `urlpatterns`, below `prefix` (for example `"queues/"`), in the namespace `app_name` if it has one. Features
-  with the same prefix and namespace share it.
+  with the same prefix and namespace share it. Their views are imported when they are first opened (`lazy_views.py`).
 - `access`: `ROUTES`, who may open each route, and `SOCKETS`, who may follow each live view.
 - `live`: `VIEWS`, the live views of its pages by name.
 - `navigation`: `ITEMS`, the links to its pages from every page.

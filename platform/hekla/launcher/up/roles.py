@@ -81,7 +81,7 @@ def first_web(address: Address, env: Mapping[str, str], launcher: Launcher, list
     """
     argv = ["hekla.launcher.web_server", "--listener", str(listener), "--lazy"]
     ready = lambda _pid: address.answers()  # noqa: E731
-    return _python("first web", argv, env, launcher, stop_stage=_WEB, is_ready=ready, kept=[listener])
+    return _python("first-web", argv, env, launcher, stop_stage=_WEB, is_ready=ready, kept=[listener])
 
 
 def next_web(run: Path, env: Mapping[str, str], launcher: Launcher, listener: int) -> Role:
