@@ -11,12 +11,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from types import FrameType
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
 from hekla.launcher.gc_tuning import settle_with_pages
+from hekla.pages import registry
 
 _TICK_SECONDS = 1.0
 """How old the `Date` of responses may be."""
@@ -30,10 +32,13 @@ class WebServer(uvicorn.Server):
     _ended: asyncio.Event | None = None
     _loop: asyncio.AbstractEventLoop
     ready_file: Path | None = None
+    is_lazy = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and record that in the file, by the pid."""
+        """Listen, and record that in the file, by the pid. A lazy server then loads the page after the sign-in."""
         await super().startup(sockets)
+        if self.is_lazy:
+            Thread(target=registry.load_start_page, name="start page", daemon=True).start()
         if self.ready_file is not None:
             self.ready_file.write_text(str(os.getpid()), encoding="ascii")
 
@@ -85,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     if not options.lazy:
         settle_with_pages()
     server = WebServer(settings)
-    server.ready_file = options.ready_file
+    server.ready_file, server.is_lazy = options.ready_file, options.lazy
     with suppress(KeyboardInterrupt):
         server.run(sockets=None if options.listener is None else [socket.socket(fileno=options.listener)])
     return 0 if server.started else STARTUP_FAILURE

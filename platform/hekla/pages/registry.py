@@ -80,6 +80,13 @@ def register_all() -> None:
     search.add_sources(search_sources)
 
 
+def load_start_page() -> None:
+    """Import what the first page after the sign-in needs. Raises the errors of modules."""
+    import_alone(f"{pages.__name__}.home.views")
+    modules("navigation")
+    routes()
+
+
 def load_all() -> Iterator[None]:
     """Import everything that is otherwise imported when it is first needed, and pause between modules.
 
