@@ -6,6 +6,7 @@ import sys
 import pytest
 from django.urls import get_resolver, resolve, reverse
 
+from hekla.lib.checkout import CHECKOUT
 from hekla.lib.late_imports import import_alone
 from hekla.pages.lazy_views import LazyUrls, LazyView, LazyViews, lazy_views
 
@@ -40,6 +41,10 @@ def test_view_has_the_marks_of_its_function() -> None:
     assert not hasattr(MARKED, "csrf_exempt")
     assert not hasattr(MARKED, "view_class")
     assert resolve("/jobs/")._func_path == "hekla.pages.jobs.list_views.jobs"
+
+
+def test_pages_name_the_address_of_the_search_without_loading_rest() -> None:
+    assert f'data-search="{reverse("api:v1:search")}"' in (CHECKOUT / "templates" / "_floating.html").read_text()
 
 
 def test_missing_view_is_an_error_when_all_are_loaded() -> None:
