@@ -18,7 +18,7 @@ class _Recorder(Launcher):
         self.recorded: dict[str, list[str]] = {}
 
     def start(
-        self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int, kept: Collection[int] = ()
+        self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int, inherited: Collection[int] = ()
     ) -> Process:
         self.recorded[name] = list(argv)
         return Copy(0)

@@ -74,16 +74,16 @@ class Launcher:
         gc.freeze()
 
     def start(
-        self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int, kept: Collection[int] = ()
+        self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int, inherited: Collection[int] = ()
     ) -> Process:
-        """Start a process. `name`: its title in process lists; `kept`: the descriptors that it inherits.
+        """Start a process. `name`: its title in process lists; `inherited`: the descriptors that it inherits.
 
         A process with another environment is not forked, because it needs other settings. Nothing is forked while this
         process has other threads, which a fork would lack.
         """
         if env != self._loaded_with or threading.active_count() > 1:
-            return spawn([sys.executable, "-m", *argv], output=output, env=env, kept=kept)
-        return _copy(name, argv, env, output, kept)
+            return spawn([sys.executable, "-m", *argv], output=output, env=env, inherited=inherited)
+        return _copy(name, argv, env, output, inherited)
 
 
 class Copy:
@@ -107,7 +107,7 @@ class Copy:
             os.kill(self.pid, number)
 
 
-def _copy(name: str, argv: Sequence[str], env: Mapping[str, str], output: int, kept: Collection[int]) -> Copy:
+def _copy(name: str, argv: Sequence[str], env: Mapping[str, str], output: int, inherited: Collection[int]) -> Copy:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     parent = os.getpid()
@@ -115,7 +115,7 @@ def _copy(name: str, argv: Sequence[str], env: Mapping[str, str], output: int, k
     try:
         pid = os.fork()
         if pid == 0:
-            _live(name, argv, env, partial(_take_files, output, kept), parent, old)
+            _live(name, argv, env, partial(_take_files, output, inherited), parent, old)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
     return Copy(pid)
@@ -160,8 +160,8 @@ def _forget_signals(mask: set[int | signal.Signals]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _take_files(output: int, kept: Collection[int]) -> None:
-    """Redirect both output streams to `output`, and release all other files of the original but `kept`: also its lock.
+def _take_files(output: int, inherited: Collection[int]) -> None:
+    """Redirect both output streams to `output`, and release all other files of the original but `inherited`: also its lock.
 
     They are replaced by /dev/null, not closed: inherited objects would close the same number again, when it may belong
     to another file.
@@ -170,7 +170,7 @@ def _take_files(output: int, kept: Collection[int]) -> None:
     os.dup2(output, 2)
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in [int(name) for name in os.listdir("/proc/self/fd")]:
-        if number not in {1, 2, nothing, *kept}:
+        if number not in {1, 2, nothing, *inherited}:
             with contextlib.suppress(OSError):  # the descriptor of the listing itself
                 os.fstat(number)
                 os.dup2(nothing, number, inheritable=False)

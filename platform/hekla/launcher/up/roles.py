@@ -81,7 +81,7 @@ def first_web(address: Address, env: Mapping[str, str], launcher: Launcher, list
     """
     argv = ["hekla.launcher.web_server", "--listener", str(listener), "--lazy"]
     ready = lambda _pid: address.answers()  # noqa: E731
-    return _python("first-web", argv, env, launcher, stop_stage=_WEB, is_ready=ready, kept=[listener])
+    return _python("first-web", argv, env, launcher, stop_stage=_WEB, is_ready=ready, inherited=[listener])
 
 
 def next_web(run: Path, env: Mapping[str, str], launcher: Launcher, listener: int) -> Role:
@@ -94,7 +94,7 @@ def next_web(run: Path, env: Mapping[str, str], launcher: Launcher, listener: in
             return file.read_text(encoding="ascii") == str(pid)
         return False
 
-    return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=is_ready, kept=[listener])
+    return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=is_ready, inherited=[listener])
 
 
 def workers(env: Mapping[str, str], launcher: Launcher | None = None, *, schedule: Path | None = None) -> list[Role]:
@@ -143,11 +143,11 @@ def _python(
     argv: list[str],
     env: Mapping[str, str],
     launcher: Launcher | None = None,
-    kept: Collection[int] = (),
+    inherited: Collection[int] = (),
     **extra: object,
 ) -> Role:
     launch = (launcher or Launcher()).start
-    return Role(name, lambda output: launch(name, argv, env, output, kept), **extra)  # type: ignore[arg-type]
+    return Role(name, lambda output: launch(name, argv, env, output, inherited), **extra)  # type: ignore[arg-type]
 
 
 def _is_grave(line: str) -> bool:
