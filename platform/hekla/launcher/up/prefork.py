@@ -161,7 +161,7 @@ def _forget_signals(mask: set[int | signal.Signals]) -> None:
 
 
 def _take_files(output: int, inherited: Collection[int]) -> None:
-    """Redirect both output streams to `output`, and release the other files of the original, with its lock: all but `inherited`.
+    """Redirect both output streams to `output`, and release the other files of the original, but not `inherited`.
 
     They are replaced by /dev/null, not closed: inherited objects would close the same number again, when it may belong
     to another file.

@@ -4,12 +4,17 @@ from hekla.pages.lazy_views import LazyViews
 
 job_views = LazyViews("hekla.pages.operations.job_views")
 node_views = LazyViews("hekla.pages.operations.node_views")
+overview_views = LazyViews("hekla.pages.operations.overview_views")
 queue_views = LazyViews("hekla.pages.operations.queue_views")
+session_views = LazyViews("hekla.pages.operations.session_views")
 views = LazyViews("hekla.pages.operations.views")
 wall_views = LazyViews("hekla.pages.operations.wall_views")
 prefix = "operations/"
 app_name = "operations"
 urlpatterns = [
+    path("", overview_views.show, name="overview"),
+    path("arrange/", overview_views.arrange, name="arrange"),
+    path("file/", overview_views.download, name="overview_file"),
     path("gpu-time/", views.gpu_time, name="gpu_time"),
     path("gpu-time/file/", views.gpu_time_file, name="gpu_time_file"),
     path("gpu-time/pods/", views.holdings, name="holdings"),
@@ -24,5 +29,7 @@ urlpatterns = [
     path("failures/", job_views.failures, name="failures"),
     path("failures/file/", job_views.failures_file, name="failures_file"),
     path("jobs/", job_views.counted, name="counted"),
+    path("sessions/", session_views.show, name="sessions"),
+    path("sessions/file/", session_views.download, name="sessions_file"),
     path("waste/", views.waste, name="waste"),
 ]
