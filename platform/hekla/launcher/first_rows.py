@@ -16,7 +16,6 @@ from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queue_services
 from hekla.apps.quotas import services as quota_services
 from hekla.apps.tenancy import services as tenancy_services
-from hekla.launcher.simulated_week import POLICY, WEEK, SimulatedHistory
 from hekla.lib import clock
 
 
@@ -61,6 +60,8 @@ def _make_history(now: datetime, tell: Callable[[float], None]) -> bool:
 
     Returns whether this start completed the history.
     """
+    from hekla.launcher.simulated_week import POLICY, WEEK, SimulatedHistory  # noqa: PLC0415  (with the controller)
+
     made = demo_selectors.workload()
     if made is None and not clusters.all_clusters().filter(name=workload.CLUSTER).exists():
         made = workload.set_up(policy=POLICY, since=now - WEEK)
