@@ -8,7 +8,7 @@ from django.urls import get_resolver, resolve, reverse
 
 from hekla.lib.checkout import CHECKOUT
 from hekla.lib.late_imports import import_alone
-from hekla.pages.lazy_views import LazyUrls, LazyView, LazyViews, lazy_views
+from hekla.pages.lazy_views import LazyUrls, LazyView, LazyViews, check, lazy_views
 
 MARKED = LazyView("hekla.pages.signin.views", "use_link")
 WITHOUT_IMPORT = """
@@ -52,6 +52,14 @@ def test_missing_view_is_an_error_when_all_are_loaded() -> None:
         LazyViews("hekla.pages.signin.views").nowhere.load()
     with pytest.raises(ModuleNotFoundError):
         import_alone("hekla.pages.nowhere")
+
+
+def test_check_of_django_names_missing_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check() == []
+    broken = LazyView("hekla.pages.signin.views", "nowhere")
+    monkeypatch.setattr("hekla.pages.lazy_views.lazy_views", lambda _patterns: [broken])
+    (error,) = check()
+    assert "nowhere" in error.msg
 
 
 def test_lazy_urls_are_those_of_their_module() -> None:

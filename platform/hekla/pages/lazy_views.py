@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
+from django.core.checks import CheckMessage, Error
 from django.http import HttpRequest, HttpResponseBase
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 from django.utils.functional import cached_property
 from django.utils.translation import get_language
@@ -109,3 +110,14 @@ def lazy_views(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[LazyVie
             yield from lazy_views(pattern.url_patterns)
         elif isinstance(pattern.callback, LazyView):
             yield pattern.callback
+
+
+def check(app_configs: object = None, **_options: Any) -> list[CheckMessage]:  # noqa: ANN401, ARG001  (of Django)
+    """Views that do not exist: `manage.py check` finds them, because a start does not."""
+    found: list[CheckMessage] = []
+    for view in lazy_views(get_resolver().url_patterns):
+        try:
+            view.load()
+        except (ImportError, AttributeError) as error:
+            found.append(Error(f"{view.__module__}.{view.__name__}: {error}", id="hekla.E005"))
+    return found
