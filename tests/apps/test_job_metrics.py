@@ -21,7 +21,8 @@ from hekla.backends.base import PodKey
 from hekla.backends.log_chunk import LogChunk
 from hekla.controller import job_metrics as reader
 from hekla.domain import events
-from hekla.domain.jobspec import EXTERNAL, JobSpec
+from hekla.domain.job_kinds import EXTERNAL
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import PodPhase
 from hekla.lib import clock
 

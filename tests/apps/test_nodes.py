@@ -16,8 +16,7 @@ from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Node, NodeFacts, NodeUsageRow
 from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.jobs.selectors import MOST_JOBS_ON_NODE
+from hekla.apps.jobs.models import MOST_JOBS_ON_NODE, Job, Pod
 from hekla.lib import clock
 from hekla.scheduling import occupancy
 

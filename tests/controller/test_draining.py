@@ -17,7 +17,8 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.controller import disruption_budgets
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import Forbidden, Refused
-from hekla.domain.jobspec import SESSION, JobSpec
+from hekla.domain.job_kinds import SESSION
+from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.simulation import drain_descriptions
 from hekla.simulation.draining import DrainFate, preview_drain

@@ -112,7 +112,7 @@ def _check_usage(row: SimulatedWorkload) -> None:
 
 
 def test_platform_with_a_history_begins_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_data, "WEEK", timedelta(minutes=1))
+    monkeypatch.setattr(simulated_week, "WEEK", timedelta(minutes=1))
     joined = Membership.objects.filter(user__username=first_data.ADMIN, tenant__slug__in=[t.slug for t in mix.TEAMS])
     for _ in range(2):
         assert first_data.prepare(demo=True)["username"] == first_data.ADMIN

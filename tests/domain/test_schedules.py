@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hekla.domain import schedules
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
-from hekla.domain.schedules import Concurrency, ScheduleDecision, ScheduleSpec, SkipReason
+from hekla.domain.schedule_runs import SkipReason
+from hekla.domain.schedules import Concurrency, ScheduleDecision, ScheduleSpec
 
 JOB = {"tasks": [{"name": "main", "command": ["true"]}]}
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

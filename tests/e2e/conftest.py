@@ -80,6 +80,15 @@ class HeklaServer:
             assert self.process.poll() is None, self.read_log()
             assert time.monotonic() < deadline, self.read_log()
             time.sleep(0.1)
+        while not self.is_complete():
+            assert self.is_healthy(), "a request failed while the web process with all pages took over"
+            assert time.monotonic() < deadline, self.read_log()
+            time.sleep(0.05)
+
+    def is_complete(self) -> bool:
+        """Whether the web process with all pages has taken over."""
+        running = json.loads((self.home / "processes.json").read_text())
+        return "web" in running and "first-web" not in running
 
     def read_log(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""

@@ -38,7 +38,7 @@ from hekla.domain.sharing import GuestRole
 from hekla.domain.tools import Tool
 from hekla.lib import clock
 from hekla.live import guard
-from hekla.live.proxy import admissions, hosts
+from hekla.live.proxy import admissions, requests
 from hekla.live.proxy.hosts import SessionHosts
 
 REACHED: list[str] = []
@@ -397,7 +397,7 @@ def test_session_of_a_token_ends_with_the_token(place: ProxySetup) -> None:
 
 
 def test_too_many_requests_at_once_get_a_page_that_says_so(place: ProxySetup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "MAX_OPEN", 1)
+    monkeypatch.setattr(requests, "MAX_OPEN", 1)
     place.enter(place.ticket())
     events = place.get("/events")
     assert events.read(13) == b"data: first\n\n"

@@ -44,8 +44,9 @@ from hekla.apps.tenancy import services as tenancy
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.live import guard
-from hekla.live.routing import application, lifespan
+from hekla.live.routing import application
 from hekla.live.ssh import connections
+from hekla.live.websockets import lifespan
 
 __all__ = ["one_machine", "world"]
 PLATFORM_FOLDER = Path(__file__).parents[2] / "platform"

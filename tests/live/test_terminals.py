@@ -25,10 +25,10 @@ from hekla.lib import clock
 from hekla.live import guard
 from hekla.live.consumers import TRY_AGAIN, UNKNOWN
 from hekla.live.guard import Visitor
-from hekla.live.routing import lifespan
 from hekla.live.terminals import claims, registry, terminal
 from hekla.live.terminals.consumer import ENDED, MAX_FRAME_CHARACTERS, REFUSED
 from hekla.live.terminals.output import RollingOutput
+from hekla.live.websockets import lifespan
 
 __all__ = ["one_machine", "world"]
 only_local = pytest.mark.parametrize("world", ["local"], indirect=True)

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -16,6 +17,11 @@ from hekla.lib.checkout import CHECKOUT
 from hekla.project.database import from_url, share_connections
 
 MAX_LOG_CHARACTERS = 400
+LATE = {
+    *("kubernetes", "numpy", "plotly", "pyarrow", "reportlab", "rest_framework.views", "asyncssh"),
+    *("hekla.api.urls", "hekla.controller.tasks", "hekla.controller.watcher", "hekla.domain.jobspec", "hekla.engine"),
+    *("hekla.live.hub", "hekla.live.routing", "hekla.scheduling", "hekla.simulation"),
+}
 CLIENT, PROXY, TRUSTED_PROXY = "203.0.113.7", "127.0.0.1", "10.1.2.3"
 
 # The settings are loaded first, as in a fork of the preloaded process of `manage.py up`. Forty concurrent requests with
@@ -40,8 +46,6 @@ def slow(request):
 urls = django.urls.get_resolver()
 urls.url_patterns.append(path("slow", slow))
 urls._populated = False
-plotly = "plotly" in sys.modules
-
 async def get(address):
     scope = {"type": "http", "method": "GET", "path": address, "query_string": b""}
     scope["headers"] = [(b"host", b"localhost")]
@@ -53,6 +57,8 @@ async def get(address):
     return start["status"], body["body"].decode()
 
 async def main():
+    sign_in, loaded = await get("/accounts/sign-in/"), sorted(sys.modules)
+    rest = await get("/api/v1/jobs/")
     answers = await asyncio.gather(*(get("/slow") for _ in range(40)))
     pool = connection.pool
     idle = pool.get_stats()
@@ -61,7 +67,8 @@ async def main():
     for one in connections:
         pool.putconn(one)
     return {"statuses": sorted({status for status, _ in answers}), "processes": len({body for _, body in answers}),
-            "in_use": idle["pool_size"] - idle["pool_available"], "health": health}
+            "in_use": idle["pool_size"] - idle["pool_available"], "health": health,
+            "sign_in": sign_in[0], "loaded": loaded, "rest": rest[0]}
 
 async def clients():
     found = []
@@ -77,7 +84,7 @@ found = asyncio.run(main())
 connection.close_pool()
 found["threads"] = [t.name for t in threading.enumerate() if t.name.startswith("pool-")]
 shared = [connection.settings_dict["OPTIONS"].get("pool", {}).get("max_size"), connection.settings_dict["CONN_MAX_AGE"]]
-print(json.dumps(found | {"plotly": plotly, "clients": asyncio.run(clients()), "shared": shared}))
+print(json.dumps(found | {"clients": asyncio.run(clients()), "shared": shared}))
 """
 
 RUN_PERIODIC_TASKS = """
@@ -143,8 +150,17 @@ def test_web_process_believes_the_proxies_of_its_settings(web: dict[str, Any]) -
     assert web["clients"] == [[PROXY, "http"], [CLIENT, "https"]]
 
 
-def test_plotly_is_imported_lazily(web: dict[str, Any]) -> None:
-    assert not web["plotly"]
+def test_sign_in_page_answers_before_the_other_pages_are_loaded(web: dict[str, Any]) -> None:
+    """Everybody waits for these modules at each start. The parts that need more import it in the function that does."""
+    assert web["sign_in"] == 200
+    loaded = set(web["loaded"])
+    views = {name for name in loaded if name.startswith("hekla.pages.") and "views" in name.rpartition(".")[2]}
+    assert views == {"hekla.pages.lazy_views", "hekla.pages.signin.views"}
+    assert not loaded & LATE
+
+
+def test_rest_is_loaded_by_its_first_request(web: dict[str, Any]) -> None:
+    assert web["rest"] == HTTPStatus.UNAUTHORIZED
 
 
 def test_periodic_tasks_without_a_database_log_one_line_each(worker: subprocess.CompletedProcess[str]) -> None:

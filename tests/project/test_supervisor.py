@@ -16,6 +16,7 @@ from hekla.backends.local.processes import read_process
 from hekla.launcher.embedded import spawn
 from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up import child as children
+from hekla.launcher.up import supervisor
 from hekla.launcher.up.child import Child, Role
 from hekla.launcher.up.journal import Journal
 from hekla.launcher.up.supervisor import Stopped, Supervisor
@@ -84,6 +85,30 @@ def test_killed_child_is_restarted_and_reported(harness: Harness) -> None:
         assert child.process.pid != first.pid
     assert "worker was killed by SIGKILL; it is started again in 0.2 s" in harness.read_output()
     assert "worker is back" in harness.read_output()
+
+
+def test_retired_child_finishes_and_is_not_restarted(harness: Harness) -> None:
+    script = "trap 'sleep 0.2; echo finished; exit' TERM; echo begun; while true; do sleep 0.05; done"
+    with harness.supervisor:
+        first = harness.supervisor.add(harness.role("first", script))
+        harness.until(lambda: "begun" in harness.read_output())
+        harness.supervisor.retire(first)
+        harness.until(lambda: not first.runs)
+        assert not harness.supervisor.run_until(lambda: first.runs, 0.5)
+        assert json.loads(harness.record.read_text()) == {}
+    assert "first    | finished" in harness.read_output()
+    assert "started again" not in harness.read_output()
+
+
+def test_retired_child_that_stays_is_killed(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "_RETIRED_SECONDS", 0.2)
+    with harness.supervisor:
+        first = harness.supervisor.add(
+            harness.role("first", "trap '' TERM; echo begun; while true; do sleep 0.05; done")
+        )
+        harness.until(lambda: "begun" in harness.read_output())
+        harness.supervisor.retire(first)
+        harness.until(lambda: not first.runs)
 
 
 BEATS = "while touch {0}; do sleep 0.1; done"

@@ -1,6 +1,6 @@
 """The commands of the processes of `manage.py up`, for comparison with other ways to start them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from hekla.launcher.up import roles
@@ -17,7 +17,9 @@ class _Recorder(Launcher):
         super().__init__()
         self.recorded: dict[str, list[str]] = {}
 
-    def start(self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -> Process:
+    def start(
+        self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int, inherited: Collection[int] = ()
+    ) -> Process:
         self.recorded[name] = list(argv)
         return Copy(0)
 

@@ -26,6 +26,8 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that the kernel removes ended forks
     gc.disable()
     preload.load_console()
+    for _module in preload.load_pages():
+        pass
     preload.load_workers()
     gc.freeze()
     follow = partial(follow_parent, os.getpid(), signal.SIGKILL)

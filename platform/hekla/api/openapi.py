@@ -16,7 +16,7 @@ from rest_framework.permissions import SAFE_METHODS
 
 from hekla.api.arrays import MAX_ITEMS, ArrayQuery
 from hekla.api.documents import refuse_reserved
-from hekla.api.etags import CHANGES
+from hekla.api.preconditions import CHANGES
 from hekla.api.problems import ProblemRenderer, ProblemSerializer
 from hekla.api.queries import PageQuery
 from hekla.apps.forms import RESERVED

@@ -4,7 +4,6 @@ from django.urls import include, path, re_path
 
 from hekla.api.views import UnknownAddressView
 
-app_name = "api"
 urlpatterns = [
     path("v1/", include("hekla.api.v1.urls")),
     re_path("", UnknownAddressView.as_view(), name="nothing"),

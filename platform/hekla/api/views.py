@@ -18,7 +18,7 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from hekla.api import etags
+from hekla.api import preconditions
 from hekla.api.parsers import BoundedJSONParser
 from hekla.api.queries import MAX_PAGE, NoQuery, PageQuery, own_parameters, parsed_query
 from hekla.api.session_tokens import SessionAccess
@@ -104,8 +104,8 @@ class ApiView(APIView):
 
     def _require_match(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Raises PreconditionFailed if the resource has another ETag than `If-Match` says."""
-        if request.method in etags.CHANGES and (wanted := request.headers.get("If-Match")):
-            etags.require_unchanged(wanted, self._now(request, *args, **kwargs))
+        if request.method in preconditions.CHANGES and (wanted := request.headers.get("If-Match")):
+            preconditions.require_unchanged(wanted, self._now(request, *args, **kwargs))
 
     def query_serializer(self) -> type[Serializer[Any]] | None:
         """The query parameters of this method or action; None: the view checks them."""

@@ -7,4 +7,4 @@ class ControllerConfig(AppConfig):
 
     def ready(self) -> None:
         """Wake the controller after every commit by others."""
-        from hekla.controller import wakeups, watcher  # noqa: PLC0415, F401  (both connect signals)
+        from hekla.controller import wakeups, worker_signals  # noqa: PLC0415, F401  (both connect signals)

@@ -32,7 +32,7 @@ from hekla.controller.observations import key_of, of_their_tenants
 from hekla.domain.cards import HeldCard
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, shares_addresses
-from hekla.domain.jobspec import SESSION
+from hekla.domain.job_kinds import SESSION
 from hekla.domain.phases import PodPhase
 from hekla.domain.placement import pod_fields
 from hekla.domain.secrets import fill_command

@@ -10,9 +10,7 @@ in the lease for the pages, and try again.
 
 import logging
 import threading
-from typing import Any
 
-from celery.signals import worker_ready, worker_shutting_down
 from django.db import DatabaseError, Error, close_old_connections, connection
 
 from hekla.apps.clusters import leases
@@ -165,15 +163,7 @@ def _request_reconcile(cluster_id: int) -> None:
 watcher = ClusterWatcher()
 
 
-@worker_ready.connect
-def start(sender: Any = None, **_kwargs: Any) -> None:  # noqa: ANN401
-    """Watch in the worker of the control queue only."""
-    if "control" in {queue.name for queue in sender.task_consumer.queues}:
-        watcher.start()
-
-
-@worker_shutting_down.connect
-def stop(**_kwargs: Any) -> None:  # noqa: ANN401
+def stop() -> None:
     """Release the leases of a stopping worker, so that the next one need not wait for them to expire."""
     watcher.stop()
     try:

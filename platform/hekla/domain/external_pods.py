@@ -8,7 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from hekla.domain.jobspec import EXTERNAL, MAX_PRIORITY, JobSpec
+from hekla.domain.job_kinds import EXTERNAL, MAX_PRIORITY
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import FactMessage, JobFacts, PhaseChange, PodFacts, PodRef, fact
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.resources import Resources

@@ -22,6 +22,7 @@ from pydantic_core.core_schema import ValidationInfo
 from hekla.domain import frameworks, volumes
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import LABEL_FORM, Label, OptionalLabel, Quantity, StrictInteger, Text, is_label
+from hekla.domain.job_kinds import MAX_PRIORITY
 from hekla.domain.job_problems import (
     dependency_cycles,
     duplicate_names,
@@ -42,17 +43,12 @@ from hekla.domain.translation import translate
 from hekla.domain.validation import join
 from hekla.domain.volumes import MAX_VOLUMES, VolumeSpec
 
-MAX_PRIORITY = 1_000_000_000
 MAX_FILES = 32
 MAX_FILE_BYTES = 256 * 1024
 MAX_JOB_NAME = 53
 MAX_KEEP_SECONDS = 7 * 86_400
 """How long the files of a failed pod are kept at most."""
 MAX_IDLE_SECONDS, MAX_IDLE_GRACE_SECONDS = 12 * 3600, 10 * 3600
-SESSION = "debugging"
-"""The kind of debugging sessions."""
-EXTERNAL = "adopted"
-"""The kind of jobs of external pods, which Hekla only schedules."""
 
 
 class JobSpec(BaseModel):

@@ -19,6 +19,7 @@ from hekla.domain.errors import Invalid
 from hekla.domain.field_types import Label, StrictInteger
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.model_errors import explain
+from hekla.domain.schedule_runs import SkipReason
 from hekla.domain.validation import InconsistentFields
 
 MAX_NAME = 40
@@ -124,14 +125,6 @@ def run_name(name: str, due_at: datetime, *, by_hand: bool = False) -> str:
 
 def _named(name: str, minute: int, *, by_hand: bool) -> str:
     return f"{name}-{minute}-now" if by_hand else f"{name}-{minute}"
-
-
-class SkipReason(StrEnum):
-    """Why a run that was due did not start."""
-
-    STILL_RUNNING = "still_running"
-    TOO_LATE = "too_late"
-    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ renders its live parts for one person. Each feature of the pages registers its o
 People get the same rendering only if the view has the same audience for them.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -41,21 +41,25 @@ class LiveView:
 
 SIDE_VIEW = "bell"
 """The view on every page in addition to the page's own. Its messages have no event number: the newest counts."""
-_views: dict[str, tuple[LiveView, ...]] = {}
+_sources: list[Callable[[], Mapping[str, Sequence[LiveView]]]] = []
 
 
-def register(name: str, *views: LiveView) -> None:
-    """Register the views of a page: several if its parts have different audiences or topics."""
-    _views[name] = views
+def add_source(source: Callable[[], Mapping[str, Sequence[LiveView]]]) -> None:
+    """Serve these views of pages, by name: several for a page whose parts have different audiences or topics.
+
+    The source is called at every lookup, so it can import the views at the first one.
+    """
+    _sources.append(source)
 
 
-def find(name: str) -> tuple[LiveView, ...]:
+def find(name: str) -> Sequence[LiveView]:
     """The views of the page with this name. Raises NotFound."""
-    if name not in _views:
-        raise NotFound(_("Unknown live view."))
-    return _views[name]
+    for source in _sources:
+        if name in source():
+            return source()[name]
+    raise NotFound(_("Unknown live view."))
 
 
 def names() -> tuple[str, ...]:
     """The names of all views."""
-    return tuple(sorted(_views))
+    return tuple(sorted(name for source in _sources for name in source()))

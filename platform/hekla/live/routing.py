@@ -1,9 +1,7 @@
 """URLs of the websockets. Connections that no page makes are denied, with at most one short line in the log."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from importlib import import_module
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -23,10 +21,9 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.login_sessions import selectors as login_sessions
 from hekla.lib import clock
+from hekla.lib.late_imports import import_in_thread
 from hekla.live.consumers import LogConsumer, PageConsumer
-from hekla.live.ssh.connections import connections
 from hekla.live.terminals.consumer import TerminalConsumer
-from hekla.live.terminals.registry import terminals
 
 log = logging.getLogger(__name__)
 Asgi = Callable[..., Awaitable[None]]
@@ -34,7 +31,7 @@ Asgi = Callable[..., Awaitable[None]]
 
 async def ssh(scope: Any, *messages: Any) -> None:  # noqa: ANN401  (receive, send)
     """An SSH connection. Its library takes a third of a second to import, so the first connection does that."""
-    consumer = await asyncio.to_thread(import_module, "hekla.live.ssh.consumer")
+    consumer = await import_in_thread("hekla.live.ssh.consumer")
     await consumer.SshConsumer.as_asgi()(scope, *messages)
 
 
@@ -140,12 +137,3 @@ _any_address = re_path("", Denied.as_asgi())  # type: ignore[arg-type]
 _router = URLRouter([*urlpatterns, _any_address])  # type: ignore[list-item]
 application = ByAddress(OwnOrigin(CookieMiddleware(SessionMiddleware(SessionUser(_router)))), TokenUser(_router))
 """All websockets, with the person of each, and their session or token."""
-
-
-async def lifespan(_scope: Any, receive: Callable[[], Awaitable[Any]], send: Asgi) -> None:  # noqa: ANN401
-    """At the end of the process its terminals end, and that is recorded."""
-    await receive()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await asyncio.gather(terminals().stop_all(), connections().stop_all())
-    await send({"type": "lifespan.shutdown.complete"})

@@ -1,12 +1,14 @@
 from django.apps import AppConfig
+from django.core import checks
 
 
 class PagesConfig(AppConfig):
     name = "hekla.pages"
 
     def ready(self) -> None:
-        """Register the live views and search sources of all features, and connect the metrics of tasks."""
-        from hekla.pages import registry  # noqa: PLC0415
+        """Register live views, search sources and the check of all features, and connect the metrics of tasks."""
+        from hekla.pages import lazy_views, registry  # noqa: PLC0415
         from hekla.pages.metrics import tasks  # noqa: PLC0415, F401  (it connects signals)
 
         registry.register_all()
+        checks.register(lazy_views.check, checks.Tags.urls)

@@ -11,9 +11,9 @@ http = get_asgi_application()
 from channels.routing import ProtocolTypeRouter  # noqa: E402  (Django must be set up first)
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: E402
 
-from hekla.launcher.gc_tuning import settle_with_pages  # noqa: E402
+from hekla.launcher.gc_tuning import settle  # noqa: E402
 from hekla.lib.open_files import allow_most  # noqa: E402
-from hekla.live import routing  # noqa: E402
+from hekla.live import websockets  # noqa: E402
 from hekla.live.proxy.hosts import SessionHosts  # noqa: E402
 from hekla.pages.admission.long_polls import LongPolls  # noqa: E402
 from hekla.pages.admission.running import RunningRequests  # noqa: E402
@@ -23,9 +23,9 @@ from hekla.project import celery  # noqa: E402, F401  (without it a wake-up woul
 from hekla.project.database import share_connections  # noqa: E402
 
 share_connections(settings.DATABASES["default"], settings.DATABASE_POOL)
-settle_with_pages()
+settle()
 allow_most()  # each open page needs one
 _http = HealthChecks(LongPolls(UploadPieces(RunningRequests(http))))
-_routes = ProtocolTypeRouter({"http": _http, "websocket": routing.application, "lifespan": routing.lifespan})
+_routes = ProtocolTypeRouter({"http": _http, "websocket": websockets.application, "lifespan": websockets.lifespan})
 # The only place that reads `X-Forwarded-*`: uvicorn itself (`--no-proxy-headers`) would believe every local process.
 application = ProxyHeadersMiddleware(SessionHosts(_routes), settings.TRUSTED_PROXIES)  # type: ignore[arg-type]

@@ -120,7 +120,8 @@ MIDDLEWARE = [
 
 TEMPLATES = [
     {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "BACKEND": "hekla.pages.frame.template_engine.HeklaTemplates",
+        "NAME": "django",
         "DIRS": [CHECKOUT / "templates"],
         "OPTIONS": {
             "context_processors": [

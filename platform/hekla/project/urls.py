@@ -1,14 +1,13 @@
 """All URLs: the pages, as each feature registers them, and the REST APIs."""
 
-from django.urls import include, path
-
 from hekla.pages import registry
+from hekla.pages.lazy_views import LazyUrls
 
 handler400 = "hekla.pages.frame.errors.bad_request"
 handler404 = "hekla.pages.frame.errors.not_found"
 
 urlpatterns = [
     *registry.urlpatterns(),
-    path("api/", include("hekla.api.urls")),
-    path("rest-server/api/", include("hekla.api.openpai.urls")),
+    LazyUrls("api/", "hekla.api.urls", "api"),
+    LazyUrls("rest-server/api/", "hekla.api.openpai.urls", "openpai"),
 ]

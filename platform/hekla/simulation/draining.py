@@ -19,7 +19,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.draining import token_of
 from hekla.domain import lifecycle
 from hekla.domain.card_resources import card_counts
-from hekla.domain.jobspec import SESSION
+from hekla.domain.job_kinds import SESSION
 from hekla.domain.lifecycle import JobOutcome
 from hekla.domain.phases import FINAL_JOB_PHASES, STOPPING_JOB_PHASES, PodPhase
 from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction

@@ -5,8 +5,6 @@ from django.urls import URLPattern, include, path, re_path
 from hekla.api.openpai import history, jobs, people, virtual_clusters
 from hekla.api.openpai.views import UnknownOpenpaiAddressView
 
-app_name = "openpai"
-
 
 def _job(prefix: str, suffix: str = "", *, is_version_1: bool = False) -> list[URLPattern]:
     """The URLs of one job under `prefix`."""

@@ -18,7 +18,7 @@ from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import filters, groups, services
 from hekla.apps.jobs.models import Job
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.jobspec import MAX_PRIORITY
+from hekla.domain.job_kinds import MAX_PRIORITY
 from hekla.lib import clock
 
 _NARROWING = [parameter for parameter in FILTERS if parameter.name != "deleted"]

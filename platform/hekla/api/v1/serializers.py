@@ -21,7 +21,7 @@ from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Tenant
 from hekla.apps.usage.autoscaling import TaskScaling
 from hekla.apps.usage.models import Sample
 from hekla.domain.autoscaling import ScalingState
-from hekla.domain.jobspec import MAX_PRIORITY
+from hekla.domain.job_kinds import MAX_PRIORITY
 from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction
 from hekla.domain.routing import Feasibility
 

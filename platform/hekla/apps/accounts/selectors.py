@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import ApiToken, User
-from hekla.apps.accounts.roles import BY_PLATFORM_ROLE, Permission
+from hekla.apps.accounts.roles import BY_PLATFORM_ROLE, Permission, PlatformRole
 from hekla.domain.errors import NotFound
 
 
@@ -32,6 +32,11 @@ def everybody() -> QuerySet[User]:
 def by_username(username: str) -> User | None:
     """The person with this user name, or None."""
     return User.objects.filter(username=username).first()
+
+
+def first_admin(username: str) -> User | None:
+    """The person with this user name; if there is none, an admin of the platform, or None."""
+    return by_username(username) or everybody().filter(platform_role=PlatformRole.ADMIN).first()
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:

@@ -7,7 +7,6 @@ class IdlenessConfig(AppConfig):
 
     def ready(self) -> None:
         """Let submissions pass the check of idle times."""
-        from hekla.apps.idleness import choices  # noqa: PLC0415  (needs the models)
-        from hekla.apps.jobs import spec_checks  # noqa: PLC0415
+        from hekla.apps.jobs import spec_checks  # noqa: PLC0415  (needs the models)
 
-        spec_checks.register(choices.problems)
+        spec_checks.register("hekla.apps.idleness.choices.problems")

@@ -15,7 +15,7 @@ from hekla.apps.idleness.selectors import MARGIN, RECENT
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage import selectors as usage
 from hekla.domain.idleness import CHOICES, ActiveMinute, IdleRule, IdleVerdict, Signal, judge, narrowed, strictest
-from hekla.domain.jobspec import EXTERNAL
+from hekla.domain.job_kinds import EXTERNAL
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.tools import Tool
 

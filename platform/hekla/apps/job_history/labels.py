@@ -1,7 +1,7 @@
 """Sentences about jobs: amounts, durations, and why a job waits."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -11,7 +11,9 @@ from hekla.apps.job_history import quota_messages, victims
 from hekla.apps.sentences import together
 from hekla.domain import cards
 from hekla.domain.resources import Resources
-from hekla.domain.task_spec import Iteration, TaskSpec
+
+if TYPE_CHECKING:
+    from hekla.domain.task_spec import TaskSpec  # labels are on every page, specifications are not
 
 _MIB = 2**20
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", _MIB))
@@ -97,10 +99,10 @@ def about(seconds: float) -> str:
     return duration(rounded)
 
 
-def waits_for(task: TaskSpec, others: Sequence[str]) -> str:
+def waits_for(task: "TaskSpec", others: Sequence[str]) -> str:
     """When a task with dependencies starts: “starts when ps is running”."""
     names = _(", ").join(others)
-    is_any = task.depends_on is not None and task.depends_on.iteration is Iteration.ANY and len(others) > 1
+    is_any = task.depends_on is not None and task.depends_on.iteration == "any" and len(others) > 1
     return (_("starts when one of %s is running") if is_any else _("starts when %s is running")) % names
 
 

@@ -24,7 +24,7 @@ from hekla.apps.event_log import selectors as event_log
 from hekla.apps.job_metrics import selectors
 from hekla.apps.job_metrics.models import EventMetrics, MetricCursor, MetricLog
 from hekla.apps.jobs.models import Job, Pod
-from hekla.domain.jobspec import EXTERNAL
+from hekla.domain.job_kinds import EXTERNAL
 from hekla.domain.metric_lines import Instants, collect
 from hekla.domain.metric_series import MetricSeries
 from hekla.domain.phases import FINAL_POD_PHASES

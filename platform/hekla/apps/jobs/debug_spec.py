@@ -7,8 +7,9 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.facts import valid_spec
 from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.job_kinds import SESSION
 from hekla.domain.job_problems import MAX_HOST_NAME
-from hekla.domain.jobspec import SESSION, JobSpec
+from hekla.domain.jobspec import JobSpec
 
 LAST_SECONDS = 8 * 3600
 """How long it runs at most."""

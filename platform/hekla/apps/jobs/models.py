@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
@@ -9,8 +10,13 @@ from django.db import models
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.jobspec import EXTERNAL, JobSpec
+from hekla.domain.job_kinds import EXTERNAL
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES, GangPhase, JobPhase, PodPhase
+
+if TYPE_CHECKING:
+    from hekla.domain.jobspec import JobSpec  # with all plugins, and most rows of a page need none
+MOST_JOBS_ON_NODE = 8
+"""Of the jobs on a node, pages list so many, and say if there are more."""
 
 
 def _choices(phases: type[JobPhase] | type[GangPhase] | type[PodPhase]) -> list[tuple[str, str]]:
@@ -34,9 +40,9 @@ class Job(models.Model):
     deleted. After the tenant's retention times its logs are purged (`logs_purged_at`), then the row with its history.
     """
 
-    spec_in_hand: JobSpec | None = None
+    spec_in_hand: "JobSpec | None" = None
     """The specification during a change: it must not enter the shared cache before the commit."""
-    parsed_spec: tuple[int, JobSpec] | None = None
+    parsed_spec: "tuple[int, JobSpec] | None" = None
     """The specification that was parsed from this row, with its revision (see `hekla.apps.jobs.facts`)."""
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

@@ -16,7 +16,7 @@ from hekla.apps.compiled import CompiledValues, OneOf, Parameter
 from hekla.apps.jobs.models import FrozenPod, Job, Pod
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.card_resources import card_counts
-from hekla.domain.jobspec import SESSION
+from hekla.domain.job_kinds import SESSION
 from hekla.domain.phases import PLACED_POD_PHASES
 from hekla.domain.resources import Resources
 

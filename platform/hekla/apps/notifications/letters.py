@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from django.utils.module_loading import import_string
+
 from hekla.apps.mail import MailFile
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import Notification
@@ -40,10 +42,11 @@ class LetterWriter(Protocol):
         """Note that the mail was sent (no `error`), or was not. Called in a unit of work. `is_over`: no retry."""
 
 
-WRITERS: dict[Moment, LetterWriter] = {}
-"""By moment. Filled when the apps are ready."""
+WRITERS: dict[Moment, str] = {}
+"""The dotted path of a class by moment. Filled when the apps are ready; the class is imported for the first mail."""
 
 
 def writer_of(notification: Notification) -> LetterWriter | None:
     """Who writes the mail of this notification; None: it is its sentence."""
-    return WRITERS.get(Moment(notification.moment))
+    path = WRITERS.get(Moment(notification.moment))
+    return import_string(path)() if path else None

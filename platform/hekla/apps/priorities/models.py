@@ -5,7 +5,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.jobspec import MAX_PRIORITY
+from hekla.domain.job_kinds import MAX_PRIORITY
 
 
 class PriorityClass(models.Model):

@@ -6,7 +6,8 @@ class ReportsConfig(AppConfig):
     label = "reports"
 
     def ready(self) -> None:
-        """Register how notifications of reports are mailed."""
-        from hekla.apps.reports import mailing  # noqa: PLC0415
+        """Register who writes the mails of reports."""
+        from hekla.apps.notifications.choices import Moment  # noqa: PLC0415  (needs the models)
+        from hekla.apps.notifications.letters import WRITERS  # noqa: PLC0415
 
-        mailing.register()
+        WRITERS[Moment.REPORT] = "hekla.apps.reports.mailing.ReportLetters"

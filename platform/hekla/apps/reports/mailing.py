@@ -8,8 +8,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.mail import MailFile
-from hekla.apps.notifications.choices import Moment
-from hekla.apps.notifications.letters import WRITERS, Letter, LetterWithdrawn
+from hekla.apps.notifications.letters import Letter, LetterWithdrawn
 from hekla.apps.notifications.models import Notification
 from hekla.apps.reports import composing, html, leaving, pdf, selectors, services
 from hekla.apps.reports.contents import plain
@@ -57,8 +56,3 @@ def _written(run: ReportRun, reader: User) -> Letter:
         html=page if len(page.encode()) <= MOST_BYTES else "",
         files=[file] if len(file.content) <= MOST_BYTES else [],
     )
-
-
-def register() -> None:
-    """From now on these mails are written here."""
-    WRITERS[Moment.REPORT] = ReportLetters()

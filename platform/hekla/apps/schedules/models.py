@@ -7,7 +7,7 @@ from django.db import models
 
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.schedules import SkipReason
+from hekla.domain.schedule_runs import SkipReason
 
 
 class Schedule(models.Model):

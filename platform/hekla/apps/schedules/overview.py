@@ -12,7 +12,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.schedules import selectors
 from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.domain import cron, formats
-from hekla.domain.schedules import MAX_COUNTED, ScheduleSpec, SkipReason
+from hekla.domain.schedule_runs import SkipReason
+from hekla.domain.schedules import MAX_COUNTED, ScheduleSpec
 
 MOST_RUNS = 100
 _NEXT = 5

@@ -21,7 +21,8 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events, schedules
 from hekla.domain.errors import Forbidden, HeklaError, Refused
 from hekla.domain.phases import JobPhase
-from hekla.domain.schedules import Concurrency, MissedRuns, ScheduleDecision, ScheduleSpec, SkipReason
+from hekla.domain.schedule_runs import SkipReason
+from hekla.domain.schedules import Concurrency, MissedRuns, ScheduleDecision, ScheduleSpec
 
 log = logging.getLogger(__name__)
 MOST_RUNS = 500

@@ -56,22 +56,22 @@ class OwnedSource:
 
 
 AnySource = Source | OwnedSource
-_sources: dict[str, AnySource] = {}
+_groups: list[Callable[[], Iterable[AnySource]]] = []
 
 
-def register(source: AnySource) -> None:
-    """Add this kind to all searches."""
-    _sources[source.kind] = source
+def add_sources(group: Callable[[], Iterable[AnySource]]) -> None:
+    """Add these kinds to all searches. The function is called for every search, so it can import them for the first."""
+    _groups.append(group)
 
 
 def sources() -> list[AnySource]:
     """All sources, in order."""
-    return sorted(_sources.values(), key=lambda source: source.order)
+    return sorted((source for group in _groups for source in group()), key=lambda source: source.order)
 
 
 def get(kind: str) -> AnySource:
     """The source of that kind."""
-    return _sources[kind]
+    return {source.kind: source for source in sources()}[kind]
 
 
 def named(text: str) -> Q:

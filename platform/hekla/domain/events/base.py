@@ -49,7 +49,8 @@ Data = Annotated[JsonValue, AfterValidator(bounded)]
 class Event(BaseModel):
     """One event. `payload` gives what the log stores, `parse` reads it back."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # The validator of a kind is built for its first event: those of all kinds take longer than the rest of the import.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     kind: ClassVar[str] = ""
 
     @classmethod

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from hekla.launcher import catalogues
 from hekla.launcher.bootstrap.environment import VirtualEnvironment
-from hekla.launcher.bootstrap.installer import compile_code
 from hekla.launcher.terminal import LaunchRefused, say
 from hekla.lib.checkout import CHECKOUT
 
@@ -62,6 +61,7 @@ def _doctor(arguments: list[str]) -> int:
 
 
 def _test(arguments: list[str]) -> int:
+    from hekla.launcher.bootstrap.installer import compile_code  # noqa: PLC0415
     from hekla.launcher.verify import verify  # noqa: PLC0415
 
     compile_code(Path(sys.executable), CHECKOUT / "platform" / "hekla")  # as it is now, for all processes of the tests

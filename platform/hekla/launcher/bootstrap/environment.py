@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from hekla.launcher.bootstrap import installer
 from hekla.launcher.terminal import LaunchRefused, say, step
 from hekla.lib.checkout import CHECKOUT
 
@@ -71,6 +70,8 @@ class VirtualEnvironment:
         return self.checkout / "deploy" / "requirements" / f"{name}.txt"
 
     def _fill(self, wanted: str) -> None:
+        from hekla.launcher.bootstrap import installer  # noqa: PLC0415  (each start of Hekla imports this module twice)
+
         with self._alone():
             if self.is_filled(wanted):  # another process did it while this one waited
                 return
@@ -89,6 +90,8 @@ class VirtualEnvironment:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
         with step(f"making a Python environment in {self.folder}"):
+            from hekla.launcher.bootstrap import installer  # noqa: PLC0415  (as in `_fill`)
+
             installer.make_environment(self.folder)
 
     def _link_code(self) -> None:

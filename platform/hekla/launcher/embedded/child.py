@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -25,9 +25,10 @@ def spawn(
     env: Mapping[str, str] | None = None,
     folder: Path | None = None,
     user: int | None = None,
+    inherited: Collection[int] = (),
     last_signal: signal.Signals = signal.SIGKILL,
 ) -> subprocess.Popen[bytes]:
-    """Start `argv` with both output streams on the file descriptor `output`.
+    """Start `argv` with both output streams on the file descriptor `output`. `inherited`: further descriptors.
 
     Call it from the main thread: the kernel treats the end of the forking thread as the end of the parent.
     """
@@ -42,6 +43,7 @@ def spawn(
         group=user,
         extra_groups=[] if user is not None else None,
         start_new_session=True,
+        pass_fds=inherited,
         preexec_fn=partial(follow_parent, os.getpid(), last_signal),  # noqa: PLW1509  (one system call, no threads)
     )
 

@@ -72,6 +72,8 @@ class Child:
         self._delay = FIRST_DELAY_SECONDS
         self._started_at = 0.0
         self._unfinished = b""
+        self.is_retired = False
+        """Whether it ends for good, because another process has taken over."""
         self.kill_at: float | None = None
         """When the supervisor kills the process, because it hangs."""
         self._beat: tuple[int, float] | None = None
@@ -145,9 +147,15 @@ class Child:
         self.process, self.ready = None, False
         if time.monotonic() - self._started_at >= HEALTHY_AFTER_SECONDS:
             self._delay = FIRST_DELAY_SECONDS
-        self.put_off()
+        if not self.is_retired:
+            self.put_off()
         self.deaths += 1
         return _how(code)
+
+    def retire(self, seconds: float) -> None:
+        """Request its end for good. After `seconds` the supervisor kills it."""
+        self.is_retired, self.restart_at, self.kill_at = True, None, time.monotonic() + seconds
+        self.signal(self.role.stop_signal)
 
     def put_off(self) -> None:
         """Schedule the next start, with exponential backoff."""

@@ -46,7 +46,7 @@ def _run(home: Home, address: Address, *, demo: bool) -> int:
             link = run.bring_up(demo=demo)
             _say_ready(run.public_url, link, time.monotonic() - began)
             _say_missing_layers()
-            run.start_workers()
+            run.complete()
             journal.release(show=False)
             supervisor.run_forever(run.watch_disk)
         except Stopped:

@@ -14,8 +14,13 @@ _HIGHEST_PORT = 65535
 
 def check_free(address: Address) -> None:
     """Raises LaunchRefused if another program uses the port, or Hekla has no permission to listen on it."""
+    listen(address).close()
+
+
+def listen(address: Address) -> socket.socket:
+    """A socket that listens at the address. Raises LaunchRefused."""
     try:
-        _try_to_listen(address)
+        return _listen(address)
     except OSError as error:
         raise LaunchRefused(_explain(address, error)) from None
 
@@ -44,14 +49,19 @@ def outward_address() -> str:
     return ""
 
 
-def _try_to_listen(address: Address) -> None:
+def _listen(address: Address) -> socket.socket:
     family, kind, protocol, _name, place = socket.getaddrinfo(
         address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    with socket.socket(family, kind, protocol) as door:
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind(place)
-        door.listen()
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 def _explain(address: Address, error: OSError) -> str:
@@ -66,7 +76,7 @@ def _explain(address: Address, error: OSError) -> str:
 def _next_free(address: Address) -> int:
     for port in range(address.port + 1, min(address.port + 50, _HIGHEST_PORT)):
         with suppress(OSError):
-            _try_to_listen(Address(address.host, port))
+            _listen(Address(address.host, port)).close()
             return port
     return address.port + 1
 

@@ -16,7 +16,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NoReturn
 
 from hekla.launcher.embedded import spawn
@@ -49,6 +50,20 @@ class Launcher:
         gc.freeze()
         self._loaded_with = env
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it forks."""
+        return self._loaded_with is not None
+
+    def load_pages(self) -> Iterator[None]:
+        """Load the rest of the console's code, for later forks, and pause between modules."""
+        if self._loaded_with is None:
+            return
+        from hekla.launcher.up import preload  # noqa: PLC0415  (as in `load`)
+
+        yield from preload.load_pages()
+        gc.freeze()
+
     def load_workers(self) -> None:
         """Load the additional code of the workers, for later forks."""
         if self._loaded_with is None:
@@ -58,15 +73,17 @@ class Launcher:
         preload.load_workers()
         gc.freeze()
 
-    def start(self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -> Process:
-        """Start a process. `name`: its title in process lists.
+    def start(
+        self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int, inherited: Collection[int] = ()
+    ) -> Process:
+        """Start a process. `name`: its title in process lists; `inherited`: the descriptors that it inherits.
 
         A process with another environment is not forked, because it needs other settings. Nothing is forked while this
         process has other threads, which a fork would lack.
         """
         if env != self._loaded_with or threading.active_count() > 1:
-            return spawn([sys.executable, "-m", *argv], output=output, env=env)
-        return _copy(name, argv, env, output)
+            return spawn([sys.executable, "-m", *argv], output=output, env=env, inherited=inherited)
+        return _copy(name, argv, env, output, inherited)
 
 
 class Copy:
@@ -90,7 +107,7 @@ class Copy:
             os.kill(self.pid, number)
 
 
-def _copy(name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -> Copy:
+def _copy(name: str, argv: Sequence[str], env: Mapping[str, str], output: int, inherited: Collection[int]) -> Copy:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     parent = os.getpid()
@@ -98,14 +115,19 @@ def _copy(name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -
     try:
         pid = os.fork()
         if pid == 0:
-            _live(name, argv, env, output, parent, old)
+            _live(name, argv, env, partial(_take_files, output, inherited), parent, old)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
     return Copy(pid)
 
 
 def _live(
-    name: str, argv: Sequence[str], env: Mapping[str, str], output: int, parent: int, mask: set[int | signal.Signals]
+    name: str,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    take_files: Callable[[], None],
+    parent: int,
+    mask: set[int | signal.Signals],
 ) -> NoReturn:
     """Run the module in the fork, and exit."""
     code = 1
@@ -113,7 +135,7 @@ def _live(
         os.setsid()
         follow_parent(parent, signal.SIGKILL)
         _forget_signals(mask)
-        _take_files(output)
+        take_files()
         os.environ.clear()
         os.environ.update(env)
         set_title(f"hekla: {name}")
@@ -138,8 +160,8 @@ def _forget_signals(mask: set[int | signal.Signals]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _take_files(output: int) -> None:
-    """Redirect both output streams to `output`, and release all other files of the original, with its lock.
+def _take_files(output: int, inherited: Collection[int]) -> None:
+    """Redirect both output streams to `output`, and release the other files of the original, but not `inherited`.
 
     They are replaced by /dev/null, not closed: inherited objects would close the same number again, when it may belong
     to another file.
@@ -148,7 +170,7 @@ def _take_files(output: int) -> None:
     os.dup2(output, 2)
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in [int(name) for name in os.listdir("/proc/self/fd")]:
-        if number not in {1, 2, nothing}:
+        if number not in {1, 2, nothing, *inherited}:
             with contextlib.suppress(OSError):  # the descriptor of the listing itself
                 os.fstat(number)
                 os.dup2(nothing, number, inheritable=False)

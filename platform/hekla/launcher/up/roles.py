@@ -3,7 +3,8 @@
 import http.client
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +74,29 @@ def web(address: Address, env: Mapping[str, str], launcher: Launcher | None = No
     return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
 
 
+def first_web(address: Address, env: Mapping[str, str], launcher: Launcher, listener: int) -> Role:
+    """A console that answers before the code of all pages is loaded: it loads a page when that is first opened.
+
+    `listener`: the descriptor of a listening socket.
+    """
+    argv = ["hekla.launcher.web_server", "--listener", str(listener), "--lazy"]
+    ready = lambda _pid: address.answers()  # noqa: E731
+    return _python("first-web", argv, env, launcher, stop_stage=_WEB, is_ready=ready, inherited=[listener])
+
+
+def next_web(run: Path, env: Mapping[str, str], launcher: Launcher, listener: int) -> Role:
+    """The console with all pages. It listens at the same socket as the one before, which can then end."""
+    file = run / "web.ready"
+    argv = ["hekla.launcher.web_server", "--listener", str(listener), "--ready-file", str(file)]
+
+    def is_ready(pid: int) -> bool:
+        with suppress(OSError):
+            return file.read_text(encoding="ascii") == str(pid)
+        return False
+
+    return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=is_ready, inherited=[listener])
+
+
 def workers(env: Mapping[str, str], launcher: Launcher | None = None, *, schedule: Path | None = None) -> list[Role]:
     """A worker for the controllers and one for all other tasks, so that neither delays the other.
 
@@ -115,10 +139,15 @@ def _worker(
 
 
 def _python(
-    name: str, argv: list[str], env: Mapping[str, str], launcher: Launcher | None = None, **extra: object
+    name: str,
+    argv: list[str],
+    env: Mapping[str, str],
+    launcher: Launcher | None = None,
+    inherited: Collection[int] = (),
+    **extra: object,
 ) -> Role:
     launch = (launcher or Launcher()).start
-    return Role(name, lambda output: launch(name, argv, env, output), **extra)  # type: ignore[arg-type]
+    return Role(name, lambda output: launch(name, argv, env, output, inherited), **extra)  # type: ignore[arg-type]
 
 
 def _is_grave(line: str) -> bool:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +38,8 @@ class Startup:
         self._looked_at_disk = time.monotonic()
         self._disk_is_low = False
         self._launcher = Launcher()
+        self._web: Child | None = None
+        self._listener: socket.socket | None = None
         self.env = self._environment()
 
     @property
@@ -51,8 +54,12 @@ class Startup:
         self._bring_tables_up()
         return self._start_console(demo)
 
-    def start_workers(self) -> None:
-        """Start the workers. They can start last, because their tasks wait in the queue."""
+    def complete(self) -> None:
+        """Start what people need not wait for: a web process with all pages, and the workers. Raises Stopped.
+
+        Tasks wait in the queue for the workers.
+        """
+        self._replace_first_web()
         self._launcher.load_workers()
         for role in roles.workers(self.env, self._launcher, schedule=run_dir(self._home.path) / "beat"):
             self._supervisor.add(role)
@@ -151,12 +158,32 @@ class Startup:
 
     def _start_console(self, demo: bool) -> str:
         """Start the console and create the first rows. Returns the sign-in link."""
-        web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
+        self._web = self._supervisor.add(self._first_web())
         lines = self._make_demonstration() if demo else []
         with step("starting the console"):
             lines = lines or self._django("setup_first_data", "--skip-checks")
-            self._wait_for(web)
+            self._wait_for(self._web)
         return _link_in(lines)
+
+    def _first_web(self) -> Role:
+        """The first web process: it answers at once where it shares the code that is loaded so far (see `prefork`)."""
+        if not self._launcher.is_loaded:
+            return roles.web(self._address, self.env, self._launcher)
+        self._listener = network.listen(self._address)
+        return roles.first_web(self._address, self.env, self._launcher, self._listener.fileno())
+
+    def _replace_first_web(self) -> None:
+        """Load the code of all pages, and start a web process with it. It shares that code with the workers.
+
+        Both processes listen at one socket, so no request is refused.
+        """
+        if self._web is None or self._listener is None:
+            return
+        self._supervisor.run_through(self._launcher.load_pages())
+        listener = self._listener.fileno()
+        web = roles.next_web(run_dir(self._home.path), self.env, self._launcher, listener)
+        self._wait_for(self._supervisor.add(web))
+        self._supervisor.retire(self._web)
 
     def _make_demonstration(self) -> list[str]:
         """Create the first rows, and those of the demonstrations with a week of history. Returns the output."""

@@ -9,7 +9,7 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -23,6 +23,7 @@ _LONGEST_WAIT_SECONDS = 5.0
 """Output, signals and the ends of processes wake the supervisor earlier; heartbeats and the disk do not."""
 _POLL_SECONDS = 0.05
 _LAST_SECONDS = 5.0
+_RETIRED_SECONDS = 30.0
 
 
 class Stopped(Exception):
@@ -89,6 +90,19 @@ class Supervisor:
         child = self._children[role.name] = Child(role)
         self._start(child)
         return child
+
+    def retire(self, child: Child) -> None:
+        """End a process for good, and give it time to finish what it began: another one has taken over."""
+        child.retire(_RETIRED_SECONDS)
+        if not child.runs:  # it had just died
+            self._forget(child)
+
+    def run_through(self, steps: Iterable[object]) -> None:
+        """Take these short steps while supervising. Raises Stopped."""
+        for _step in steps:
+            if self._signals:
+                raise Stopped
+            self._turn(0.0)
 
     def run_until(self, holds: Callable[[], bool], seconds: float = float("inf")) -> bool:
         """Supervise until the condition holds. False after `seconds`. Raises Stopped."""
@@ -166,7 +180,7 @@ class Supervisor:
         """Wait for an event or `longest_seconds`, then handle output, ended processes and due restarts."""
         for _key, _events in self._selector.select(self._wait_seconds(longest_seconds)):
             self._drain_wakes()
-        for child in self._children.values():
+        for child in list(self._children.values()):
             self._gather(child)
             if how := child.reap():
                 self._bury(child, how)
@@ -234,9 +248,15 @@ class Supervisor:
     def _bury(self, child: Child, how: str) -> None:
         self._gather(child)
         self._let_go(child)
+        if child.is_retired:
+            self._forget(child)
         if not self._stopping and child.restart_at is not None:
             delay = max(0.0, child.restart_at - time.monotonic())
             self.journal.say(f"{child.role.name} {how}; it is started again in {delay:.1f} s")
+
+    def _forget(self, child: Child) -> None:
+        self._children.pop(child.role.name, None)
+        self._write_record()
 
     def _count(self, _number: int, _frame: FrameType | None) -> None:
         self._signals += 1

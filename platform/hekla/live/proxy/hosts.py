@@ -1,32 +1,18 @@
-"""The requests to hosts of sessions: `<slug>.<workbench domain>`. They never reach Django, nor its cookies them."""
+"""The requests to hosts of sessions: `<slug>.<workbench domain>`. They never reach Django, nor its cookies them.
 
-import asyncio
+Their code is imported for the first of them, so that the console itself answers before.
+"""
+
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from functools import partial
 from typing import Any
-from urllib.parse import parse_qs
 
 from django.conf import settings
-from django.db import DatabaseError
-from redis.exceptions import RedisError
 
-from hekla.apps.workbench import entry
-from hekla.domain.errors import NotFound
-from hekla.live.proxy import pages
-from hekla.live.proxy.activity import SessionTraffic
-from hekla.live.proxy.admissions import MAX_OPEN, Grant, SessionAdmission, admissions
-from hekla.live.proxy.exchange import BrowserLeft, Exchange, ProxyTarget, Receive
-from hekla.live.proxy.headers import BadRequest, Header, is_foreign, own_cookie
-from hekla.live.proxy.pages import Send
-from hekla.live.proxy.sockets import bridge
-from hekla.live.proxy.upstream import UpstreamError
-from hekla.live.threads import in_thread
+from hekla.lib.late_imports import import_in_thread
 
 Application = Callable[..., Awaitable[None]]
 _SLUG = re.compile(r"[a-z2-7]{26}")
-_RESERVED = b"/.hekla/"
 
 
 def slug_of(host: bytes) -> str | None:
@@ -36,121 +22,20 @@ def slug_of(host: bytes) -> str | None:
     return slug if domain == settings.WORKBENCH_DOMAIN and _SLUG.fullmatch(slug) else None
 
 
-class TooManyOpen(Exception):
-    """So many requests and websockets of the session are open that it gets no more now."""
-
-
 class SessionHosts:
     """An ASGI application in front of all others."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: dict[str, Any], receive: Application, send: Application) -> None:
         """Serve a request to a session; the application serves the others."""
         if scope["type"] in ("http", "websocket"):
             hosts = [value for name, value in scope["headers"] if name == b"host"]
             slug = next(filter(None, map(slug_of, hosts)), None)
             if slug is not None:
-                request = _Request(scope, receive, send, slug, hosts)
+                requests = await import_in_thread("hekla.live.proxy.requests")
+                request = requests.SessionRequest(scope, receive, send, slug, hosts)
                 await (request.http() if scope["type"] == "http" else request.websocket())
                 return
         await self._application(scope, receive, send)
-
-
-class _Request:
-    """A request to the session of this slug."""
-
-    def __init__(self, scope: dict[str, Any], receive: Receive, send: Send, slug: str, hosts: list[bytes]) -> None:
-        self._scope, self._receive, self._send, self._slug = scope, receive, send, slug
-        self._headers: list[Header] = scope["headers"]
-        self._has_one_host = len(hosts) == 1
-        self._origin = f"{entry.scheme()}://".encode() + hosts[0].lower()
-        self._cookie = entry.cookie_name()
-
-    async def http(self) -> None:
-        """Serve a request of HTTP."""
-        method = self._scope["method"]
-        try:
-            if is_foreign(method, self._headers, self._origin):
-                await pages.foreign(self._headers, self._send)
-            elif self._scope["raw_path"] == entry.ENTER_PATH.encode() and method == "GET":
-                await self._enter()
-            else:
-                admission, grant = await self._find()
-                passing = self._counted(grant)
-                exchange = Exchange(self._scope, passing.receive, passing.send, self._target(grant))
-                await _guarded(admission, self._run(exchange, grant))
-        except BadRequest:
-            await pages.not_understood(self._headers, self._send)
-        except NotFound:
-            await pages.closed(self._headers, self._send)
-        except TooManyOpen:
-            await pages.too_many(self._headers, self._send, MAX_OPEN)
-        except (DatabaseError, RedisError):
-            await pages.unavailable(self._headers, self._send)
-
-    async def websocket(self) -> None:
-        """Serve a websocket, of pages of this very origin only."""
-        await self._receive()  # websocket.connect
-        try:
-            if [value for name, value in self._headers if name == b"origin"] != [self._origin]:
-                raise NotFound("Another site.")
-            admission, grant = await self._find()
-            passing = self._counted(grant)
-            await _guarded(admission, bridge(self._scope, passing.receive, passing.send, self._target(grant)))
-        except (NotFound, BadRequest, TooManyOpen, UpstreamError, DatabaseError):
-            await self._send({"type": "websocket.close", "code": 1008})  # before it is open: the browser gets a 403
-
-    async def _find(self) -> tuple[SessionAdmission, Grant]:
-        """Who this is, and whether they may. The same for requests and websockets.
-
-        Raises NotFound, BadRequest, TooManyOpen, DatabaseError.
-        """
-        if not self._has_one_host:
-            raise BadRequest
-        if self._scope["raw_path"].startswith(_RESERVED):
-            raise NotFound("No such page.")
-        admission, grant = await admissions().find(self._slug, own_cookie(self._headers, self._cookie))
-        if len(admission.open) >= MAX_OPEN:
-            raise TooManyOpen
-        return admission, grant
-
-    def _counted(self, grant: Grant) -> SessionTraffic:
-        return SessionTraffic(grant.session, grant.tool, self._scope, self._receive, self._send)
-
-    def _target(self, grant: Grant) -> ProxyTarget:
-        return ProxyTarget(grant.pool, replace(grant.destination, origin=self._origin), self._cookie)
-
-    async def _run(self, exchange: Exchange, grant: Grant) -> None:
-        try:
-            await exchange.run()
-        except UpstreamError as error:
-            if not exchange.is_started:  # else the server closes the connection, so that the browser notices
-                await pages.no_answer(self._headers, self._send, grant.port, str(error)[:300])
-        except BrowserLeft:
-            pass
-
-    async def _enter(self) -> None:
-        """Take a ticket, set the cookie, and open the tool. With a used ticket, the cookie of before decides."""
-        if not self._has_one_host:
-            raise BadRequest
-        ticket = parse_qs(self._scope["query_string"].decode("latin-1")).get("ticket", [""])[0]
-        found = await in_thread(partial(entry.redeem, ticket, self._slug)) if ticket else None
-        cookie = found.encrypt() if found is not None else own_cookie(self._headers, self._cookie)
-        _admission, grant = await admissions().find(self._slug, cookie)
-        secure = "; Secure" if settings.SESSION_COOKIE_SECURE else ""
-        line = f"{self._cookie}={cookie}; Path=/; HttpOnly; SameSite=Lax{secure}" if found is not None else ""
-        await pages.redirect(self._send, grant.tool.start_path, line)
-
-
-async def _guarded(admission: SessionAdmission, work: Awaitable[None]) -> None:
-    """Do this as long as the admission lasts. When it ends, the connection of the browser is closed."""
-    with admission.opened():
-        try:
-            await work
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or not admission.has_ended:
-                raise
-            task.uncancel()

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.accounts import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.accounts.views")
 prefix = "accounts/"
 app_name = "accounts"
 urlpatterns = [

@@ -10,17 +10,20 @@ from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import DatabaseError
 
 from hekla.apps.event_log import selectors as event_log
+from hekla.lib.late_imports import import_in_thread
 from hekla.lib.long_poll import KEY, LongPoll
-from hekla.live.hub import hub
 from hekla.live.threads import in_thread
 from hekla.pages.admission.callers import Scope
 from hekla.pages.admission.refusals import refuse
 from hekla.pages.admission.running import Application, Receive, Send
+
+if TYPE_CHECKING:
+    from hekla.live.hub import Hub
 
 MAX_WAITS = 50
 """Requests of one person that wait at once in this process. An event repeats all of them: they must fit the queue."""
@@ -91,9 +94,10 @@ class LongPolls:
     async def _wait(self, scope: Scope, receive: Receive, send: Send, answer: _Answer, poll: LongPoll) -> None:
         deadline, change = time.monotonic() + poll.seconds, _Change(poll.topic)
         gone = asyncio.create_task(_disconnected(receive))
-        hub().join(change)
+        hub: Hub = (await import_in_thread("hekla.live.hub")).hub()
+        hub.join(change)
         try:
-            await _check_for_earlier(change, poll, deadline)
+            await _check_for_earlier(hub, change, poll, deadline)
             while await _is_woken(change, gone, deadline):
                 change.happened.clear()
                 answer = await self._ask(scope, _without_body(gone), send)
@@ -102,15 +106,15 @@ class LongPolls:
             if not gone.done():
                 await answer.release()
         finally:
-            hub().leave(change)
+            hub.leave(change)
             gone.cancel()
 
 
-async def _check_for_earlier(change: _Change, poll: LongPoll, deadline: float) -> None:
+async def _check_for_earlier(hub: "Hub", change: _Change, poll: LongPoll, deadline: float) -> None:
     """Look for events between the view's answer and the start of the hub's notifications."""
     with suppress(TimeoutError, DatabaseError):  # the hub logs that the database does not answer
         async with asyncio.timeout_at(asyncio.get_running_loop().time() + deadline - time.monotonic()):
-            await hub().ready()
+            await hub.ready()
             if await in_thread(partial(event_log.count_after, poll.after, [poll.topic], limit=1)):
                 change.happened.set()
 

@@ -1,7 +1,9 @@
 from django.urls import path
 
-from hekla.pages.alerts import edit, views
+from hekla.pages.lazy_views import LazyViews
 
+edit = LazyViews("hekla.pages.alerts.edit")
+views = LazyViews("hekla.pages.alerts.views")
 prefix = "alerts/"
 app_name = "alerts"
 urlpatterns = [

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.announcements import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.announcements.views")
 prefix = "announcements/"
 app_name = "announcements"
 urlpatterns = [

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.audit import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.audit.views")
 prefix = ""
 urlpatterns = [
     path("audit/", views.show, name="audit"),

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.batches import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.batches.views")
 prefix = "batches/"
 app_name = "batches"
 urlpatterns = [

@@ -1,7 +1,12 @@
 from django.urls import path
 
-from hekla.pages.clusters import draining, environment_views, node_views, policy_views, views
+from hekla.pages.lazy_views import LazyViews
 
+draining = LazyViews("hekla.pages.clusters.draining")
+environment_views = LazyViews("hekla.pages.clusters.environment_views")
+node_views = LazyViews("hekla.pages.clusters.node_views")
+policy_views = LazyViews("hekla.pages.clusters.policy_views")
+views = LazyViews("hekla.pages.clusters.views")
 prefix = "clusters/"
 app_name = "clusters"
 urlpatterns = [

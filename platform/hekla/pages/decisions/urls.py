@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.decisions import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.decisions.views")
 prefix = "decisions/"
 app_name = "decisions"
 urlpatterns = [

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.demonstrations import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.demonstrations.views")
 prefix = "demonstrations/"
 app_name = "demonstrations"
 urlpatterns = [

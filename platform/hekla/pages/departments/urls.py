@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.departments import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.departments.views")
 prefix = "departments/"
 app_name = "departments"
 urlpatterns = [

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.design import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.design.views")
 prefix = ""
 urlpatterns = [
     path("design/", views.show, name="design"),

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.federated_queues import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.federated_queues.views")
 prefix = "federated-queues/"
 app_name = "federated_queues"
 urlpatterns = [

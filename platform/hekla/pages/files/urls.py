@@ -1,7 +1,9 @@
 from django.urls import path
 
-from hekla.pages.files import edit_views, views
+from hekla.pages.lazy_views import LazyViews
 
+edit_views = LazyViews("hekla.pages.files.edit_views")
+views = LazyViews("hekla.pages.files.views")
 prefix = "files/"
 app_name = "files"
 urlpatterns = [

@@ -1,7 +1,9 @@
 from django.urls import path
 
-from hekla.pages.flows import template_views, views
+from hekla.pages.lazy_views import LazyViews
 
+template_views = LazyViews("hekla.pages.flows.template_views")
+views = LazyViews("hekla.pages.flows.views")
 prefix = "flows/"
 app_name = "flows"
 urlpatterns = [

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.gallery import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.gallery.views")
 prefix = "gallery/"
 app_name = "gallery"
 urlpatterns = [

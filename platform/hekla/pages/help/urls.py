@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.help import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.help.views")
 prefix = "help/"
 app_name = "help"
 urlpatterns = [

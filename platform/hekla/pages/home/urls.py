@@ -1,7 +1,10 @@
 from django.urls import path
 
-from hekla.pages.home import day, needs, views
+from hekla.pages.lazy_views import LazyViews
 
+day = LazyViews("hekla.pages.home.day")
+needs = LazyViews("hekla.pages.home.needs")
+views = LazyViews("hekla.pages.home.views")
 prefix = ""
 urlpatterns = [
     path("", views.home, name="home"),

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.identities import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.identities.views")
 prefix = "accounts/"
 app_name = "accounts"
 urlpatterns = [

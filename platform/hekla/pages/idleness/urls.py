@@ -1,7 +1,9 @@
 from django.urls import path
 
-from hekla.pages.idleness import jobs, views
+from hekla.pages.lazy_views import LazyViews
 
+jobs = LazyViews("hekla.pages.idleness.jobs")
+views = LazyViews("hekla.pages.idleness.views")
 prefix = ""
 app_name = "idleness"
 urlpatterns = [

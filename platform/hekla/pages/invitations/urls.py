@@ -1,7 +1,9 @@
 from django.urls import path
 
-from hekla.pages.invitations import import_views, views
+from hekla.pages.lazy_views import LazyViews
 
+import_views = LazyViews("hekla.pages.invitations.import_views")
+views = LazyViews("hekla.pages.invitations.views")
 prefix = ""
 app_name = "invitations"
 urlpatterns = [

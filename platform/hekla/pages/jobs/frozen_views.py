@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import FrozenPod, Job
 from hekla.domain.errors import NotFound, Refused
-from hekla.domain.jobspec import SESSION
+from hekla.domain.job_kinds import SESSION
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 

@@ -11,7 +11,7 @@ from hekla.apps.jobs.filters import JobFilter
 from hekla.apps.jobs.models import SavedView
 from hekla.apps.jobs.services import BULK_ACTIONS
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain.jobspec import MAX_PRIORITY
+from hekla.domain.job_kinds import MAX_PRIORITY
 from hekla.pages.jobs.columns import COLUMNS
 
 MOST_IN_ADDRESS = 1000

@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
-from hekla.apps.jobs.selectors import MOST_JOBS_ON_NODE, JobOnNode
+from hekla.apps.jobs.models import MOST_JOBS_ON_NODE
 from hekla.pages.frame import html
 
+if TYPE_CHECKING:
+    from hekla.apps.jobs.selectors import JobOnNode
 
-def node_jobs(found: Sequence[JobOnNode]) -> SafeString:
+
+def node_jobs(found: Sequence["JobOnNode"]) -> SafeString:
     """Links to the first eight jobs on a node."""
     (comma, pods), more = _words(get_language()), " …" if len(found) > MOST_JOBS_ON_NODE else ""
     return SafeString(comma.join([_link(one, pods) for one in found[:MOST_JOBS_ON_NODE]]) + more)
@@ -24,7 +28,7 @@ def _words(_language: str | None) -> tuple[str, str]:
     return _(", "), _(" (%(n)s pods)")
 
 
-def _link(one: JobOnNode, pods: str) -> str:
+def _link(one: "JobOnNode", pods: str) -> str:
     """`pods`: how their number is said, translated once for all links."""
     place, name = html.address("jobs:detail", one.uid), text(one.name)
     if one.count == 1:

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy
 from hekla.apps.forms import attach
 from hekla.apps.jobs.models import Job
 from hekla.domain.errors import HeklaError
-from hekla.domain.jobspec import MAX_PRIORITY
+from hekla.domain.job_kinds import MAX_PRIORITY
 
 
 class PriorityForm(forms.Form):

@@ -1,7 +1,11 @@
 from django.urls import path
 
-from hekla.pages.jobs import frozen_views, list_views, terminal_views, views
+from hekla.pages.lazy_views import LazyViews
 
+frozen_views = LazyViews("hekla.pages.jobs.frozen_views")
+list_views = LazyViews("hekla.pages.jobs.list_views")
+terminal_views = LazyViews("hekla.pages.jobs.terminal_views")
+views = LazyViews("hekla.pages.jobs.views")
 prefix = "jobs/"
 app_name = "jobs"
 urlpatterns = [

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.login_sessions import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.login_sessions.views")
 prefix = "accounts/"
 app_name = "accounts"
 urlpatterns = [

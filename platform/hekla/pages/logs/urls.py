@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.logs import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.logs.views")
 prefix = "live/"
 app_name = "live"
 urlpatterns = [

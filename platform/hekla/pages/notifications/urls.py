@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.notifications import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.notifications.views")
 prefix = "notifications/"
 app_name = "notifications"
 urlpatterns = [

@@ -1,17 +1,16 @@
 from django.urls import path
 
-from hekla.pages.operations import (
-    cost_views,
-    job_views,
-    node_views,
-    overview_views,
-    queue_views,
-    session_views,
-    stall_views,
-    views,
-    wall_views,
-)
+from hekla.pages.lazy_views import LazyViews
 
+cost_views = LazyViews("hekla.pages.operations.cost_views")
+job_views = LazyViews("hekla.pages.operations.job_views")
+node_views = LazyViews("hekla.pages.operations.node_views")
+overview_views = LazyViews("hekla.pages.operations.overview_views")
+queue_views = LazyViews("hekla.pages.operations.queue_views")
+session_views = LazyViews("hekla.pages.operations.session_views")
+stall_views = LazyViews("hekla.pages.operations.stall_views")
+views = LazyViews("hekla.pages.operations.views")
+wall_views = LazyViews("hekla.pages.operations.wall_views")
 prefix = "operations/"
 app_name = "operations"
 urlpatterns = [

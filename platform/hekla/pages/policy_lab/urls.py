@@ -1,7 +1,9 @@
 from django.urls import path
 
-from hekla.pages.policy_lab import traces, views
+from hekla.pages.lazy_views import LazyViews
 
+traces = LazyViews("hekla.pages.policy_lab.traces")
+views = LazyViews("hekla.pages.policy_lab.views")
 prefix = "policy-lab/"
 app_name = "policy_lab"
 urlpatterns = [

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.prices import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.prices.views")
 prefix = "price-lists/"
 app_name = "prices"
 urlpatterns = [

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.priorities import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.priorities.views")
 prefix = "priority-classes/"
 app_name = "priorities"
 urlpatterns = [

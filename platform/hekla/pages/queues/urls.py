@@ -1,7 +1,11 @@
 from django.urls import path
 
-from hekla.pages.queues import edit_views, preview, share_views, views
+from hekla.pages.lazy_views import LazyViews
 
+edit_views = LazyViews("hekla.pages.queues.edit_views")
+preview = LazyViews("hekla.pages.queues.preview")
+share_views = LazyViews("hekla.pages.queues.share_views")
+views = LazyViews("hekla.pages.queues.views")
 prefix = "queues/"
 app_name = "queues"
 urlpatterns = [

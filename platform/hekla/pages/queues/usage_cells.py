@@ -2,39 +2,42 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from django.utils.safestring import SafeString
 from markupsafe import escape as text
 
 from hekla.domain.card_resources import of_cards
 from hekla.pages.frame import html
-from hekla.pages.queues.figures import UsageBar
+
+if TYPE_CHECKING:
+    from hekla.pages.queues.figures import UsageBar  # with the engine, which templates do not need
 
 
-def usage_cell(bars: Iterable[UsageBar]) -> SafeString:
+def usage_cell(bars: Iterable["UsageBar"]) -> SafeString:
     """The usage of these resources, one below the other; a dash if there are none."""
     return SafeString("".join(map(_cell, bars))) or html.NOTHING
 
 
 @lru_cache(maxsize=4096)
-def _cell(bar: UsageBar) -> str:
+def _cell(bar: "UsageBar") -> str:
     """Cached, since many nodes and queues use equal amounts."""
     amounts = (bar.capacity, bar.used, bar.borrowed, bar.lent, bar.guarantee, bar.deserved)
     drawn = html.queue_bar(*amounts, words=bar.sentence)
     return f'<div class="usage-cell"><span>{text(bar.words)}</span>{drawn}</div>'
 
 
-def card_bars(bars: Sequence[UsageBar]) -> list[UsageBar]:
+def card_bars(bars: Sequence["UsageBar"]) -> list["UsageBar"]:
     """The bars of cards of every kind."""
     cards = set(of_cards(bar.name for bar in bars))
     return [bar for bar in bars if bar.name in cards]
 
 
-def bars_of(bars: Sequence[UsageBar], name: str) -> list[UsageBar]:
+def bars_of(bars: Sequence["UsageBar"], name: str) -> list["UsageBar"]:
     """The bar of one resource, if it has one."""
     return [bar for bar in bars if bar.name == name]
 
 
-def share(bars: Sequence[UsageBar]) -> float:
+def share(bars: Sequence["UsageBar"]) -> float:
     """The largest share of these resources that is in use; -1 if there are none. Lists sort by it."""
     return max((bar.used / bar.capacity for bar in bars), default=-1.0)

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.quotas import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.quotas.views")
 prefix = "tenants/"
 app_name = "tenancy"
 urlpatterns = [

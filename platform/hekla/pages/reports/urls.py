@@ -1,7 +1,9 @@
 from django.urls import path
 
-from hekla.pages.reports import edit, views
+from hekla.pages.lazy_views import LazyViews
 
+edit = LazyViews("hekla.pages.reports.edit")
+views = LazyViews("hekla.pages.reports.views")
 prefix = "reports/"
 app_name = "reports"
 urlpatterns = [

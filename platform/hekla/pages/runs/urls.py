@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.runs import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.runs.views")
 prefix = "compare/"
 app_name = "runs"
 urlpatterns = [

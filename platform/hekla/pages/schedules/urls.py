@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.schedules import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.schedules.views")
 prefix = "schedules/"
 app_name = "schedules"
 urlpatterns = [

@@ -1,7 +1,10 @@
 from django.urls import path
 
-from hekla.pages.sharing import fork_views, recording_views, views
+from hekla.pages.lazy_views import LazyViews
 
+fork_views = LazyViews("hekla.pages.sharing.fork_views")
+recording_views = LazyViews("hekla.pages.sharing.recording_views")
+views = LazyViews("hekla.pages.sharing.views")
 prefix = ""
 app_name = "sharing"
 urlpatterns = [

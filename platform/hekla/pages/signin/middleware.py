@@ -5,7 +5,6 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
-from hekla.api.views import ApiView
 from hekla.apps.accounts.models import User
 from hekla.apps.signin import rule
 
@@ -28,8 +27,18 @@ class SecondFactorRule:
     def process_view(self, request: HttpRequest, view: object, *_arguments: object) -> HttpResponse | None:
         """Redirect people who lack a required second factor to its page."""
         user = request.user
-        if not isinstance(user, User) or issubclass(getattr(view, "cls", object), ApiView):
+        if not isinstance(user, User) or _checks_itself(view):
             return None
         if request.resolver_match is None or request.resolver_match.view_name in _OPEN:
             return None
         return redirect("accounts:second_factor") if rule.without_required_factor([user.pk]) else None
+
+
+def _checks_itself(view: object) -> bool:
+    """Whether it is a view of the API. Only such views have a `cls`, so pages do not load the API."""
+    kind = getattr(view, "cls", None)
+    if kind is None:
+        return False
+    from hekla.api.views import ApiView  # noqa: PLC0415
+
+    return issubclass(kind, ApiView)

@@ -1,8 +1,10 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from hekla.pages.signin import key_views, views
+from hekla.pages.lazy_views import LazyViews
+from hekla.pages.signin import views
 
+key_views = LazyViews("hekla.pages.signin.key_views")
 prefix = "accounts/"
 app_name = "accounts"
 urlpatterns = [

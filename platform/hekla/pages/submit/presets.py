@@ -10,7 +10,7 @@ from typing import Any
 from django.forms import Field
 from django.utils.translation import gettext_lazy as _
 
-from hekla.domain.jobspec import SESSION
+from hekla.domain.job_kinds import SESSION
 from hekla.domain.policies import LifecycleAction
 from hekla.pages.job_forms import policy_fields
 from hekla.pages.job_forms.forms import JobForm, TaskForm

@@ -1,7 +1,9 @@
 from django.urls import path
 
-from hekla.pages.submit import preset_views, views
+from hekla.pages.lazy_views import LazyViews
 
+preset_views = LazyViews("hekla.pages.submit.preset_views")
+views = LazyViews("hekla.pages.submit.views")
 prefix = "jobs/"
 app_name = "jobs"
 urlpatterns = [

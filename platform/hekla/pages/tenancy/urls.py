@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.tenancy import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.tenancy.views")
 prefix = "tenants/"
 app_name = "tenancy"
 urlpatterns = [

@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.tenant_files import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.tenant_files.views")
 prefix = "tenants/"
 app_name = "tenancy"
 urlpatterns = [

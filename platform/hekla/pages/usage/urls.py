@@ -1,7 +1,8 @@
 from django.urls import path
 
-from hekla.pages.usage import views
+from hekla.pages.lazy_views import LazyViews
 
+views = LazyViews("hekla.pages.usage.views")
 prefix = "use/"
 app_name = "usage"
 urlpatterns = [

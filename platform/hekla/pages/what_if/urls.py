@@ -1,7 +1,10 @@
 from django.urls import path
 
-from hekla.pages.what_if import job_cost, reclaim_risk, views
+from hekla.pages.lazy_views import LazyViews
 
+job_cost = LazyViews("hekla.pages.what_if.job_cost")
+reclaim_risk = LazyViews("hekla.pages.what_if.reclaim_risk")
+views = LazyViews("hekla.pages.what_if.views")
 prefix = "jobs/"
 urlpatterns = [
     path("what-if/", views.what_if, name="jobs_what_if"),

@@ -1,7 +1,10 @@
 from django.urls import path
 
-from hekla.pages.workbench import activity, people, views
+from hekla.pages.lazy_views import LazyViews
 
+activity = LazyViews("hekla.pages.workbench.activity")
+people = LazyViews("hekla.pages.workbench.people")
+views = LazyViews("hekla.pages.workbench.views")
 prefix = ""
 app_name = "workbench"
 urlpatterns = [

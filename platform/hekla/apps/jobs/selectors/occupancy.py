@@ -16,7 +16,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import read_specs, spec_of
-from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.models import MOST_JOBS_ON_NODE, Job, Pod
 from hekla.apps.jobs.selectors.replicas import placed
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
@@ -25,8 +25,6 @@ from hekla.domain.resources import Resources
 from hekla.domain.runtime_classes import NO_RUNTIME_CLASS, RuntimeClassFacts
 from hekla.domain.task_spec import TaskSpec
 
-MOST_JOBS_ON_NODE = 8
-"""Of the jobs on a node, pages list so many, and say if there are more."""
 _WAITING = {"phase": JobPhase.PENDING, "deleted_at": None}
 
 

@@ -14,7 +14,7 @@ from hekla.apps.jobs.selectors.visibility import knowing
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.addresses import Replica
 from hekla.domain.errors import NotFound
-from hekla.domain.jobspec import EXTERNAL
+from hekla.domain.job_kinds import EXTERNAL
 from hekla.domain.phases import FINAL_POD_PHASES, PLACED_POD_PHASES
 
 _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]

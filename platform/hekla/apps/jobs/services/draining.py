@@ -25,7 +25,7 @@ from hekla.apps.jobs.selectors.replicas import placed
 from hekla.apps.jobs.services.transitions import evict
 from hekla.domain import events
 from hekla.domain.errors import Refused
-from hekla.domain.jobspec import EXTERNAL
+from hekla.domain.job_kinds import EXTERNAL
 
 ACTION = "drain"
 """The action of these evictions, beside those of the scheduler."""

@@ -18,7 +18,8 @@ from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.card_resources import card_counts
 from hekla.domain.errors import Problem, Refused
-from hekla.domain.jobspec import SESSION, JobSpec
+from hekla.domain.job_kinds import SESSION
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import format_quantity, parse_quantity
 
 

@@ -31,7 +31,8 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain import cards, events
 from hekla.domain import secrets as naming
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
-from hekla.domain.jobspec import EXTERNAL, JobSpec
+from hekla.domain.job_kinds import EXTERNAL
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources, format_quantity
 from hekla.domain.scaling import immutable_fields
 

@@ -1,15 +1,17 @@
 """Filters and tags for jobs: reasons in words, rows of long lists, and the legend of ribbons."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import template
 
 from hekla.apps.job_history import card_labels, endings, explanations, labels, messages
-from hekla.apps.job_history.ribbon import Cell
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.resources import Resources
 from hekla.pages.jobs import gantt_rows, job_rows, node_jobs, pod_rows
+
+if TYPE_CHECKING:
+    from hekla.apps.job_history.ribbon import Cell
 
 register = template.Library()
 register.simple_tag(job_rows.job_rows)
@@ -69,6 +71,6 @@ def pending_reason(job: Job) -> str:
 
 
 @register.filter
-def kinds_of(cells: Iterable[Cell | Mapping[str, Any]]) -> list[str]:
+def kinds_of(cells: Iterable["Cell | Mapping[str, Any]"]) -> list[str]:
     """The kinds of a ribbon's cells, each once, in order of appearance."""
     return list(dict.fromkeys(str(cell["kind"]) if isinstance(cell, Mapping) else cell.kind for cell in cells))
