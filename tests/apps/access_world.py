@@ -445,11 +445,12 @@ _WITHOUT_JOB |= {"jobs:compare", "jobs:arrange", "jobs:save_view"}
 def at_the_limits(verdicts: Verdicts, *, every: bool) -> list[str]:
     """All roles that are not admitted, and of those that are admitted the first and the last.
 
-    Without `every`: of each verdict the first and the last role.
+    Without `every`: of each refusal the first and the last role, and the first that is admitted: it has the least.
     """
     between = set[str]()
     for verdict_of_some in {"ok"} if every else {*verdicts.values()}:
-        between.update([role for role in ROLES if verdicts[role] == verdict_of_some][1:-1])
+        alike = [role for role in ROLES if verdicts[role] == verdict_of_some]
+        between.update(alike[1:] if verdict_of_some == "ok" and not every else alike[1:-1])
     return [role for role in ROLES if role not in between]
 
 

@@ -35,6 +35,7 @@ def _queries(world: World) -> dict[str, str]:
     uids = {kind: world.arguments[f"{app}:detail"][0] for kind, app in _APPS.items()}
     params = {kind: f"uid={uid}" for kind, uid in uids.items()}
     params |= {"pod": f"uid={world.job.uid}&pod={world.pod.pk}", "queue": "name=labs-own"}
+    params |= {"operations": "page=overview"}
     params |= {"demonstration": "name=gangs", "cluster": "name=sim", "node": f"node={Node.objects.get().pk}"}
     live = {f"live {view}": f"/ws/live/?view={view}&{params.get(view, '')}" for view in registry.names()}
     pods = {"logs": f"/ws/logs/{world.pod.pk}/", "terminal": f"/ws/terminals/{world.pod.pk}/"}

@@ -20,8 +20,12 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.measures import job_counting, job_reports, services
+from hekla.apps.measures.job_reports import JobGroupBy, JobsQuery
+from hekla.apps.measures.job_rows import stretches
+from hekla.apps.measures.job_sums import ALL, OF_DAYS, OF_HOURS
 from hekla.apps.measures.levels import DAY, HOUR, floor
-from hekla.apps.measures.models import JobMoment, JobSum, StaleJobHour
+from hekla.apps.measures.models import JobMoment, JobSum, PartJobSum, StaleJobHour
+from hekla.apps.measures.selectors import Period
 from hekla.controller import tasks
 from hekla.controller.periodic import EACH_MINUTE
 from hekla.domain import events
@@ -183,7 +187,27 @@ def raw_waits(job: Job, log: list[LoggedEvent]) -> Counter[str]:
 
 
 def tables() -> list[Any]:
-    return [list(table.objects.order_by("pk").values()) for table in (JobMoment, JobSum)]
+    return [list(table.objects.order_by("pk").values()) for table in (JobMoment, JobSum, PartJobSum)]
+
+
+def added(level: int, by: str) -> Counter[Any]:
+    """Counts and milliseconds by hour or day, fact, kind and part, from the sums of all facts together."""
+    columns = {"queue": "queue_id", "tenant": "tenant_id", "person": "owner_id"}
+    found: Counter[Any] = Counter()
+    for row in JobSum.objects.filter(level=level):
+        key = row.cluster_id, row.at, "" if by == ALL else str(getattr(row, columns.get(by, by))), row.what, row.part
+        found[key] += row.count
+        found[*key, "ms"] += row.milliseconds
+    return +found
+
+
+def single(level: int, by: str) -> Counter[Any]:
+    """The same from the sums by this fact alone."""
+    found: Counter[Any] = Counter()
+    for row in PartJobSum.objects.filter(level=level, by=by):
+        key = row.cluster_id, row.at, row.key, row.what, row.part
+        found[key], found[*key, "ms"] = row.count, row.milliseconds
+    return +found
 
 
 def test_counts_agree_with_raw_rows_and_with_a_rebuild(people: Any) -> None:
@@ -200,6 +224,10 @@ def test_counts_agree_with_raw_rows_and_with_a_rebuild(people: Any) -> None:
     for (at, *rest), amount in want.items():
         by_day[floor(at, DAY), *rest] += amount
     assert totals(1440) == by_day
+    for level, names in ((60, OF_HOURS), (1440, OF_HOURS | OF_DAYS)):
+        assert all(single(level, by) == added(level, by) for by in (ALL, *names))
+    places = JobMoment.objects.filter(what="failed").exclude(exit_code=None)
+    assert sum(row.count for row in PartJobSum.objects.filter(by="exit_code")) == places.count()
     before = tables()
     services.rebuild_jobs(now=now)
     assert tables() == before
@@ -263,6 +291,19 @@ def test_old_sums_and_moments_are_deleted(people: Any) -> None:
     assert set(JobSum.objects.values_list("level", flat=True)) == {1440}
 
 
+def test_days_are_read_once_they_are_over() -> None:
+    """The present day, and for two hours the one before, are read from hours."""
+    day = floor(BEGIN, DAY)
+    early, late = day + HOUR, day + 3 * HOUR
+    week = (day - 7 * DAY, day + DAY)
+    assert stretches(*week, DAY, now=late) == [(DAY, day - 7 * DAY, day), (HOUR, day, day + DAY)]
+    assert stretches(*week, DAY, now=early) == [(DAY, day - 7 * DAY, day - DAY), (HOUR, day - DAY, day + DAY)]
+    shifted = (day - 2 * DAY + HOUR, day + HOUR)
+    parts = [(HOUR, shifted[0], day - DAY), (DAY, day - DAY, day), (HOUR, day, shifted[1])]
+    assert stretches(*shifted, DAY, now=late) == parts
+    assert stretches(*week, HOUR, now=late) == [(HOUR, *week)]
+
+
 @pytest.fixture
 def counted(people: Any) -> Any:
     """Three jobs of the last hour: one waited a minute and completed, one waited ten and failed on n1, one waits."""
@@ -311,6 +352,26 @@ def test_waiting_times_by_rest(counted: Any, as_: Any) -> None:
     assert sum(rest(as_, counted.charlie, "waiting_of_jobs")["total"]["counts"].values()) == 0
     assert rest(as_, counted.charlie, "waiting_of_jobs")["waiting"]["count"] == 0
     assert rest(as_, counted.ada, "waiting_of_jobs", size="7") == 400
+
+
+def test_reports_of_days_agree_with_those_of_hours(counted: Any, as_: Any) -> None:
+    """Two days later whole days are read, by one fact or by several, and for few parts in two steps."""
+    later = clock.now() + 2 * DAY
+    services.count_jobs(now=later, settle=timedelta(), most_seconds=60)
+    assert not StaleJobHour.objects.exists()
+    with clock.simulated(lambda: later):
+        for period in ("week", "month", "quarter"):
+            for by in ("queue", "tenant", "person", "size", "kind", "model", "cluster"):
+                for filters in ({}, {"queue": "default"}, {"kind": "training", "person": "alice"}):
+                    found = rest(as_, counted.ada, "waiting_of_jobs", period=period, by=by, **filters)
+                    assert found["total"]["counts"]["started"] == 2
+                    assert sum(part["counts"]["started"] for part in found["parts"]) == 2
+            found = rest(as_, counted.ada, "failures_of_jobs", period=period)
+            assert [(one["name"], one["failed"]) for one in found["nodes"]] == [("n1", 1)]
+            assert rest(as_, counted.bob, "failures_of_jobs", period=period)["nodes"] == found["nodes"]
+        query = JobsQuery(Period.MONTH, by=JobGroupBy.SIZE)
+        report = job_reports.jobs_report(counted.ada, query, now=later, most_parts=1)
+        assert (len(report.parts), report.more_parts) == (1, 1)
 
 
 def test_filters_and_parts_of_jobs(counted: Any, as_: Any) -> None:

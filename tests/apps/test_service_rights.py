@@ -39,7 +39,7 @@ OF_THE_PERSON = {
     "jobs": {"arrange"},
     "login_sessions": {"end_others", "note"},
     "notifications": {"choose", "forget_choice", "mark_read", "renew_secret"},
-    "reports": {"create"},
+    "reports": {"arrange_overview", "create"},
     "signin": {"add_key", "begin", "confirm", "prove", "prove_with_key", "remove", "renew_codes"},
 }
 """They write only rows of the person who is their argument: the actor is the owner."""

@@ -101,6 +101,7 @@ EXAMPLES = {
     "JobCommanded": {"action": "AbortJob"},
     "JobViewSaved": {"name": "Failed", "tenant": "lab"},
     "JobViewDeleted": {"name": "Failed", "tenant": "lab"},
+    "OverviewArranged": {"figures": ["useful", "alerts"]},
     "JobListConfigured": {"columns": ["phase", "queue"], "default_view": "Failed"},
     "JobDeleted": _NAMED,
     "JobCleanedUp": {},

@@ -5,6 +5,8 @@
     {"do": "phases"}                                              name -> phase
     {"do": "audit"}                                               the result of the audit
     {"do": "sessions"}                                            of each: uid, whether it is open, phase of its pod
+    {"do": "hour"}                                                an hour of a cluster of its own, measured as it passed
+    {"do": "news"}                                                one more job there, counted at once
     {"do": "link"}                                                the secret of a sign-in link of the first admin
 
 PostgreSQL may be down for a moment: a command is retried until it succeeds, and a submission is not repeated.
@@ -116,8 +118,52 @@ def link(_order: dict[str, Any]) -> str:
     return services.issue_link(User.objects.get(username="admin"), actor=PLATFORM, now=clock.now())
 
 
+def hour(_order: dict[str, Any]) -> str:
+    """Lets an hour pass in simulated time, through the services of the controller. Its cluster is paused, so no real
+    controller takes it.
+    """
+    from datetime import timedelta
+
+    from django.db import transaction
+
+    from hekla.apps.clusters import services as clusters
+    from hekla.apps.event_log.services import PLATFORM
+    from hekla.bench.operations import world
+    from hekla.bench.operations.day import SimulatedDay
+    from hekla.bench.operations.size import OperationsSize
+    from hekla.lib import clock
+
+    size = OperationsSize(nodes=4, pods=6000, days=1, minutes=60, tenants=2, people_per_tenant=2)
+    begin = clock.now().replace(second=0, microsecond=0) - timedelta(minutes=61)
+    with transaction.atomic():
+        made = world.make(size, begin)
+        clusters.change(made.cluster, {"is_paused": True}, actor=PLATFORM, now=begin)
+    SimulatedDay(size, made, begin).run(lambda _text: None)
+    return "done"
+
+
+def news(_order: dict[str, Any]) -> str:
+    from hekla.apps.accounts.models import User
+    from hekla.apps.jobs import services
+    from hekla.apps.measures.services import count_jobs
+    from hekla.apps.measures.signals import JOBS, rolled_up
+    from hekla.apps.tenancy.models import Tenant
+    from hekla.bench.operations.size import OperationsSize
+    from hekla.bench.operations.workload import DayDemand
+    from hekla.lib import clock
+
+    now = clock.now()
+    spec = DayDemand(OperationsSize(nodes=4)).spec(f"news-{now:%M%S}", "queue-0")
+    user = User.objects.get(username="person-0-1")
+    services.submit(spec=spec, tenant=Tenant.objects.get(slug="team-0"), user=user, now=now)
+    count_jobs(now=now)
+    rolled_up.send(None, topic=JOBS)
+    return "done"
+
+
 COMMANDS = {
-    "link": link, "submit": submit, "share": share, "phases": phases, "audit": verdict, "sessions": sessions
+    "hour": hour, "news": news, "link": link, "submit": submit, "share": share, "phases": phases, "audit": verdict,
+    "sessions": sessions,
 }  # fmt: skip
 
 if __name__ == "__main__":

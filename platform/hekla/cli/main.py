@@ -353,7 +353,9 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         {
             "failures": ("job_measures:failures", "Show how many jobs failed, why and where."),
             "gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free."),
+            "overview": ("measures:overview", "Show the figures to look at first."),
             "queues": ("queue_use:queue_use", "Show the GPUs that queues deserved and held over time."),
+            "sessions": ("session_use:session_use", "Show the open sessions, and the GPUs that they hold."),
             "waiting": ("job_measures:waiting", "Show how long jobs waited, and how many started and ended."),
         },
     ),

@@ -69,3 +69,30 @@ def _hours(seconds: float) -> str:
 
 def _part(amount: float, whole: float) -> str:
     return f"{100 * amount / whole:.1f} %" if whole else "–"
+
+
+@click.command()
+@click.option("--period", type=click.Choice(_PERIODS), default="day", show_default=True, help="How much time.")
+@click.option("--until", help="End of the period, for example 2026-01-31T00:00:00Z. Default: now.")
+@click.option("--cluster", help="Filter by cluster. Default: all that are not simulated.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def overview(choice: ServerOptions, /, as_json: bool, **query: str | None) -> None:
+    """Show the figures to look at first: use, waste, waiting times, results, starved queues, alerts and nodes."""
+    found = client_of(choice).get("overview", **query)
+    if as_json:
+        output.as_json(found)
+        return
+    click.echo(f"From {output.moment(found['begin'])} to {output.moment(found['end'])}:")
+    click.echo("The cluster is simulated." if found["is_simulated"] else "", nl=found["is_simulated"])
+    rows = [(one["name"], _value(one, "value"), _value(one, "before")) for one in found["figures"]]
+    output.table(("FIGURE", "VALUE", "PERIOD BEFORE"), rows, "")
+
+
+_UNITS = {"percent": "{:,.1f} %", "gpu_hours": "{:,.1f} GPU hours", "seconds": "{:,.0f} s", "count": "{:,.0f}"}
+
+
+def _value(figure: Mapping[str, Any], name: str) -> str:
+    """A value with its unit; empty if there is none."""
+    value = figure[name]
+    return "" if value is None else _UNITS.get(figure["unit"], "{:g}").format(value)

@@ -21,6 +21,7 @@ from hekla.apps.measures import queue_services
 from hekla.apps.measures import selectors as measures
 from hekla.apps.measures import services as measuring_gpus
 from hekla.apps.measures.job_counting import counting_work
+from hekla.apps.measures.signals import GPUS, JOBS, rolled_up
 from hekla.apps.policy_lab import selectors as policy_lab
 from hekla.apps.sharing import selectors as sharing
 from hekla.apps.sharing.wake import copying
@@ -145,6 +146,7 @@ def look_after_files() -> None:
 def roll_up_measures() -> None:
     """Follow the log, and add up the GPU time of the minutes that are over (Celery beat)."""
     measuring_gpus.roll_up(now=clock.now())
+    rolled_up.send(None, topic=GPUS)
 
 
 @shared_task(name="hekla.measures.roll_up_queues")
@@ -157,6 +159,7 @@ def roll_up_queues() -> None:
 def count_jobs() -> None:
     """Count what happened to jobs, how long they waited and why they failed (Celery beat)."""
     measuring_gpus.count_jobs(now=clock.now())
+    rolled_up.send(None, topic=JOBS)
 
 
 @shared_task(name="hekla.policy_lab.run")

@@ -1,7 +1,7 @@
 """Wakes up open pages: a message on a Valkey channel after each commit with new events.
 
 The message is empty, or it has the topics that changed without an event, separated by spaces: a person's number of
-unread notifications, the progress of pods that prepare, or the metrics of jobs.
+unread notifications, the progress of pods that prepare, the metrics of jobs, or the measures.
 """
 
 import logging
@@ -18,6 +18,7 @@ from hekla.apps.batches.selectors import batches_among
 from hekla.apps.event_log.signals import recorded
 from hekla.apps.job_metrics.signals import metrics_changed
 from hekla.apps.jobs.signals import preparation_changed
+from hekla.apps.measures.signals import rolled_up
 from hekla.apps.notifications.signals import counted
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,12 @@ def after_metrics(jobs: Collection[int], **_kwargs: Any) -> None:  # noqa: ANN40
     """Announce new metrics. Pages that miss the message show them after the next event."""
     topics = [f"metrics:{job}" for job in sorted(jobs)]
     _publish(" ".join([*topics, *(f"batch:{batch}" for batch in batches_among(jobs))]))
+
+
+@receiver(rolled_up)
+def after_roll_up(topic: str, **_kwargs: Any) -> None:  # noqa: ANN401
+    """Announce new sums of measures. Dashboards that miss the message show them a minute later."""
+    _publish(topic)
 
 
 def _publish(message: str) -> None:

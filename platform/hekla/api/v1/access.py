@@ -32,6 +32,8 @@ _OWNS_REPORT = _READS_REPORT | {"manager": "refused", "operator": "refused"}
 ROUTES = {
     "api:v1:search": RouteAccess(SIGNED_IN),
     "api:v1:gpu_time": RouteAccess(SIGNED_IN),
+    "api:v1:overview": RouteAccess(SIGNED_IN),
+    "api:v1:session_use": RouteAccess(SIGNED_IN),
     "api:v1:queue_use": RouteAccess(SIGNED_IN),
     "api:v1:report_sections": RouteAccess(SIGNED_IN),
     "api:v1:reports": RouteAccess(SIGNED_IN, SIGNED_IN),

@@ -299,6 +299,7 @@ SENTENCES: Mapping[str, Any] = {
         gettext_lazy("{actor} removed the tag “{tag}” from {object}."),
     ),
     "JobCreatedFromTemplate": gettext_lazy("{actor} created {object} from version {version} of template {title}."),
+    "OverviewArranged": gettext_lazy("{actor} arranged their overview of operations."),
     "JobListConfigured": gettext_lazy("{actor} arranged their list of jobs."),
     "JobViewSaved": _if(
         "tenant",

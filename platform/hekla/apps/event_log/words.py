@@ -125,6 +125,7 @@ KINDS = {
     "MailAddressChanged": _("Email address for notifications changed"),
     "OtherSessionsRevoked": _("Other sessions signed out"),
     "JobCreatedFromTemplate": _("Job created from template"),
+    "OverviewArranged": _("Overview arranged"),
     "JobListConfigured": _("Job list changed"),
     "JobViewSaved": _("View saved"),
     "JobViewDeleted": _("View deleted"),

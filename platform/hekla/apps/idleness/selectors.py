@@ -18,7 +18,8 @@ USUAL_WINDOW = timedelta(hours=3)
 """How much of the record is shown without a rule."""
 MARGIN, RECENT = timedelta(minutes=10), timedelta(minutes=4)
 """RECENT is less than the shortest idle time."""
-_ALWAYS_COUNTS = Q(requests__gt=0) | Q(input__gt=0) | Q(terminal__gt=0) | Q(ssh__gt=0) | Q(kernel__gt=0)
+ALWAYS_COUNTS = Q(requests__gt=0) | Q(input__gt=0) | Q(terminal__gt=0) | Q(ssh__gt=0) | Q(kernel__gt=0)
+"""Minutes in which a person or a kernel used a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def quiet(sessions: Sequence[ToolSession], *, now: datetime) -> list[ToolSession
         if rule is not None and not is_in_use(rule, recent):
             found.append(session)
             since[session.pk] = now - rule.idle
-    used = set(_rows(since).filter(_ALWAYS_COUNTS).values_list("session", flat=True))
+    used = set(_rows(since).filter(ALWAYS_COUNTS).values_list("session", flat=True))
     return [session for session in found if session.pk not in used]
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import BigIntegerField, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, TruncHour
 
@@ -19,7 +19,7 @@ from hekla.apps.event_log.models import LoggedEvent, Numbering
 from hekla.apps.jobs.models import Job
 from hekla.apps.measures import job_moments, job_sums
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MINUTES, floor
-from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum, StaleJobHour
+from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum, PartJobSum, StaleJobHour
 
 KINDS = ("JobSubmitted", "JobPhaseChanged", "JobReassigned", "JobChanged", "PodEvicted")
 WAITS = ("JobUnschedulable", "GangPhaseChanged")
@@ -60,7 +60,7 @@ def rebuild_jobs(*, now: datetime) -> int:
         last = ids[-1]
     with transaction.atomic():
         JobsCursor.objects.select_for_update().get(pk=1)
-        _mark_all(now)
+        mark_job_hours(now=now)
     count = 0
     while _settle_one(now, timedelta()):
         count += 1
@@ -142,9 +142,18 @@ def _differs(old: JobMoment | None, new: JobMoment) -> bool:
     return old is None or any(getattr(old, name) != getattr(new, name) for name in _FIELDS)
 
 
+_MARK = (
+    "INSERT INTO measures_stalejobhour (cluster_id, at, since)"
+    " SELECT *, %s::timestamptz FROM unnest(%s::bigint[], %s::timestamptz[])"
+    " ON CONFLICT (cluster_id, at) DO UPDATE SET since = least(measures_stalejobhour.since, excluded.since)"
+)
+
+
 def _mark(found: Collection[tuple[int, datetime]], now: datetime) -> None:
-    rows = [StaleJobHour(cluster_id=cluster, at=at, since=now) for cluster, at in sorted(found)]
-    StaleJobHour.objects.bulk_create(rows, batch_size=2000, ignore_conflicts=True)
+    """Mark these hours of clusters. One that is marked from a later time on is marked from now on."""
+    rows = sorted(found)
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK, [now, [cluster for cluster, _at in rows], [at for _cluster, at in rows]])
 
 
 def _oldest(now: datetime) -> datetime:
@@ -152,7 +161,7 @@ def _oldest(now: datetime) -> datetime:
     return floor(now, DAY) - KEEP_HOURS + DAY
 
 
-def _mark_all(now: datetime) -> None:
+def mark_job_hours(*, now: datetime) -> None:
     """Mark all hours with moments or sums, as long as the moments of the whole hour are kept."""
     moments = JobMoment.objects.filter(at__gte=_oldest(now)).order_by().values_list("cluster_id")
     found = set(moments.annotate(hour=TruncHour("at", tzinfo=UTC)).distinct())
@@ -162,27 +171,39 @@ def _mark_all(now: datetime) -> None:
 
 @transaction.atomic
 def _settle_one(now: datetime, settle: timedelta, *, with_new: bool = False) -> bool:
-    """Add up the newest stale hour again. Returns whether there was one.
+    """Add up the newest stale hour again. Returns whether there was one. The present hour is marked again for its end.
 
     `with_new`: hours without sums wait for no further changes, because the log was read to its end.
     """
     if _lock() is None:
         return False
-    is_due = Q(since__lte=now - settle) | Q(at__gte=floor(now, HOUR) - HOUR)
+    is_due = Q(since__lte=now - settle) | Q(at__gte=floor(now, HOUR) - HOUR, since__lte=now)
     if with_new:
         sums = JobSum.objects.filter(level=60, cluster_id=OuterRef("cluster_id"), at=OuterRef("at"))
-        is_due |= Q(~Exists(sums))
+        is_due |= Q(~Exists(sums), since__lte=now)
     found = StaleJobHour.objects.filter(is_due).order_by("-at", "cluster_id").first()
     if found is None:
         return False
-    job_sums.write(found.cluster_id, found.at, now=now)
-    found.delete()
+    is_over = found.at + HOUR <= now
+    job_sums.write(found.cluster_id, found.at, now=now, with_day=is_over and not _is_day_stale(found))
+    if not is_over:
+        StaleJobHour.objects.filter(pk=found.pk).update(since=found.at + HOUR)
+    else:
+        found.delete()
     return True
+
+
+def _is_day_stale(hour: StaleJobHour) -> bool:
+    """Whether other hours of its day are marked: the last one of them writes the day."""
+    day = floor(hour.at, DAY)
+    found = StaleJobHour.objects.filter(cluster_id=hour.cluster_id, at__gte=day, at__lt=day + DAY)
+    return found.exclude(at=hour.at).exists()
 
 
 @transaction.atomic
 def _purge(*, now: datetime) -> None:
     """Delete sums and moments that are too old."""
     for level, keep in ((1, KEEP_MINUTES), (60, KEEP_HOURS), (1440, KEEP_DAYS)):
-        JobSum.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
+        for sums_of in (JobSum, PartJobSum):
+            sums_of.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
     JobMoment.objects.filter(at__lt=_oldest(now)).delete()

@@ -54,6 +54,23 @@ CAUSE_MEANINGS: dict[FailureCause, Words] = {
     FailureCause.START: _("A pod could not be started: command, folder, environment or settings."),
     FailureCause.OTHER: _("The job failed, but no pod did: too few successes, or a task that never started."),
 }
+RESULT_COLOURS: dict[MomentKind, str] = {
+    MomentKind.COMPLETED: "#0072b2",
+    MomentKind.FAILED: "#d55e00",
+    MomentKind.STOPPED: "#8a8f99",
+}
+CAUSE_COLOURS: dict[FailureCause, str] = {
+    FailureCause.EXIT_CODE: "#d55e00",
+    FailureCause.MEMORY: "#cc79a7",
+    FailureCause.NODE: "#4a4f57",
+    FailureCause.PRESSURE: "#f0e442",
+    FailureCause.PREEMPTED: "#56b4e9",
+    FailureCause.IMAGE: "#e69f00",
+    FailureCause.TIMEOUT: "#0072b2",
+    FailureCause.START: "#009e73",
+    FailureCause.OTHER: "#c3c7cd",
+}
+"""Okabe's and Ito's colours, and greys. Any two of them can be told apart without one kind of cones."""
 REASONS: dict[WaitReason, Words] = {
     WaitReason.CAPACITY: _("Capacity"),
     WaitReason.QUOTA: _("Quota or share of the queue"),

@@ -1,7 +1,7 @@
 """Questions about waiting times, throughput and failures of jobs. People see the jobs of their tenants."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -16,8 +16,9 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.models import Job
-from hekla.apps.measures.levels import MINUTE
-from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum
+from hekla.apps.measures.job_rows import COLUMNS, JobRows, Stretch, stretches
+from hekla.apps.measures.levels import DAY, MINUTE, floor
+from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum, PartJobSum
 from hekla.apps.measures.selectors import Chosen, MeasuresQuery
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
@@ -42,12 +43,6 @@ class JobGroupBy(StrEnum):
     CLUSTER = "cluster"
 
 
-_COLUMNS = {
-    JobGroupBy.QUEUE: "queue_id",
-    JobGroupBy.TENANT: "tenant_id",
-    JobGroupBy.PERSON: "owner_id",
-    JobGroupBy.CLUSTER: "cluster_id",
-}
 _NAMED: dict[JobGroupBy, tuple[type[Model], str, str]] = {
     JobGroupBy.QUEUE: (Queue, "name", "name"),
     JobGroupBy.TENANT: (Tenant, "name", "slug"),
@@ -139,7 +134,7 @@ class WaitingNow:
 class JobsReport:
     """What happened to jobs from `begin` until `end`, as far as it is counted (`counted_until`; None: not at all).
 
-    `before`: of the period before. `waiting`: None if the period is past.
+    `before`: of the period before. `waiting`: None if the period is past. `more_parts`: how many parts are left out.
     """
 
     query: JobsQuery
@@ -152,19 +147,22 @@ class JobsReport:
     before: JobFigures
     parts: list[JobsPart]
     waiting: WaitingNow | None
+    more_parts: int = 0
 
 
-def jobs_report(user: User, query: JobsQuery, *, now: datetime) -> JobsReport:
-    """The report for this person. Raises NotFound for names that they cannot see."""
+def jobs_report(user: User, query: JobsQuery, *, now: datetime, most_parts: int | None = None) -> JobsReport:
+    """The report for this person. Raises NotFound for names that they cannot see.
+
+    `most_parts`: only so many parts, those with most jobs; None: all.
+    """
     chosen = Chosen.of(query, user)
-    matching = _matching(chosen, query)
+    rows = _rows_of(chosen, query)
     begin, end = query.bounds(now)
-    sums = JobSum.objects.filter(matching, level=query.step // MINUTE)
-    period = sums.filter(at__gte=begin, at__lt=end)
-    since, until = query.before(now).bounds(now)
     waiting = _waiting(chosen, query) if end >= now else None
-    points = _grouped(period, "at")
+    points = _points(rows, stretches(begin, end, query.step, now=now), query.step)
+    before = _points(rows, _coarse(query, *query.before(now).bounds(now), now=now), query.step)
     times = (begin + query.step * number for number in range((end - begin) // query.step))
+    parts, more = _parts(rows, _coarse(query, begin, end, now=now), waiting, query.by, most_parts)
     return JobsReport(
         query=query,
         begin=begin,
@@ -173,9 +171,10 @@ def jobs_report(user: User, query: JobsQuery, *, now: datetime) -> JobsReport:
         is_simulated=chosen.is_simulated,
         points={at: points.get(at, _NONE) for at in times},
         total=_together(points.values()),
-        before=_together(_grouped(sums.filter(at__gte=since, at__lt=until), "level").values()),
-        parts=_parts(period, waiting, query.by),
+        before=_together(before.values()),
+        parts=parts,
         waiting=None if waiting is None else _waiting_now(waiting, now),
+        more_parts=more,
     )
 
 
@@ -189,6 +188,25 @@ def _matching(chosen: Chosen, query: JobsQuery) -> Q:
     if not query.person:
         return condition
     return condition & Q(owner_id__in=User.objects.filter(username=query.person).values("pk"))
+
+
+def _rows_of(chosen: Chosen, query: JobsQuery) -> JobRows:
+    """The sums that the query means."""
+    filters: dict[str, Sequence[Any]] = {
+        name: [value] for name in ("model", "kind", "size") if (value := getattr(query, name))
+    }
+    if chosen.queue is not None:
+        filters["queue"] = [chosen.queue]
+    if chosen.tenants is not None:
+        filters["tenant"] = sorted(chosen.tenants)
+    if query.person:
+        filters["person"] = list(User.objects.filter(username=query.person).values_list("pk", flat=True))
+    return JobRows(chosen.clusters, filters)
+
+
+def _coarse(query: JobsQuery, begin: datetime, end: datetime, *, now: datetime) -> list[Stretch]:
+    """This time in as few sums as possible."""
+    return stretches(begin, end, MINUTE if query.step == MINUTE else DAY, now=now)
 
 
 def _grouped(rows: QuerySet[Any], column: str) -> dict[Any, JobFigures]:
@@ -207,33 +225,77 @@ def _together(figures: Iterable[JobFigures]) -> JobFigures:
     return JobFigures(counts, milliseconds)
 
 
-def _parts(rows: QuerySet[JobSum], waiting: QuerySet[JobMoment] | None, by: JobGroupBy) -> list[JobsPart]:
-    """The parts, those with most starts and ends first."""
-    column = _COLUMNS.get(by, by.value)
-    found = _grouped(rows, column)
-    numbers: dict[Any, int] = {}
+def _points(rows: JobRows, times: Sequence[Stretch], step: timedelta) -> dict[datetime, JobFigures]:
+    """The figures of each step that has some."""
+    found: dict[datetime, list[JobFigures]] = defaultdict(list)
+    for level, begin, end in times:
+        sums = rows.of(level)[0].filter(at__gte=begin, at__lt=end)
+        for at, figures in _grouped(sums, "at").items():
+            found[floor(at, step)].append(figures)
+    return {at: _together(figures) for at, figures in found.items()}
+
+
+def _parts(
+    rows: JobRows, times: Sequence[Stretch], waiting: QuerySet[JobMoment] | None, by: JobGroupBy, most: int | None
+) -> tuple[list[JobsPart], int]:
+    """The parts, those with most jobs that ended or wait first, and how many are left out.
+
+    With a limit, waiting times are read only of those that are left. Parts whose jobs only started are not left out.
+    """
+    numbers: dict[str, int] = {}
     if waiting is not None:
-        numbers = dict(waiting.order_by().values_list(column).annotate(n=Count("job_id")))
-    names = _names(by, found.keys() | numbers.keys())
-    parts = [
-        JobsPart(*names.get(key, _unnamed(key)), found.get(key, _NONE), numbers.get(key, 0))
-        for key in found.keys() | numbers.keys()
-    ]
-    return sorted(parts, key=lambda part: (-part.figures.ended - part.waiting, part.name))
+        column = COLUMNS.get(by.value, by.value)
+        numbers = {str(key): n for key, n in waiting.order_by().values_list(column).annotate(n=Count("job_id"))}
+    chosen, more = None, 0
+    if most is not None:
+        jobs = _jobs_by_part(rows, times, by)
+        jobs.update(numbers)
+        if len(jobs) > most:
+            chosen, more = sorted(jobs, key=lambda key: (-jobs[key], key))[:most], len(jobs) - most
+    found = _by_part(rows, times, by, chosen)
+    keys = found.keys() | numbers.keys() if chosen is None else set(chosen)
+    names = _names(by, keys)
+    parts = [JobsPart(*names.get(key, _unnamed(by, key)), found.get(key, _NONE), numbers.get(key, 0)) for key in keys]
+    return sorted(parts, key=lambda part: (-part.figures.ended - part.waiting, part.name)), more
 
 
-def _names(by: JobGroupBy, ids: Iterable[Any]) -> dict[Any, tuple[str, str]]:
+def _jobs_by_part(rows: JobRows, times: Sequence[Stretch], by: JobGroupBy) -> Counter[str]:
+    """How many jobs ended, by part, also those of parts with submissions only."""
+    found, is_result = Counter[str](), Q(what__in=RESULTS)
+    for level, begin, end in times:
+        sums, column = rows.of(level, by.value)
+        counted = sums.filter(at__gte=begin, at__lt=end, what__in=[*RESULTS, MomentKind.SUBMITTED]).order_by()
+        for key, count in counted.values_list(column).annotate(n=Sum("count", filter=is_result, default=0)):
+            found[str(key)] += int(count)
+    return found
+
+
+def _by_part(
+    rows: JobRows, times: Sequence[Stretch], by: JobGroupBy, keys: Collection[str] | None
+) -> dict[str, JobFigures]:
+    """The figures by part; only of these, unless None."""
+    found: dict[str, list[JobFigures]] = defaultdict(list)
+    for level, begin, end in times:
+        sums, column = rows.of(level, by.value)
+        if keys is not None:
+            sums = sums.filter(**{f"{column}__in": keys})
+        for key, figures in _grouped(sums.filter(at__gte=begin, at__lt=end), column).items():
+            found[str(key)].append(figures)
+    return {key: _together(figures) for key, figures in found.items()}
+
+
+def _names(by: JobGroupBy, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
     """The names and keys of these rows."""
     if by not in _NAMED:
         return {}
     table, name, key = _NAMED[by]
     found = table._default_manager.filter(pk__in=ids).values_list("pk", name, key)
-    return {pk: (label, value) for pk, label, value in found}
+    return {str(pk): (label, value) for pk, label, value in found}
 
 
-def _unnamed(key: object) -> tuple[str, str]:
+def _unnamed(by: JobGroupBy, key: str) -> tuple[str, str]:
     """The name and key of a part that is its own name, or whose row was deleted."""
-    return (_("deleted (%(number)d)") % {"number": key}, "") if isinstance(key, int) else (str(key), str(key))
+    return (_("deleted (%(number)d)") % {"number": int(key)}, "") if by in _NAMED else (key, key)
 
 
 def _waiting(chosen: Chosen, query: JobsQuery) -> QuerySet[JobMoment]:
@@ -271,12 +333,18 @@ def failure_places(
 
     At most `MOST_PLACES`, without failures of unknown place. Moments are kept 400 days.
     """
-    begin, end = query.bounds(now)
-    rows = JobMoment.objects.filter(_matching(Chosen.of(query, user), query), what=MomentKind.FAILED)
-    rows = rows.filter(at__gte=begin, at__lt=end).exclude(**_no_place(place)).order_by()
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    for where, part, count in rows.values_list(place.value, "part").annotate(n=Count("job_id")):
-        found[str(where)][part] += count
+    chosen, found = Chosen.of(query, user), defaultdict[str, Counter[str]](Counter)
+    rows, moments = _rows_of(chosen, query), JobMoment.objects.filter(_matching(chosen, query), what=MomentKind.FAILED)
+    longest = query.step if rows.filters else DAY  # sums of days have no filters
+    for level, begin, end in stretches(*query.bounds(now), longest, now=now):
+        if level == DAY and not rows.filters:
+            sums = rows.places(place.value).filter(at__gte=begin, at__lt=end).order_by().values_list("key", "part")
+            counts = sums.annotate(n=Sum("count"))
+        else:
+            failed = moments.filter(at__gte=begin, at__lt=end).exclude(**_no_place(place)).order_by()
+            counts = failed.values_list(place.value, "part").annotate(n=Count("job_id"))
+        for where, part, count in counts:
+            found[str(where)][part] += int(count)
     most = sorted(found.items(), key=lambda pair: (-pair[1].total(), pair[0]))[:MOST_PLACES]
     return [(where, counts.total(), FailureCause(counts.most_common(1)[0][0])) for where, counts in most]
 
@@ -335,7 +403,10 @@ def _with_jobs(moments: QuerySet[JobMoment]) -> list[CountedJob]:
 
 def kinds(user: User, *, now: datetime) -> list[str]:
     """The kinds of jobs of this person's tenants that were counted in the last month, by name."""
-    rows = JobSum.objects.filter(level=1440, at__gte=now - _MONTH)
-    if not accounts.may(user, Permission.SEE_EVERYTHING):
-        rows = rows.filter(tenant_id__in=tenancy.visible_ids(user))
-    return list(rows.order_by("kind").values_list("kind", flat=True).distinct())
+    if accounts.may(user, Permission.SEE_EVERYTHING):
+        rows: QuerySet[Any] = PartJobSum.objects.filter(by=JobGroupBy.KIND.value)
+        column = "key"
+    else:
+        rows, column = JobSum.objects.filter(tenant_id__in=tenancy.visible_ids(user)), "kind"
+    is_present = Q(level=1440, at__gte=now - _MONTH) | Q(level=60, at__gte=now - 2 * DAY)
+    return list(rows.filter(is_present).order_by(column).values_list(column, flat=True).distinct())

@@ -1,5 +1,10 @@
-"""Sums of what happened to jobs: by minute, hour and day. They are deleted and written anew, hour by hour."""
+"""Sums of what happened to jobs: by minute, hour and day. They are deleted and written anew, hour by hour.
 
+Sums by one fact alone (`PartJobSum`) are added up from them in the same transaction, so they cannot differ. A day
+has many rows, so it is written when its last hour is over; reports read the present day from hours.
+"""
+
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -7,6 +12,11 @@ from django.db import connection
 
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_MINUTES, floor
 
+ALL = "all"
+OF_HOURS = {"queue": "queue_id::text", "size": "size", "kind": "kind", "model": "model"}
+"""The facts by which hours and days are added up, as SQL."""
+OF_DAYS = {"tenant": "tenant_id::text", "person": "owner_id::text"}
+"""The facts by which only days are: there are many tenants and people, and hours have about as many rows themselves."""
 _KEYS = "queue_id, tenant_id, owner_id, kind, size, model, what, part"
 _COLUMNS = f"level, cluster_id, at, {_KEYS}, count, milliseconds"
 _DELETE = "DELETE FROM measures_jobsum WHERE level = %s AND cluster_id = %s AND at >= %s AND at < %s"
@@ -26,15 +36,50 @@ _DAY = (
     " FROM measures_jobsum WHERE level = 60 AND cluster_id = %s AND at >= %s AND at < %s"
     f" GROUP BY cluster_id, {_KEYS}"
 )
+_DELETE_PARTS = "DELETE FROM measures_partjobsum WHERE level = %s AND cluster_id = %s AND at = %s"
 
 
-def write(cluster_id: int, hour: datetime, *, now: datetime) -> None:
-    """Write the sums of one hour of a cluster, its minutes unless they are too old, and those of its day."""
+def _parts(facts: Mapping[str, str]) -> str:
+    """The statement that adds up sums of a level by each of these facts."""
+    values = ", ".join(f"('{name}', {value})" for name, value in {ALL: "''", **facts}.items())
+    return (
+        "INSERT INTO measures_partjobsum"  # noqa: S608  (names of our own)
+        " (level, cluster_id, at, by, key, what, part, count, milliseconds)"
+        " SELECT level, cluster_id, at, fact.name, fact.value, what, part, sum(count), sum(milliseconds)"
+        f" FROM measures_jobsum CROSS JOIN LATERAL (VALUES {values}) AS fact (name, value)"
+        " WHERE level = %s AND cluster_id = %s AND at = %s"
+        " GROUP BY level, cluster_id, at, fact.name, fact.value, what, part"
+    )
+
+
+_PLACES = (
+    "INSERT INTO measures_partjobsum (level, cluster_id, at, by, key, what, part, count, milliseconds)"
+    " SELECT 1440, cluster_id, %s::timestamptz, place.name, place.value, what, part, count(*), 0"
+    " FROM measures_jobmoment CROSS JOIN LATERAL"
+    " (VALUES ('node', node), ('image', image), ('exit_code', exit_code::text)) AS place (name, value)"
+    " WHERE what = 'failed' AND place.value <> '' AND cluster_id = %s AND at >= %s AND at < %s"
+    " GROUP BY cluster_id, place.name, place.value, what, part"
+)
+"""Where jobs failed, by day."""
+_HOUR_PARTS, _DAY_PARTS = _parts(OF_HOURS), _parts(OF_HOURS | OF_DAYS)
+
+
+def write(cluster_id: int, hour: datetime, *, now: datetime, with_day: bool) -> None:
+    """Write the sums of one hour of a cluster, its minutes unless they are too old, and those of its day if wanted."""
     day = floor(hour, DAY)
     with connection.cursor() as cursor:
         _replace(cursor, 1, cluster_id, hour, hour + HOUR, _MINUTES if hour > now - KEEP_MINUTES else "")
         _replace(cursor, 60, cluster_id, hour, hour + HOUR, _HOUR)
-        _replace(cursor, 1440, cluster_id, day, day + DAY, _DAY)
+        _replace_parts(cursor, 60, cluster_id, hour, _HOUR_PARTS)
+        if with_day:
+            _replace(cursor, 1440, cluster_id, day, day + DAY, _DAY)
+            _replace_parts(cursor, 1440, cluster_id, day, _DAY_PARTS)
+            cursor.execute(_PLACES, [day, cluster_id, day, day + DAY])
+
+
+def _replace_parts(cursor: Any, level: int, cluster_id: int, at: datetime, insert: str) -> None:  # noqa: ANN401
+    for statement in (_DELETE_PARTS, insert):
+        cursor.execute(statement, [level, cluster_id, at])
 
 
 def _replace(

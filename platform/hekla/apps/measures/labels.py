@@ -34,15 +34,17 @@ COLOURS: dict[GpuClass, str] = {
     GpuClass.USEFUL: "#0072b2",
     GpuClass.IDLE: "#e69f00",
     GpuClass.UNMEASURED: "#56b4e9",
-    GpuClass.GANG: "#b07d00",
-    GpuClass.PREEMPTED: "#cc79a7",
-    GpuClass.RETRIED: "#a8588a",
+    GpuClass.GANG: "#f0e442",
+    GpuClass.PREEMPTED: "#009e73",
+    GpuClass.RETRIED: "#8b4513",
     GpuClass.FAILED: "#d55e00",
     GpuClass.FREE: "#c3c7cd",
     GpuClass.DRAINED: "#8a8f99",
     GpuClass.DOWN: "#4a4f57",
 }
-"""In figures: Okabe's and Ito's colours, and greys for what nobody held."""
+"""In figures: Okabe's and Ito's colours and a brown, and greys for what nobody held. Any two of them can be told apart
+without one kind of cones (a test simulates it).
+"""
 PERIODS: dict[Period, str | Promise] = {
     Period.HOUR: _("Hour"),
     Period.DAY: _("Day"),

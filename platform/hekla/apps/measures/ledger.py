@@ -1,6 +1,6 @@
 """The pods behind the figures: who held GPUs in a period, and who holds them now without use."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -123,6 +123,27 @@ def waste(user: User, query: GpuTimeQuery, *, now: datetime) -> list[HeldGpus]:
         if len(found) >= MOST:
             break
     return found[:MOST]
+
+
+@dataclass(frozen=True, slots=True)
+class PodGpus:
+    """The GPUs that a pod holds now. `unused_since`: None if it uses them, or its use is not measured."""
+
+    gpus: float
+    unused_since: datetime | None
+
+
+def gpus_of(pods: Collection[int], *, now: datetime) -> dict[int, PodGpus]:
+    """The GPUs that these pods (primary keys) hold now, whoever sees them; without pods that hold none."""
+    rows = list(GpuHolding.objects.filter(pod_id__in=pods, finished_at=None))
+    least = {row.pod_id: round(IDLE_BELOW * row.gpus) for row in rows if row.ready_at is not None}
+    busy = usage.gpu_last_busy(least) if least else {}
+    found: dict[int, PodGpus] = {}
+    for row in rows:
+        unused, before = _unused(row, busy, now), found.get(row.pod_id)
+        since = unused.since if unused and now - unused.since >= timedelta(minutes=WASTED_MINUTES) else None
+        found[row.pod_id] = PodGpus(row.gpus / 1000 + (before.gpus if before else 0.0), since)
+    return found
 
 
 def _unused(row: GpuHolding, busy: dict[int, datetime | None], now: datetime) -> HeldGpus | None:

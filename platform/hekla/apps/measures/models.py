@@ -239,6 +239,11 @@ class JobMoment(_OfJobs):
             models.Index(fields=["cluster_id", "at"], name="job_moment_by_time"),
             models.Index(fields=["what", "at"], name="job_moment_by_kind"),
             models.Index(fields=["at"], name="job_moment_by_age"),
+            models.Index(
+                fields=["what", "milliseconds"], condition=models.Q(milliseconds__gt=0), name="job_moment_by_wait"
+            ),
+            models.Index(fields=["tenant_id", "what", "at"], name="job_moment_of_tenant"),
+            models.Index(fields=["queue_id", "at"], condition=models.Q(what="failed"), name="job_moment_of_queue"),
         ]
 
     def __str__(self) -> str:
@@ -260,14 +265,50 @@ class JobSum(_OfJobs):
         indexes = [
             models.Index(fields=["level", "at"], name="job_sum_by_age"),
             models.Index(fields=["tenant_id", "level", "at"], name="job_sum_of_tenant"),
+            models.Index(fields=["queue_id", "level", "at"], name="job_sum_of_queue"),
+            models.Index(fields=["owner_id", "level", "at"], name="job_sum_of_owner"),
         ]
 
     def __str__(self) -> str:
         return f"{self.count} {self.what} at {self.at:%F %T}"
 
 
+class PartJobSum(models.Model):
+    """The sums of `JobSum`, each by one fact of the jobs alone, so that reports of long times read few rows.
+
+    `by`: which fact (see `job_sums`); `all`: of all jobs. `key`: its value as text. Some facts have only days.
+    """
+
+    pk = models.CompositePrimaryKey("level", "cluster_id", "by", "key", "at", "what", "part")
+    level = models.SmallIntegerField()
+    cluster_id = models.BigIntegerField()
+    by = models.CharField(max_length=12)
+    key = models.CharField(max_length=512)
+    at = models.DateTimeField()
+    what = models.CharField(max_length=12)
+    part = models.CharField(max_length=12)
+    count = models.BigIntegerField()
+    milliseconds = models.BigIntegerField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["level", "at"], name="part_job_sum_by_age"),
+            models.Index(
+                fields=["level", "by", "what", "at"],
+                include=["cluster_id", "key", "count"],
+                name="part_job_sum_by_kind",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.what} of {self.by} {self.key} at {self.at:%F %T}"
+
+
 class StaleJobHour(models.Model):
-    """An hour of a cluster whose sums of jobs no longer agree with the moments."""
+    """An hour of a cluster whose sums of jobs no longer agree with the moments, from `since` on.
+
+    An hour that goes on is written, and stays marked until it is over.
+    """
 
     pk = models.CompositePrimaryKey("cluster_id", "at")
     cluster_id = models.BigIntegerField()

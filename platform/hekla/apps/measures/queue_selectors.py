@@ -143,6 +143,15 @@ def queue_use(user: User, query: QueueUseQuery, *, now: datetime) -> QueueUseRep
     )
 
 
+def starved_queues(user: User, query: QueueUseQuery, *, now: datetime) -> set[str]:
+    """The queues that were below what they deserve with pending jobs in the period, while others were above.
+
+    Raises NotFound.
+    """
+    begin, end = query.bounds(now)
+    return {pair.queue for pair in _starved(_Scope.of(user, query), begin, end, now=now)}
+
+
 @dataclass(frozen=True, slots=True)
 class _Scope:
     """What a query means, of what the person can see. `queues`: by primary key; `resource`: empty for all.

@@ -12,7 +12,7 @@ from django.db import transaction
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job
 from hekla.apps.measures import capacities, following, sums
-from hekla.apps.measures.job_counting import count_jobs, rebuild_jobs
+from hekla.apps.measures.job_counting import count_jobs, mark_job_hours, rebuild_jobs
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MINUTES, MEASURED, MINUTE, floor, hours
 from hekla.apps.measures.models import (
     ClusterGpuTime,
@@ -26,7 +26,7 @@ from hekla.apps.measures.models import (
     StaleHour,
 )
 
-__all__ = ["count_jobs", "rebuild", "rebuild_jobs", "roll_up"]
+__all__ = ["count_jobs", "mark_job_hours", "rebuild", "rebuild_jobs", "roll_up"]
 LAG = timedelta(seconds=20)
 """After this time a minute is over: samples and observations of its end are stored."""
 SETTLE = timedelta(minutes=10)

@@ -99,3 +99,13 @@ class ReportCopy(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} for {self.user_id}"
+
+
+class OverviewSettings(models.Model):
+    """The figures that a person chose for the overview of operations (each an `OverviewFigure`), in their order."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    figures = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"overview of {self.user_id}"

@@ -1,21 +1,23 @@
-"""Questions about the GPU time of the days, weeks and months of a time zone, which begin at any hour of UTC."""
+"""Questions about the days, weeks and months of a time zone, which begin at any hour of UTC."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
+from hekla.apps.measures.job_reports import JobsQuery
 from hekla.apps.measures.levels import HOUR
 from hekla.apps.measures.selectors import GpuTimeQuery
 from hekla.domain.reports import ReportScope, ReportSpan, ReportSpec
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NONE = ReportSpan(_EPOCH, _EPOCH, _EPOCH)
 
 
-@dataclass(frozen=True, slots=True)
-class SpanQuery(GpuTimeQuery):
-    """The GPU time of a span, in hours."""
+class _OfSpan:
+    """The time of a span, in hours."""
 
-    span: ReportSpan = ReportSpan(_EPOCH, _EPOCH, _EPOCH)  # noqa: RUF009  (frozen)
+    __slots__ = ()
+    span: ReportSpan
 
     @property
     def step(self) -> timedelta:
@@ -26,10 +28,29 @@ class SpanQuery(GpuTimeQuery):
 
     def before(self, now: datetime) -> Self:  # noqa: ARG002
         span = ReportSpan(self.span.before, self.span.begin, self.span.before)
-        return replace(self, span=span)
+        return replace(self, span=span)  # type: ignore[type-var]  (only dataclasses have this base)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanQuery(_OfSpan, GpuTimeQuery):
+    """The GPU time of a span."""
+
+    span: ReportSpan = _NONE
+
+
+@dataclass(frozen=True, slots=True)
+class JobsSpanQuery(_OfSpan, JobsQuery):
+    """The jobs of a span."""
+
+    span: ReportSpan = _NONE
 
 
 def query_of(spec: ReportSpec, span: ReportSpan) -> SpanQuery:
     """What a report asks of the measures."""
     names: dict[str, Any] = {spec.scope.value: spec.subject} if spec.scope is not ReportScope.ALL else {}
     return SpanQuery(span=span, **names)
+
+
+def jobs_query_of(query: SpanQuery) -> JobsSpanQuery:
+    """The same about jobs."""
+    return JobsSpanQuery(cluster=query.cluster, queue=query.queue, tenant=query.tenant, span=query.span)

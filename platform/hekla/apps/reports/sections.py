@@ -12,10 +12,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hekla.apps.accounts.models import User
-from hekla.apps.measures import labels, selectors
+from hekla.apps.measures import job_reports, labels, selectors
+from hekla.apps.measures.job_reports import JobsReport
 from hekla.apps.measures.selectors import Amounts, GpuTimePart, GpuTimePoint, GpuTimeReport, GroupBy
+from hekla.apps.reports import job_sections
 from hekla.apps.reports.contents import ReportFigure, ReportPart, ReportTable, moment, plain
-from hekla.apps.reports.period_queries import SpanQuery
+from hekla.apps.reports.period_queries import SpanQuery, jobs_query_of
 from hekla.domain.gpu_time import GPU_HOUR, HELD, WASTED, GpuClass
 from hekla.domain.reports import ReportPeriod, ReportSpec
 
@@ -33,6 +35,7 @@ class SectionSource:
     reader: User
     now: datetime
     _read: dict[GroupBy, GpuTimeReport] = field(default_factory=dict)
+    _jobs: JobsReport | None = None
 
     def gpu_time(self, by: GroupBy = GroupBy.TENANT) -> GpuTimeReport:
         """The GPU time of the period with these parts, as the reader may see it. Raises NotFound."""
@@ -40,8 +43,17 @@ class SectionSource:
             self._read[by] = selectors.gpu_time(self.reader, replace(self.query, by=by), now=self.now)
         return self._read[by]
 
+    def jobs(self) -> JobsReport:
+        """What happened to the jobs of the period, by queue, as far as the reader may see it. Raises NotFound."""
+        if self._jobs is None:
+            query = jobs_query_of(self.query)
+            self._jobs = job_reports.jobs_report(self.reader, query, now=self.now, most_parts=MOST_ROWS)
+        return self._jobs
+
     def notices(self) -> tuple[str, ...]:
         """What limits the figures."""
+        if self._jobs is not None and not self._read:
+            return (_("This cluster is simulated."),) if self._jobs.is_simulated else ()
         report, found = self.gpu_time(next(iter(self._read), GroupBy.TENANT)), list[str]()
         if report.is_simulated:
             found.append(_("This cluster is simulated."))
@@ -193,6 +205,8 @@ SECTIONS: Mapping[str, ReportSection] = {
         gettext_lazy("GPU time by person"), _parts_by(GroupBy.PERSON, gettext_lazy("GPU time by person"))
     ),
     "waste": ReportSection(gettext_lazy("Wasted GPU time"), _waste),
+    "waiting": ReportSection(gettext_lazy("Waiting times and results of jobs"), job_sections.waiting),
+    "failures": ReportSection(gettext_lazy("Failed jobs by cause"), job_sections.failures),
 }
 """By the name that the spec of a report has, in the order in which the form offers them."""
 DEFAULT = ("classes", "tenants", "waste")

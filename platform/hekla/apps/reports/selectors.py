@@ -13,7 +13,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.queues import selectors as queues
-from hekla.apps.reports.models import Report, ReportCopy, ReportRecipient, ReportRun
+from hekla.apps.reports.models import OverviewSettings, Report, ReportCopy, ReportRecipient, ReportRun
+from hekla.apps.reports.overview import OverviewFigure
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
 from hekla.domain.reports import ReportObstacle, ReportScope, ReportSpan, ReportSpec
@@ -114,6 +115,12 @@ def span_of(report: Report, run_uid: UUID) -> ReportSpan:
     if run is None:
         raise NotFound(_("Unknown report."))
     return run.span
+
+
+def overview_figures(user: User) -> list[OverviewFigure] | None:
+    """The figures that the person chose for the overview, in their order; None: they chose none."""
+    names = OverviewSettings.objects.filter(user=user).values_list("figures", flat=True).first()
+    return None if names is None else [OverviewFigure(name) for name in names if name in list(OverviewFigure)]
 
 
 def due(now: datetime) -> list[int]:

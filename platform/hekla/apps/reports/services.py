@@ -6,7 +6,7 @@ whose times passed while the console was not running is sent once, for the last 
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,7 +24,8 @@ from hekla.apps.notifications import selectors as notifications
 from hekla.apps.notifications import services as notifying
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.reports import sections, selectors
-from hekla.apps.reports.models import MAX_ERROR, Report, ReportCopy, ReportRecipient, ReportRun
+from hekla.apps.reports.models import MAX_ERROR, OverviewSettings, Report, ReportCopy, ReportRecipient, ReportRun
+from hekla.apps.reports.overview import OverviewFigure
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, HeklaError, Invalid, Problem, Refused
 from hekla.domain.reports import ReportObstacle, ReportScope, ReportSpec
@@ -197,6 +198,18 @@ def settle(run_uid: str, user: User, *, error: str, is_over: bool, now: datetime
     if is_over:
         fate |= {"failed_at": now} if error else {"sent_at": now}
     ReportCopy.objects.filter(run__uid=run_uid, user=user).update(**fate)
+
+
+def arrange_overview(figures: Sequence[OverviewFigure], *, user: User, now: datetime) -> None:
+    """Choose the figures of this person's overview, in this order; none: the usual ones again."""
+    names = [one.value for one in dict.fromkeys(figures)]
+    with unit_of_work():
+        if names:
+            OverviewSettings.objects.update_or_create(user=user, defaults={"figures": names})
+        else:
+            OverviewSettings.objects.filter(user=user).delete()
+        event = events.OverviewArranged(figures=tuple(names))
+        record(event, subject=f"user:{user.pk}", actor=actor_of(user), at=now)
 
 
 def require_right(report: Report, user: User) -> None:

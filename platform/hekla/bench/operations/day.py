@@ -2,11 +2,11 @@
 
 People submit jobs, pods are created and bound, and what a backend would report of them is recorded; use is measured
 once a minute. Left out are the engine (a simple rule places gangs) and the backend, which other benchmarks measure.
-After each minute the measures are rolled up, as the controller does.
+After each minute the measures are rolled up, as the controller does. All queues have the same part of the GPUs.
 """
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,10 +20,12 @@ from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision
 from hekla.apps.jobs.services.observations import Sighting
+from hekla.apps.measures import queue_services
 from hekla.apps.measures import services as measures
 from hekla.apps.measures.models import StaleHour
 from hekla.apps.usage import services as usage
 from hekla.apps.usage.services import Reading
+from hekla.bench.operations import shares
 from hekla.bench.operations.machines import Machines
 from hekla.bench.operations.meter import CpuMeter
 from hekla.bench.operations.size import OperationsSize
@@ -81,6 +83,7 @@ class SimulatedDay:
         self._numbers, self._names = count(), count()
         self._pods: dict[int, _Running] = {}
         self._meter = CpuMeter()
+        self._lacking = Counter[int]()
         self.costs: list[HourCost] = []
 
     def run(self, say: Callable[[str], None]) -> None:
@@ -144,6 +147,7 @@ class SimulatedDay:
         for pod in Pod.objects.filter(phase=PodPhase.PENDING, stopping=False).order_by("job_id", "pk"):
             waiting[pod.job_id].append(pod)
         decisions, lives = [], []
+        self._lacking.clear()
         for job in Job.objects.filter(pk__in=waiting).order_by("pk"):
             pods = waiting[job.pk]
             gpus = int(job.spec["tasks"][0]["resources"][GPU])
@@ -154,6 +158,8 @@ class SimulatedDay:
                     JobDecision(job.pk, job.version, job.revision, gang_phase=GangPhase.RUNNING, binds=binds)
                 )
                 lives.append((job, pods, places, gpus))
+            else:
+                self._lacking[job.queue_id] += len(pods) * gpus
         jobs.commit(self._cluster.pk, self._world.epoch, decisions, now=now)
         for life in lives:
             self._plan(*life, now)
@@ -226,8 +232,11 @@ class SimulatedDay:
     def _roll_up(self, minute: int, now: datetime) -> None:
         if minute % _HOUR_MINUTES == 1:
             self.costs.append(HourCost())
+        shares.observe(self._cluster, self._world.epoch, self._size, self._lacking, now=now)
         with self._meter as spent:
             measures.roll_up(now=now)
+            measures.count_jobs(now=now)
+            queue_services.roll_up_queues(now=now)
         cost = self.costs[-1]
         cost.process += spent.process
         cost.database += spent.database

@@ -9,6 +9,12 @@ from hekla.domain.events.base import Changes, Event, Name
 _Count = Annotated[int, Field(ge=0)]
 
 
+class OverviewArranged(Event):
+    """A person chose the figures of their overview, in this order; none: the usual ones."""
+
+    figures: Annotated[tuple[Name, ...], Field(max_length=32)] = ()
+
+
 class ReportCreated(Event):
     name: Name
 

@@ -35,13 +35,13 @@ class Theme:
 
 THEMES = {
     "light": Theme(
-        lines=("#0072b2", "#d55e00", "#009e73", "#a8588a", "#b07d00", "#56b4e9", "#444444"),
+        lines=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#661100", "#332288", "#444444"),
         grid="#dcdcd6",
         text="#5c6068",
         surface="#ffffff",
     ),
     "dark": Theme(
-        lines=("#56b4e9", "#e69f00", "#2fc79a", "#cc79a7", "#f0e442", "#8ab6d6", "#cccccc"),
+        lines=("#56b4e9", "#e69f00", "#4f7cd8", "#d55e00", "#ffd6a5", "#8f8f8f", "#cccccc"),
         grid="#343943",
         text="#a3a9b4",
         surface="#1c1f25",

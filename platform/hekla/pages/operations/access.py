@@ -1,9 +1,12 @@
 """Who may open the pages of this feature."""
 
-from hekla.apps.accounts.access import READ, SIGNED_IN, RouteAccess, who
+from hekla.apps.accounts.access import OPEN, READ, SIGNED_IN, RouteAccess, who
 
 SEES_CAPACITY = who(rest="absent", manager="ok", operator="ok", platform_admin="ok")
 ROUTES = {
+    "operations:overview": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:arrange": RouteAccess(post=SIGNED_IN, impersonation=OPEN),
+    "operations:overview_file": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:gpu_time": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:gpu_time_file": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:holdings": RouteAccess(SIGNED_IN, impersonation=READ),
@@ -19,5 +22,8 @@ ROUTES = {
         ),
         RouteAccess(SIGNED_IN, impersonation=READ),
     ),
+    "operations:sessions": RouteAccess(SIGNED_IN, impersonation=READ),
+    "operations:sessions_file": RouteAccess(SIGNED_IN, impersonation=READ),
     "operations:waste": RouteAccess(SIGNED_IN, impersonation=READ),
 }
+SOCKETS = {"live operations": SIGNED_IN}

@@ -23,23 +23,9 @@ from hekla.pages.frame import plots
 from hekla.pages.operations import job_queries
 
 _LEGEND = {"orientation": "h", "y": -0.2, "traceorder": "normal"}
-_RESULT_LOOKS = {
-    MomentKind.COMPLETED: ("#0072b2", ""),
-    MomentKind.FAILED: ("#d55e00", "/"),
-    MomentKind.STOPPED: ("#8a8f99", "."),
-}
-_CAUSE_LOOKS = {
-    FailureCause.EXIT_CODE: ("#d55e00", ""),
-    FailureCause.MEMORY: ("#cc79a7", "/"),
-    FailureCause.NODE: ("#4a4f57", "|"),
-    FailureCause.PRESSURE: ("#8a8f99", "+"),
-    FailureCause.PREEMPTED: ("#56b4e9", "\\"),
-    FailureCause.IMAGE: ("#e69f00", "."),
-    FailureCause.TIMEOUT: ("#0072b2", "x"),
-    FailureCause.START: ("#009e73", "-"),
-    FailureCause.OTHER: ("#c3c7cd", ""),
-}
-"""Colour and pattern. The colours are Okabe's and Ito's and greys; a pattern tells apart what colours may not."""
+_RESULT_PATTERNS = {MomentKind.COMPLETED: "", MomentKind.FAILED: "/", MomentKind.STOPPED: "."}
+_CAUSE_PATTERNS = dict(zip(FailureCause, ("", "/", "|", "+", "\\", ".", "x", "-", ""), strict=True))
+"""A pattern tells apart what colours may not."""
 _DASHES = ("solid", "dash", "dashdot", "dot")
 _FEW = 5
 _SECONDS = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800, 2_592_000)
@@ -164,8 +150,13 @@ def quantile_name(part: float) -> str:
 def throughput_figure(report: JobsReport) -> SafeString:
     """Jobs that ended, by result."""
     bars = [
-        _bars(report, str(job_labels.KINDS[what]), look, [one.count(what) for one in report.points.values()])
-        for what, look in _RESULT_LOOKS.items()
+        _bars(
+            report,
+            str(job_labels.KINDS[what]),
+            (job_labels.RESULT_COLOURS[what], pattern),
+            [one.count(what) for one in report.points.values()],
+        )
+        for what, pattern in _RESULT_PATTERNS.items()
     ]
     return _stacked(report, bars)
 
@@ -174,8 +165,13 @@ def causes_figure(report: JobsReport) -> SafeString:
     """Jobs that failed, by cause."""
     failed = MomentKind.FAILED
     bars = [
-        _bars(report, str(job_labels.CAUSES[cause]), look, [one.count(failed, cause) for one in report.points.values()])
-        for cause, look in _CAUSE_LOOKS.items()
+        _bars(
+            report,
+            str(job_labels.CAUSES[cause]),
+            (job_labels.CAUSE_COLOURS[cause], pattern),
+            [one.count(failed, cause) for one in report.points.values()],
+        )
+        for cause, pattern in _CAUSE_PATTERNS.items()
         if report.total.count(failed, cause)
     ]
     return _stacked(report, bars)

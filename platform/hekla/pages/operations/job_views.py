@@ -1,9 +1,10 @@
 """Dashboards of waiting times, throughput and failures of jobs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
@@ -30,10 +31,15 @@ _WAITED = (MomentKind.STARTED, MomentKind.WAITED, MomentKind.UNSTARTED)
 @require_safe
 def waiting(request: HttpRequest) -> HttpResponse:
     """Show how long jobs waited, and how many started and ended."""
-    now, query, user = clock.now(), job_queries.parse(request.GET), person(request)
-    report = job_reports.jobs_report(user, query, now=now)
-    context = {
-        **_shared(user, report, now, "operations:waiting"),
+    return _page(request, "waiting", waiting_parts)
+
+
+def waiting_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
+    """The live parts of the page. Raises NotFound."""
+    query = job_queries.parse(parameters)
+    report = job_reports.jobs_report(user, query, now=now, most_parts=_MOST_PARTS)
+    return {
+        **_shared(report, now),
         "waits": job_figures.waits_figure(report),
         "throughput": job_figures.throughput_figure(report),
         "quantiles": job_figures.quantile_rows(report),
@@ -45,17 +51,21 @@ def waiting(request: HttpRequest) -> HttpResponse:
         "longest": job_queries.address(query, of=MomentKind.STARTED.value, order="longest"),
         **_present(report),
     }
-    return render(request, "operations/waiting.html", context)
 
 
 @require_safe
 def failures(request: HttpRequest) -> HttpResponse:
     """Show how many jobs failed, why, and where."""
-    now, query, user = clock.now(), job_queries.parse(request.GET), person(request)
-    report = job_reports.jobs_report(user, query, now=now)
+    return _page(request, "failures", failures_parts)
+
+
+def failures_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
+    """The live parts of the page. Raises NotFound."""
+    query = job_queries.parse(parameters)
+    report = job_reports.jobs_report(user, query, now=now, most_parts=_MOST_PARTS)
     failed = report.total.count(MomentKind.FAILED)
-    context = {
-        **_shared(user, report, now, "operations:failures"),
+    return {
+        **_shared(report, now),
         "figure": job_figures.causes_figure(report),
         "causes": job_figures.cause_rows(report),
         "failed": failed,
@@ -64,20 +74,31 @@ def failures(request: HttpRequest) -> HttpResponse:
         "failed_address": job_queries.address(query, of=MomentKind.FAILED.value),
         "places": [_place(user, query, place, now) for place in FailurePlace],
     }
-    return render(request, "operations/failures.html", context)
+
+
+def _page(
+    request: HttpRequest, name: str, parts: Callable[[User, QueryDict, datetime], dict[str, Any]]
+) -> HttpResponse:
+    """The page of this name, with its live parts."""
+    now, user = clock.now(), person(request)
+    context = parts(user, request.GET, now)
+    query = context["report"].query
+    context |= {"tabs": tabs(f"operations:{name}"), **_choices(user, query, now)}
+    context["live"] = queries.live(name, job_queries.address(query), query.until)
+    return render(request, f"operations/{name}.html", context)
 
 
 @require_safe
 def waiting_file(request: HttpRequest) -> HttpResponse:
     """Download counts and waiting times as CSV."""
-    report = job_reports.jobs_report(person(request), job_queries.parse(request.GET), now=clock.now())
+    report = _for_file(request)
     return _file(f"waiting-{report.begin:%Y-%m-%d}.csv", job_figures.waiting_file(report))
 
 
 @require_safe
 def failures_file(request: HttpRequest) -> HttpResponse:
     """Download failures by cause as CSV."""
-    report = job_reports.jobs_report(person(request), job_queries.parse(request.GET), now=clock.now())
+    report = _for_file(request)
     return _file(f"failures-{report.begin:%Y-%m-%d}.csv", job_figures.failures_file(report))
 
 
@@ -111,6 +132,11 @@ def waiting_now(request: HttpRequest) -> HttpResponse:
     query = job_queries.parse(request.GET)
     rows = job_reports.waiting_jobs(person(request), query)
     return render(request, "operations/waiting_now.html", _rows(rows, query, "operations:waiting"))
+
+
+def _for_file(request: HttpRequest) -> JobsReport:
+    """The report of an address. Files have no parts."""
+    return job_reports.jobs_report(person(request), job_queries.parse(request.GET), now=clock.now(), most_parts=1)
 
 
 def _file(name: str, rows: Iterable[list[object]]) -> HttpResponse:
@@ -165,26 +191,24 @@ def _present(report: JobsReport) -> dict[str, object]:
     }
 
 
-def _shared(user: User, report: JobsReport, now: datetime, route: str) -> dict[str, object]:
-    """The tabs, filters, parts and links of both pages."""
+def _shared(report: JobsReport, now: datetime) -> dict[str, object]:
+    """The parts and links of both pages."""
     query = report.query
     length = report.end - report.begin
     after = report.end + length
     return {
-        "tabs": tabs(route),
         "report": report,
         "is_empty": not report.total.counts
         and not report.before.counts
         and not (report.waiting and report.waiting.count),
-        "parts": job_figures.part_rows(report.parts[:_MOST_PARTS], query),
-        "more_parts": max(len(report.parts) - _MOST_PARTS, 0),
+        "parts": job_figures.part_rows(report.parts, query),
+        "more_parts": report.more_parts,
         "by": job_labels.PARTS[query.by],
         "file": job_queries.address(query),
         "before": job_queries.address(query, until=queries.text(report.begin)),
         "after": job_queries.address(query, until=queries.text(after) if after < now else "") if query.until else "",
         "until": queries.text(query.until) if query.until else "",
         "everybody": job_queries.address(query, person=""),
-        **_choices(user, query, now),
     }
 
 

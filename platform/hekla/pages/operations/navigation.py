@@ -6,11 +6,17 @@ ITEMS = [
     NavigationItem(
         Section.WORK,
         90,
-        "operations:gpu_time",
+        "operations:overview",
         "chip",
         _("Capacity and use"),
         also=(
-            *("operations:holdings", "operations:waste", "operations:queues", "operations:nodes"),
+            *(
+                "operations:gpu_time",
+                "operations:holdings",
+                "operations:waste",
+                "operations:queues",
+                "operations:nodes",
+            ),
             *("reports:list", "reports:detail", "reports:run", "reports:create", "reports:edit"),
             *("operations:waiting", "operations:waiting_now", "operations:failures", "operations:counted"),
         ),

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.measures.node_selectors import NodeHour, node_hours
@@ -51,11 +54,19 @@ class HeatRow:
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Show the heat map of one cluster, or of all that are not simulated."""
-    user, now = person(request), clock.now()
+    context = node_parts(person(request), request.GET, clock.now())
+    name = queries.name_of(request.GET, "cluster")
+    clusters_by_name = ((one.name, one.name) for one in clusters.all_clusters())
+    context |= {"tabs": tabs("operations:nodes"), "clusters": options(clusters_by_name, {name})}
+    context["live"] = queries.live("nodes", queries.encoded({"cluster": name}))
+    return render(request, "operations/nodes.html", context)
+
+
+def node_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
+    """The live parts of the page. Raises NotFound."""
     if not accounts.may(user, Permission.SEE_EVERYTHING):
         raise NotFound(_("Unknown page."))
-    name = queries.name_of(request.GET, "cluster")
-    every = clusters.all_clusters()
+    name, every = queries.name_of(parameters, "cluster"), clusters.all_clusters()
     known = {clusters.get(name).pk} if name else {one.pk for one in every if not one.is_simulated}
     views = [view for view in figures.nodes(occupancy.now()) if view.node.cluster_id in known]
     views = sorted((view for view in views if card_counts(view.allocatable)), key=lambda view: view.node.name)
@@ -63,16 +74,13 @@ def show(request: HttpRequest) -> HttpResponse:
     figures.name_cards(first, user, tenancy.rights(user))
     node_usage.add_card_usage(first)
     times, hours = node_hours([(view.node.cluster_id, view.node.name) for view in first], now=now)
-    context = {
-        "tabs": tabs("operations:nodes"),
-        "clusters": options(((one.name, one.name) for one in every), {name}),
+    return {
         "times": times,
         "rows": [_row(view, hours.get((view.node.cluster_id, view.node.name), ())) for view in first],
         "has_cards": any(view.cards for view in first),
         "more": len(views) - len(first),
         "is_simulated": any(one.is_simulated for one in every if one.pk in known),
     }
-    return render(request, "operations/nodes.html", context)
 
 
 def _row(view: NodeView, hours: Sequence[NodeHour]) -> HeatRow:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 
-from hekla.apps.measures.selectors import GpuTimeQuery, GroupBy, Period
+from hekla.apps.measures.selectors import GpuTimeQuery, GroupBy, MeasuresQuery, Period
 from hekla.domain.gpu_time import HELD, GpuClass
 
 _NAME_LENGTH = 253
@@ -65,6 +65,17 @@ def address(query: GpuTimeQuery, **changes: object) -> str:
         **changes,
     }
     return encoded(values)
+
+
+def overview_address(query: MeasuresQuery, **changes: object) -> str:
+    """The query string of an overview, with these changes."""
+    until = query.until and text(query.until)
+    return encoded({"period": query.period.value, "until": until, "cluster": query.cluster, **changes})
+
+
+def live(page: str, address: str, until: datetime | None = None) -> str:
+    """The live query of a dashboard with this address; empty for a past period, which does not change any more."""
+    return "" if until else urlencode({"view": "operations", "page": page}) + "&" + address.removeprefix("?")
 
 
 def encoded(values: Mapping[str, object]) -> str:

@@ -18,7 +18,7 @@ from hekla.apps.measures.queue_selectors import QueueTime, QueueUse, QueueUseRep
 from hekla.pages.frame import plots
 from hekla.pages.operations import queue_queries
 
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 _PATTERNS = ("", "/", ".", "x")
 _REST = ("#8a8f99", "")
 """Okabe's and Ito's colours; a pattern tells apart what colours may not."""
@@ -61,7 +61,7 @@ def figure(report: QueueUseReport) -> SafeString:
     rows = [one for one in report.queues if one.total.allocated] if report.query.queue else _held(report)
     first, rest = rows[:_MOST_QUEUES], rows[_MOST_QUEUES:]
     traces = [
-        _stacked(report, one.name, one.points, (_COLOURS[at % len(_COLOURS)], _PATTERNS[at // len(_COLOURS)]))
+        _stacked(report, one.name, one.points, (COLOURS[at % len(COLOURS)], _PATTERNS[at // len(COLOURS)]))
         for at, one in enumerate(first)
     ]
     if rest:

@@ -1,8 +1,9 @@
 """What queues deserved, held, waited for, borrowed and lent over time."""
 
 from datetime import datetime
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -25,12 +26,20 @@ _MOST_ROWS = 100
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Show the GPUs of queues in a period."""
-    now, query, user = clock.now(), queue_queries.parse(request.GET), person(request)
-    report = queue_selectors.queue_use(user, query, now=now)
+    now, user = clock.now(), person(request)
+    context = queue_parts(user, request.GET, now)
+    query = context["report"].query
+    context |= {"tabs": tabs("operations:queues"), **_choices(user, query)}
+    context["live"] = queries.live("queues", queue_queries.address(query), query.until)
+    return render(request, "operations/queues.html", context)
+
+
+def queue_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
+    """The live parts of the page. Raises NotFound."""
+    report = queue_selectors.queue_use(user, queue_queries.parse(parameters), now=now)
     rows = queue_figures.use_rows(report)
     starved = queue_figures.starved_rows(report.starved[:_MOST_ROWS])
-    context = {
-        "tabs": tabs("operations:queues"),
+    return {
         "report": report,
         "figure": queue_figures.figure(report),
         "rows": rows[:_MOST_ROWS],
@@ -38,10 +47,8 @@ def show(request: HttpRequest) -> HttpResponse:
         "totals": queue_figures.total_row(report),
         "starved": starved,
         "more_starved": len(report.starved) - len(starved),
-        **_choices(user, query),
         **_links(report, now),
     }
-    return render(request, "operations/queues.html", context)
 
 
 @require_safe

@@ -7,11 +7,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 TABS: tuple[tuple[str, str | Promise], ...] = (
+    ("operations:overview", _("Overview")),
     ("operations:gpu_time", _("GPU time")),
     ("operations:waste", _("Unused GPUs")),
     ("operations:waiting", _("Waiting")),
     ("operations:failures", _("Failures")),
     ("operations:queues", _("Queues")),
+    ("operations:sessions", _("Sessions")),
     ("reports:list", _("Reports")),
 )
 """Route and label."""

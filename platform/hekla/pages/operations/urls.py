@@ -1,10 +1,13 @@
 from django.urls import path
 
-from hekla.pages.operations import job_views, node_views, queue_views, views, wall_views
+from hekla.pages.operations import job_views, node_views, overview_views, queue_views, session_views, views, wall_views
 
 prefix = "operations/"
 app_name = "operations"
 urlpatterns = [
+    path("", overview_views.show, name="overview"),
+    path("arrange/", overview_views.arrange, name="arrange"),
+    path("file/", overview_views.download, name="overview_file"),
     path("gpu-time/", views.gpu_time, name="gpu_time"),
     path("gpu-time/file/", views.gpu_time_file, name="gpu_time_file"),
     path("gpu-time/pods/", views.holdings, name="holdings"),
@@ -19,5 +22,7 @@ urlpatterns = [
     path("failures/", job_views.failures, name="failures"),
     path("failures/file/", job_views.failures_file, name="failures_file"),
     path("jobs/", job_views.counted, name="counted"),
+    path("sessions/", session_views.show, name="sessions"),
+    path("sessions/file/", session_views.download, name="sessions_file"),
     path("waste/", views.waste, name="waste"),
 ]

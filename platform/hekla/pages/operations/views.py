@@ -1,11 +1,13 @@
 """Dashboards of what became of the capacity."""
 
 from datetime import datetime
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.measures import labels, ledger, selectors
 from hekla.apps.measures.selectors import GpuTimeQuery, GpuTimeReport
@@ -24,11 +26,20 @@ _MOST_PARTS = 50
 @require_safe
 def gpu_time(request: HttpRequest) -> HttpResponse:
     """Show what became of the GPU time of a period."""
-    now, query = clock.now(), queries.parse(request.GET)
-    report = selectors.gpu_time(person(request), query, now=now)
-    context = {
+    now, user = clock.now(), person(request)
+    context = gpu_time_parts(user, request.GET, now)
+    query = context["report"].query
+    context |= {"tabs": tabs("operations:gpu_time"), **_choices(request, query)}
+    context["live"] = queries.live("gpu_time", queries.address(query), query.until)
+    return render(request, "operations/gpu_time.html", context)
+
+
+def gpu_time_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
+    """The live parts of the page. Raises NotFound."""
+    query = queries.parse(parameters)
+    report = selectors.gpu_time(user, query, now=now)
+    return {
         "report": report,
-        "tabs": tabs("operations:gpu_time"),
         "figure": figures.figure(report),
         "is_empty": not any(report.totals.values()),
         "classes": figures.class_rows(report),
@@ -37,10 +48,8 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
         "parts": figures.part_rows(report.parts[:_MOST_PARTS], query),
         "more_parts": max(len(report.parts) - _MOST_PARTS, 0),
         "by": labels.PARTS[query.by],
-        **_choices(request, query),
         **_links(report, now),
     }
-    return render(request, "operations/gpu_time.html", context)
 
 
 @require_safe
@@ -74,14 +83,16 @@ def holdings(request: HttpRequest) -> HttpResponse:
 @require_safe
 def waste(request: HttpRequest) -> HttpResponse:
     """List who holds GPUs now without using them, and since when."""
-    rows = ledger.waste(person(request), queries.parse(request.GET), now=clock.now())
-    context = {
-        "tabs": tabs("operations:waste"),
-        "rows": rows,
-        "whole": labels.hours(sum(row.gpu_us for row in rows)),
-        "minutes": ledger.WASTED_MINUTES,
-    }
+    context = waste_parts(person(request), request.GET, clock.now()) | {"tabs": tabs("operations:waste")}
+    context["live"] = queries.live("waste", queries.address(queries.parse(request.GET)))
     return render(request, "operations/waste.html", context)
+
+
+def waste_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
+    """The live parts of the page. Raises NotFound."""
+    rows = ledger.waste(user, queries.parse(parameters), now=now)
+    whole = labels.hours(sum(row.gpu_us for row in rows))
+    return {"rows": rows, "whole": whole, "minutes": ledger.WASTED_MINUTES}
 
 
 def _choices(request: HttpRequest, query: GpuTimeQuery) -> dict[str, object]:

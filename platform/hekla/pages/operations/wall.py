@@ -1,8 +1,12 @@
 """What the wall screen shows: a few large figures of the present, for operators in a room."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
+
+from django.core.cache import cache
+from redis.exceptions import RedisError
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
@@ -10,6 +14,8 @@ from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.job_history import labels
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
+from hekla.apps.measures.selectors import MeasuresQuery
+from hekla.apps.reports.overview import OverviewFigure, overview
 from hekla.domain.card_resources import card_counts, model_of
 from hekla.domain.phases import JobPhase
 from hekla.domain.resources import Resources
@@ -18,6 +24,12 @@ from hekla.scheduling import occupancy
 from hekla.scheduling.occupancy import Occupancy
 
 MOST_ROWS = 8
+_SHARED_SECONDS, _GLANCE_SECONDS = 10, 30
+_GLANCE = (
+    *(OverviewFigure.USEFUL, OverviewFigure.HELD, OverviewFigure.WASTED, OverviewFigure.WAIT_MOST),
+    *(OverviewFigure.COMPLETED, OverviewFigure.FAILED, OverviewFigure.ALERTS),
+)
+ReadT = TypeVar("ReadT")
 _DAY = timedelta(days=1)
 
 
@@ -76,6 +88,7 @@ class Wall:
     troubles: Sequence[NodeTrouble]
     troubled: int
     nodes: int
+    glance: Mapping[OverviewFigure, float | None]
 
 
 def wall(user: User, cluster: str, *, now: datetime) -> Wall:
@@ -102,6 +115,7 @@ def wall(user: User, cluster: str, *, now: datetime) -> Wall:
         troubles=sorted(troubles, key=lambda one: (one.is_ready, -one.cards, one.name))[:MOST_ROWS],
         troubled=len(troubles),
         nodes=sum(node.cluster_id in known for node, _all in whole.nodes),
+        glance=_glance(user, cluster, now),
     )
 
 
@@ -138,7 +152,7 @@ def _added(models: Sequence[ModelCards]) -> ModelCards:
 
 def _queues(user: User, whole: Occupancy, known: Mapping[int, Cluster]) -> list[QueueLine]:
     """The queues, those with pending jobs and the most cards first."""
-    oldest = jobs.oldest_waits()
+    oldest = _oldest_waits()
     lines = [
         QueueLine(
             view.queue.name,
@@ -151,6 +165,33 @@ def _queues(user: User, whole: Occupancy, known: Mapping[int, Cluster]) -> list[
         if view.queue.cluster_id in known
     ]
     return sorted(lines, key=lambda line: (-line.cards, -line.waiting, -line.running, line.name))
+
+
+def _oldest_waits() -> dict[int, datetime]:
+    """When the oldest wait of each queue began. Pending jobs can be many."""
+    return _shared("operations:oldest_waits", _SHARED_SECONDS, jobs.oldest_waits)
+
+
+def _glance(user: User, cluster: str, now: datetime) -> dict[OverviewFigure, float | None]:
+    """The figures of the overview of the last day. All who may open the screen see the same."""
+
+    def read() -> dict[OverviewFigure, float | None]:
+        found = overview(user, MeasuresQuery(cluster=cluster), now=now).figures
+        return {what: found[what].value for what in _GLANCE if what in found}
+
+    return _shared(f"operations:glance:{cluster}", _GLANCE_SECONDS, read)
+
+
+def _shared(key: str, seconds: int, read: Callable[[], ReadT]) -> ReadT:
+    """What all screens show, read once in so many seconds; each time if there is no cache."""
+    try:
+        known: ReadT | None = cache.get(key)
+    except RedisError:
+        return read()
+    if known is None:
+        known = read()
+        cache.set(key, known, seconds)
+    return known
 
 
 def _trouble(node: Node, known: Mapping[int, Cluster]) -> NodeTrouble:

@@ -12,7 +12,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.pages.frame.people import person
-from hekla.pages.operations import queries, wall
+from hekla.pages.operations import overview, queries, wall
 
 _SECONDS, _FEWEST, _MOST = 15, 5, 600
 _MOST_DIGITS = 4
@@ -41,6 +41,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     return {
         "wall": found,
         "cluster": cluster,
+        "glance": [(overview.NAMES[what], overview.words(what, value)) for what, value in found.glance.items()],
         "longest": wall.ago(found.oldest, now),
         "queue_lines": [(line, wall.ago(line.oldest, now)) for line in found.queues],
         "failures": [(job, wall.ago(job.finished_at, now)) for job in found.failures],

@@ -51,6 +51,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("is_enabled", True)), fields=["id"], name="alert_rule_enabled")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("tenant", "name"), name="one_alert_rule_of_a_name", nulls_distinct=False
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="AlertChange",
@@ -113,6 +123,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["rule", "-id"], name="alert_change_of_rule"),
+                    models.Index(fields=["at"], name="alert_change_by_time"),
+                ]
+            },
         ),
         migrations.CreateModel(
             name="AlertAction",
@@ -157,6 +173,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["rule", "-id"], name="alert_action_of_rule"),
+                    models.Index(
+                        condition=models.Q(("abandoned_at__isnull", True), ("done_at__isnull", True)),
+                        fields=["due_at"],
+                        name="alert_action_due",
+                    ),
+                    models.Index(fields=["created_at"], name="alert_action_by_time"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("rule", "episode", "number", "moment"), name="one_alert_action_of_a_moment"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Alert",
@@ -195,53 +227,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="alertrule",
-            index=models.Index(condition=models.Q(("is_enabled", True)), fields=["id"], name="alert_rule_enabled"),
-        ),
-        migrations.AddConstraint(
-            model_name="alertrule",
-            constraint=models.UniqueConstraint(
-                fields=("tenant", "name"), name="one_alert_rule_of_a_name", nulls_distinct=False
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="alertchange",
-            index=models.Index(fields=["rule", "-id"], name="alert_change_of_rule"),
-        ),
-        migrations.AddIndex(
-            model_name="alertchange",
-            index=models.Index(fields=["at"], name="alert_change_by_time"),
-        ),
-        migrations.AddIndex(
-            model_name="alertaction",
-            index=models.Index(fields=["rule", "-id"], name="alert_action_of_rule"),
-        ),
-        migrations.AddIndex(
-            model_name="alertaction",
-            index=models.Index(
-                condition=models.Q(("abandoned_at__isnull", True), ("done_at__isnull", True)),
-                fields=["due_at"],
-                name="alert_action_due",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="alertaction",
-            index=models.Index(fields=["created_at"], name="alert_action_by_time"),
-        ),
-        migrations.AddConstraint(
-            model_name="alertaction",
-            constraint=models.UniqueConstraint(
-                fields=("rule", "episode", "number", "moment"), name="one_alert_action_of_a_moment"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="alert",
-            index=models.Index(condition=models.Q(("is_open", True)), fields=["-fired_at"], name="alert_open"),
-        ),
-        migrations.AddConstraint(
-            model_name="alert",
-            constraint=models.UniqueConstraint(fields=("rule", "subject"), name="one_alert_of_a_subject"),
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("is_open", True)), fields=["-fired_at"], name="alert_open")
+                ],
+                "constraints": [models.UniqueConstraint(fields=("rule", "subject"), name="one_alert_of_a_subject")],
+            },
         ),
     ]

@@ -37,6 +37,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["tenant", "-submitted_at"], name="batch_by_tenant")],
+                "constraints": [models.UniqueConstraint(fields=("tenant", "name"), name="one_batch_of_a_name")],
+            },
         ),
         migrations.CreateModel(
             name="BatchJob",
@@ -56,17 +60,10 @@ class Migration(migrations.Migration):
                     models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="jobs.job"),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="batch",
-            index=models.Index(fields=["tenant", "-submitted_at"], name="batch_by_tenant"),
-        ),
-        migrations.AddConstraint(
-            model_name="batch",
-            constraint=models.UniqueConstraint(fields=("tenant", "name"), name="one_batch_of_a_name"),
-        ),
-        migrations.AddConstraint(
-            model_name="batchjob",
-            constraint=models.UniqueConstraint(fields=("batch", "number", "attempt"), name="one_job_of_an_attempt"),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("batch", "number", "attempt"), name="one_job_of_an_attempt")
+                ]
+            },
         ),
     ]

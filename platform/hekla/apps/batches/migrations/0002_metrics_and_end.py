@@ -23,6 +23,11 @@ class Migration(migrations.Migration):
                 ("is_complete", models.BooleanField(default=False)),
                 ("due_at", models.DateTimeField()),
             ],
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("is_complete", False)), fields=["due_at"], name="metric_log_due")
+                ]
+            },
         ),
         migrations.AddField(
             model_name="batch",
@@ -53,9 +58,5 @@ class Migration(migrations.Migration):
             model_name="metriclog",
             name="pod",
             field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="jobs.pod"),
-        ),
-        migrations.AddIndex(
-            model_name="metriclog",
-            index=models.Index(condition=models.Q(("is_complete", False)), fields=["due_at"], name="metric_log_due"),
         ),
     ]

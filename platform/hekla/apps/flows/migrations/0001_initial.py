@@ -55,6 +55,19 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["tenant", "-started_at"], name="flow_by_tenant"),
+                    models.Index(condition=models.Q(("ended_at__isnull", True)), fields=["id"], name="flow_alive"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=("tenant", "name"),
+                        name="one_flow_of_a_name",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="JobTemplate",
@@ -78,6 +91,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("tenant", "name"), name="one_template_of_a_name")]
+            },
         ),
         migrations.CreateModel(
             name="FlowStep",
@@ -104,28 +120,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["place"],
+                "constraints": [models.UniqueConstraint(fields=("flow", "name"), name="one_step_of_a_name")],
             },
-        ),
-        migrations.AddIndex(
-            model_name="flow",
-            index=models.Index(fields=["tenant", "-started_at"], name="flow_by_tenant"),
-        ),
-        migrations.AddIndex(
-            model_name="flow",
-            index=models.Index(condition=models.Q(("ended_at__isnull", True)), fields=["id"], name="flow_alive"),
-        ),
-        migrations.AddConstraint(
-            model_name="flow",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("deleted_at__isnull", True)), fields=("tenant", "name"), name="one_flow_of_a_name"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="jobtemplate",
-            constraint=models.UniqueConstraint(fields=("tenant", "name"), name="one_template_of_a_name"),
-        ),
-        migrations.AddConstraint(
-            model_name="flowstep",
-            constraint=models.UniqueConstraint(fields=("flow", "name"), name="one_step_of_a_name"),
         ),
     ]

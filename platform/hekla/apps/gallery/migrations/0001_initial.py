@@ -54,6 +54,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("template", "number"), name="one_version_of_a_number")]
+            },
         ),
         migrations.CreateModel(
             name="TemplateUse",
@@ -70,9 +73,5 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="templateversion",
-            constraint=models.UniqueConstraint(fields=("template", "number"), name="one_version_of_a_number"),
         ),
     ]

@@ -69,6 +69,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("accepted_at", None), ("revoked_at", None), _connector="OR"),
+                        name="accepted_or_revoked",
+                    )
+                ]
+            },
         ),
         migrations.CreateModel(
             name="InvitationMail",
@@ -86,12 +94,5 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="invitation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("accepted_at", None), ("revoked_at", None), _connector="OR"),
-                name="accepted_or_revoked",
-            ),
         ),
     ]

@@ -113,6 +113,69 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["tenant", "-submitted_at"], name="job_by_tenant"),
+                    models.Index(fields=["queue", "phase"], name="job_by_queue"),
+                    models.Index(
+                        condition=models.Q(
+                            ("phase__in", ["aborted", "completed", "failed", "terminated"]), _negated=True
+                        ),
+                        fields=["cluster", "id"],
+                        name="job_alive",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", False)),
+                        fields=["cluster", "deleted_at"],
+                        name="job_deleted",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=["-submitted_at", "-id"],
+                        name="job_by_time",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)), fields=["name", "id"], name="job_by_name"
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=["priority", "id"],
+                        name="job_by_priority",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)), fields=["replicas", "id"], name="job_by_pods"
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)), fields=["finished_at"], name="job_by_end"
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=["phase", "-submitted_at", "-id"],
+                        name="job_by_phase",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)), fields=["queue", "phase"], name="job_of_queue"
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=["tenant", "phase"],
+                        name="job_of_tenant",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)), fields=["owner", "phase"], name="job_of_owner"
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)), fields=["kind", "phase"], name="job_of_kind"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=("tenant", "name"),
+                        name="one_job_of_a_name",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Pod",
@@ -156,6 +219,24 @@ class Migration(migrations.Migration):
                     models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="pods", to="jobs.job"),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("phase__in", ["failed", "lost", "succeeded"]), _negated=True),
+                        fields=["job"],
+                        name="pod_alive",
+                    ),
+                    models.Index(condition=models.Q(("phase", "failed")), fields=["job"], name="pod_failed"),
+                    models.Index(
+                        condition=models.Q(("reason", ""), _negated=True),
+                        fields=["reason", "job"],
+                        name="pod_by_reason",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("job", "task", "index", "attempt"), name="one_pod_of_a_key")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SavedView",
@@ -177,6 +258,20 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("tenant__isnull", True)),
+                        fields=("owner", "name"),
+                        name="one_own_view_of_a_name",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("tenant__isnull", False)),
+                        fields=("tenant", "name"),
+                        name="one_shared_view_of_a_name",
+                    ),
+                ]
+            },
         ),
         migrations.CreateModel(
             name="JobListSettings",
@@ -223,132 +318,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(fields=["tenant", "-submitted_at"], name="job_by_tenant"),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(fields=["queue", "phase"], name="job_by_queue"),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("phase__in", ["aborted", "completed", "failed", "terminated"]), _negated=True),
-                fields=["cluster", "id"],
-                name="job_alive",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", False)), fields=["cluster", "deleted_at"], name="job_deleted"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", True)), fields=["-submitted_at", "-id"], name="job_by_time"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", True)), fields=["name", "id"], name="job_by_name"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", True)), fields=["priority", "id"], name="job_by_priority"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", True)), fields=["replicas", "id"], name="job_by_pods"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", True)), fields=["finished_at"], name="job_by_end"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", True)),
-                fields=["phase", "-submitted_at", "-id"],
-                name="job_by_phase",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", True)), fields=["queue", "phase"], name="job_of_queue"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", True)), fields=["tenant", "phase"], name="job_of_tenant"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", True)), fields=["owner", "phase"], name="job_of_owner"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("deleted_at__isnull", True)), fields=["kind", "phase"], name="job_of_kind"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="job",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("deleted_at__isnull", True)), fields=("tenant", "name"), name="one_job_of_a_name"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="pod",
-            index=models.Index(
-                condition=models.Q(("phase__in", ["failed", "lost", "succeeded"]), _negated=True),
-                fields=["job"],
-                name="pod_alive",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="pod",
-            index=models.Index(condition=models.Q(("phase", "failed")), fields=["job"], name="pod_failed"),
-        ),
-        migrations.AddIndex(
-            model_name="pod",
-            index=models.Index(
-                condition=models.Q(("reason", ""), _negated=True), fields=["reason", "job"], name="pod_by_reason"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="pod",
-            constraint=models.UniqueConstraint(fields=("job", "task", "index", "attempt"), name="one_pod_of_a_key"),
-        ),
-        migrations.AddConstraint(
-            model_name="savedview",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("tenant__isnull", True)), fields=("owner", "name"), name="one_own_view_of_a_name"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="savedview",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("tenant__isnull", False)),
-                fields=("tenant", "name"),
-                name="one_shared_view_of_a_name",
-            ),
         ),
         migrations.RunSQL(
             "CREATE INDEX job_by_letters ON jobs_job USING gin (hekla_grams(upper(name::text)))",

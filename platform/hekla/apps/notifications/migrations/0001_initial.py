@@ -42,6 +42,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["user", "-id"], name="notification_by_user"),
+                    models.Index(
+                        condition=models.Q(("in_page", True), ("read_at__isnull", True)),
+                        fields=["user"],
+                        name="notification_unread",
+                    ),
+                    models.Index(fields=["at"], name="notification_by_time"),
+                ],
+                "constraints": [models.UniqueConstraint(fields=("user", "key"), name="told_once")],
+            },
         ),
         migrations.CreateModel(
             name="Delivery",
@@ -62,6 +74,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("abandoned_at__isnull", True), ("sent_at__isnull", True)),
+                        fields=["due_at"],
+                        name="delivery_due",
+                    )
+                ],
+                "constraints": [models.UniqueConstraint(fields=("notification", "channel"), name="sent_once_each_way")],
+            },
         ),
         migrations.CreateModel(
             name="Preference",
@@ -107,37 +129,5 @@ class Migration(migrations.Migration):
                 "indexes": [models.Index(fields=["job_uid"], name="choice_by_job")],
                 "constraints": [models.UniqueConstraint(fields=("user", "job_uid"), name="one_choice_of_a_job")],
             },
-        ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(fields=["user", "-id"], name="notification_by_user"),
-        ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(
-                condition=models.Q(("in_page", True), ("read_at__isnull", True)),
-                fields=["user"],
-                name="notification_unread",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(fields=["at"], name="notification_by_time"),
-        ),
-        migrations.AddConstraint(
-            model_name="notification",
-            constraint=models.UniqueConstraint(fields=("user", "key"), name="told_once"),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("abandoned_at__isnull", True), ("sent_at__isnull", True)),
-                fields=["due_at"],
-                name="delivery_due",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.UniqueConstraint(fields=("notification", "channel"), name="sent_once_each_way"),
         ),
     ]

@@ -39,6 +39,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("next_at__isnull", False)), fields=["next_at"], name="report_due")
+                ],
+                "constraints": [models.UniqueConstraint(fields=("owner", "name"), name="one_report_of_a_name")],
+            },
         ),
         migrations.CreateModel(
             name="ReportRecipient",
@@ -60,6 +66,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={"constraints": [models.UniqueConstraint(fields=("report", "user"), name="one_copy_of_a_report")]},
         ),
         migrations.CreateModel(
             name="ReportRun",
@@ -82,6 +89,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("report", "due_at", "by_hand"), name="one_run_of_a_report")
+                ]
+            },
         ),
         migrations.CreateModel(
             name="ReportCopy",
@@ -113,25 +125,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="report",
-            index=models.Index(condition=models.Q(("next_at__isnull", False)), fields=["next_at"], name="report_due"),
-        ),
-        migrations.AddConstraint(
-            model_name="report",
-            constraint=models.UniqueConstraint(fields=("owner", "name"), name="one_report_of_a_name"),
-        ),
-        migrations.AddConstraint(
-            model_name="reportrecipient",
-            constraint=models.UniqueConstraint(fields=("report", "user"), name="one_copy_of_a_report"),
-        ),
-        migrations.AddConstraint(
-            model_name="reportrun",
-            constraint=models.UniqueConstraint(fields=("report", "due_at", "by_hand"), name="one_run_of_a_report"),
-        ),
-        migrations.AddConstraint(
-            model_name="reportcopy",
-            constraint=models.UniqueConstraint(fields=("run", "user"), name="one_copy_of_a_run"),
+            options={"constraints": [models.UniqueConstraint(fields=("run", "user"), name="one_copy_of_a_run")]},
         ),
     ]

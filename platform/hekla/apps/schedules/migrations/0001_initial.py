@@ -39,6 +39,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("is_suspended", False)), fields=["next_at"], name="schedule_by_next_time"
+                    )
+                ],
+                "constraints": [models.UniqueConstraint(fields=("tenant", "name"), name="one_schedule_of_a_name")],
+            },
         ),
         migrations.CreateModel(
             name="ScheduleRun",
@@ -76,19 +84,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="schedule",
-            index=models.Index(
-                condition=models.Q(("is_suspended", False)), fields=["next_at"], name="schedule_by_next_time"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="schedule",
-            constraint=models.UniqueConstraint(fields=("tenant", "name"), name="one_schedule_of_a_name"),
-        ),
-        migrations.AddConstraint(
-            model_name="schedulerun",
-            constraint=models.UniqueConstraint(fields=("schedule", "due_at", "by_hand"), name="one_outcome_of_a_time"),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("schedule", "due_at", "by_hand"), name="one_outcome_of_a_time")
+                ]
+            },
         ),
     ]

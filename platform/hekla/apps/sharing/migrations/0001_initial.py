@@ -35,6 +35,15 @@ class Migration(migrations.Migration):
                     models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="jobs.pod"),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at__isnull", True)),
+                        fields=("pod", "owner"),
+                        name="one_open_terminal",
+                    )
+                ]
+            },
         ),
         migrations.CreateModel(
             name="Guest",
@@ -101,6 +110,29 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("ended_at__isnull", True)), fields=["person"], name="guest_open_by_person"
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("terminal__isnull", True), ("session__isnull", True), _connector="XOR"),
+                        name="guest_of_one_thing",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at__isnull", True)),
+                        fields=("terminal", "person"),
+                        name="one_guest_of_a_terminal",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at__isnull", True)),
+                        fields=("session", "person"),
+                        name="one_guest_of_a_session",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Recording",
@@ -141,6 +173,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["pod", "-started_at"], name="recording_by_pod"),
+                    models.Index(fields=["started_at"], name="recording_by_age"),
+                ]
+            },
         ),
         migrations.CreateModel(
             name="JobFork",
@@ -189,48 +227,5 @@ class Migration(migrations.Migration):
                     )
                 ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="openterminal",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at__isnull", True)), fields=("pod", "owner"), name="one_open_terminal"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="guest",
-            index=models.Index(
-                condition=models.Q(("ended_at__isnull", True)), fields=["person"], name="guest_open_by_person"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="guest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("terminal__isnull", True), ("session__isnull", True), _connector="XOR"),
-                name="guest_of_one_thing",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="guest",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at__isnull", True)),
-                fields=("terminal", "person"),
-                name="one_guest_of_a_terminal",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="guest",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at__isnull", True)),
-                fields=("session", "person"),
-                name="one_guest_of_a_session",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="recording",
-            index=models.Index(fields=["pod", "-started_at"], name="recording_by_pod"),
-        ),
-        migrations.AddIndex(
-            model_name="recording",
-            index=models.Index(fields=["started_at"], name="recording_by_age"),
         ),
     ]

@@ -64,6 +64,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("history_days__gte", models.F("log_days"))), name="history_outlives_logs"
+                    )
+                ]
+            },
         ),
         migrations.CreateModel(
             name="Membership",
@@ -94,6 +101,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={"constraints": [models.UniqueConstraint(fields=("tenant", "user"), name="one_membership")]},
         ),
         migrations.CreateModel(
             name="DepartmentHead",
@@ -118,15 +126,5 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [models.UniqueConstraint(fields=("department", "user"), name="one_headship")],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="tenant",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("history_days__gte", models.F("log_days"))), name="history_outlives_logs"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="membership",
-            constraint=models.UniqueConstraint(fields=("tenant", "user"), name="one_membership"),
         ),
     ]
