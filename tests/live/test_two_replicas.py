@@ -56,7 +56,7 @@ class Person:
         parts = urlsplit(url)
         found = self._web.request(replica, "GET", f"{parts.path}?{parts.query}", host=parts.netloc)
         assert found.status == 303, (found.status, found.text)
-        return parts.netloc, found.headers["Set-Cookie"].partition(";")[0]
+        return parts.netloc, found.cookie
 
 
 class TerminalPage:
@@ -88,27 +88,24 @@ def close_code(connection: ClientConnection) -> int:
             return int(end.rcvd.code) if end.rcvd else 0
 
 
-@pytest.fixture
-def pod(world: World) -> Pod:
-    """A running pod of Alice's, whose program serves a port."""
-    port = free_port()
+def run_pod(world: World, port: int) -> Pod:
+    """A running pod of Alice's, whose program serves the port."""
     script = f"import os\nfrom tool_server import serve\nserve(os.environ['HEKLA_POD_ADDRESS'], {port})\n"
     files = {"serve.py": script, "tool_server.py": Path(tool_server.__file__).read_text()}
     task = {"name": "main", "command": ["python", "serve.py"], "ports": {"web": port}}
     spec = JobSpec.parse({"name": "served", "files": files, "tasks": [task]})
     job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
     world.reconcile_until(lambda: Pod.objects.filter(job=job, phase=PodPhase.RUNNING).exists())
-    found = Pod.objects.select_related("job").get(job=job)
-    found.port = port
-    return found
+    return Pod.objects.select_related("job").get(job=job)
 
 
-def test_terminal_and_session_are_one_through_both_replicas(world: World, pod: Pod, tmp_path: Path) -> None:
-    paul = member(world, "paul", "member")
+def test_terminal_and_session_are_one_through_both_replicas(world: World, tmp_path: Path) -> None:
+    paul, port = member(world, "paul", "member"), free_port()
+    pod = run_pod(world, port)
     with Replicas(tmp_path).ready() as web:
         alice, guest = Person(web, world.alice), Person(web, paul)
         _share_a_terminal(web, pod, alice, guest)
-        _share_a_session(web, pod, alice, guest)
+        _share_a_session(web, pod, port, alice, guest)
 
 
 def _share_a_terminal(web: Replicas, pod: Pod, alice: Person, guest: Person) -> None:
@@ -131,8 +128,8 @@ def _share_a_terminal(web: Replicas, pod: Pod, alice: Person, guest: Person) -> 
             peer.say("take")
             owner.until(lambda: _holder(owner) == "paul")
             peer.say("input", data="echo $((40 + 2)) of paul\r")
-            for page in (owner, peer):
-                page.until(lambda page=page: "42 of paul\r\n" in page.text)
+            owner.until(lambda: "42 of paul\r\n" in owner.text)
+            peer.until(lambda: "42 of paul\r\n" in peer.text)
             alice.rest("web-2", "DELETE", f"guests/{offered['uid']}")
             assert close_code(theirs) == UNKNOWN
         owner.say("take")
@@ -154,10 +151,10 @@ def _holder(page: TerminalPage) -> str:
     return next((one["name"] for one in people if one["holds"]), "")
 
 
-def _share_a_session(web: Replicas, pod: Pod, alice: Person, guest: Person) -> None:
+def _share_a_session(web: Replicas, pod: Pod, port: int, alice: Person, guest: Person) -> None:
     """A ticket of one replica, an entry at the other, websockets at both; what ends at one ends at the other."""
     sessions = f"jobs/{pod.job.uid}/sessions"
-    session = alice.rest("web-1", "POST", sessions, task="main", index=0, tool="port", port=pod.port)["uid"]
+    session = alice.rest("web-1", "POST", sessions, task="main", index=0, tool="port", port=port)["uid"]
     host, cookie = alice.enter("web-2", alice.rest("web-1", "POST", f"{sessions}/{session}/url")["url"])
     assert host.endswith(f".localhost:{ADDRESS.partition(':')[2]}")
     place = f"jobs/{pod.job.uid}/guests"

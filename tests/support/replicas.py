@@ -5,13 +5,24 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.workers import PATIENCE_SECONDS, Workers
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 ADDRESS = "127.0.0.1:7999"
 """The address of the console for its users. The load balancer behind it is the test, which names a replica."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of a request by HTTP. `cookie`: the first that it sets, without its options."""
+
+    status: int
+    text: str
+    cookie: str
 
 
 class Replicas(Workers):
@@ -32,23 +43,21 @@ class Replicas(Workers):
                 time.sleep(0.05)
             yield self
 
-    def request(
-        self, name: str, method: str, path: str, body: str = "", host: str = ADDRESS, **headers: str
-    ) -> http.client.HTTPResponse:
-        """The response of this replica, which is read."""
+    def request(self, name: str, method: str, path: str, body: str = "", host: str = ADDRESS, **headers: str) -> Answer:
+        """What this replica answers."""
         connection = http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=20)
         with closing(connection):
             fields = {"Host": host, "Content-Type": "application/json"} | headers
             connection.request(method, path, body=body or None, headers=fields)
             found = connection.getresponse()
-            found.text = found.read().decode()  # type: ignore[attr-defined]
-            return found
+            cookie = (found.headers["Set-Cookie"] or "").partition(";")[0]
+            return Answer(found.status, found.read().decode(), cookie)
 
     def open(self, name: str, path: str, cookie: str, host: str = ADDRESS) -> ClientConnection:
         """A websocket of a page of this host at this replica."""
         return connect(
             f"ws://{host}{path}",
-            origin=f"http://{host}",  # type: ignore[arg-type]
+            origin=Origin(f"http://{host}"),
             additional_headers={"Cookie": cookie},
             sock=socket.create_connection(("127.0.0.1", self.ports[name])),
             compression=None,
