@@ -18,6 +18,7 @@ from hekla.apps.job_metrics.wake import following as metrics
 from hekla.apps.notifications import wake as notifications
 from hekla.apps.schedules.wake import starting as schedules
 from hekla.apps.wakeups import HORIZON_SECONDS, Wakeup
+from hekla.apps.workbench.wake import ending as sessions
 from hekla.controller.tasks import moving
 from hekla.domain import events
 
@@ -115,7 +116,12 @@ def test_each_wakeup_has_a_task_and_a_beat_entry(wakeup: Wakeup) -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("subject", "wakeup"),
-    [("demonstration:1", demonstrations), ("job:1", notifications.following), ("user:1", notifications.following)],
+    [
+        ("demonstration:1", demonstrations),
+        ("job:1", notifications.following),
+        ("user:1", notifications.following),
+        ("job:1", sessions),
+    ],
 )
 def test_recorded_event_wakes_its_readers(subject: str, wakeup: Wakeup, monkeypatch: pytest.MonkeyPatch) -> None:
     subjects: list[str] = []

@@ -2,6 +2,8 @@
 
 import asyncio
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from celery import Celery, current_app
 from celery.beat import Service
+from django.conf import settings
 from kombu.asynchronous import Hub
 
 from hekla.launcher import beat_thread
@@ -77,3 +80,15 @@ def test_beat_thread_sends_tasks_and_starts_again_after_an_error(
         step.stop(worker)
     assert message.headers["task"] == "often"
     assert "no such file" in caplog.text
+
+
+def test_beat_process_sends_tasks_by_name_and_loads_none() -> None:
+    code = "from hekla.project.celery import app; app.Beat().init_loader(); import sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "hekla.launcher.beat_process" in loaded
+    assert not {"hekla.controller.tasks", "hekla.apps.jobs.models"} & set(loaded)
+    current_app.loader.import_default_modules()
+    for name in (entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()):
+        task = current_app.tasks[name]
+        own = [getattr(task, option, None) for option in ("queue", "expires", "priority", "routing_key")]
+        assert own == [None] * 4, f"{name} has options that beat does not know"

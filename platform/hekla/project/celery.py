@@ -10,7 +10,7 @@ from celery.exceptions import SecurityWarning
 from celery.signals import task_postrun, task_prerun, worker_ready
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
-from hekla.launcher import beat_thread
+from hekla.launcher import beat_process, beat_thread
 from hekla.launcher.broker_timers import NoBindingTimer
 from hekla.launcher.gc_tuning import settle
 
@@ -41,6 +41,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.steps["consumer"].add(NoBindingTimer)
 beat_thread.add_to(app)
+beat_process.add_to(app)
 
 
 @task_prerun.connect
