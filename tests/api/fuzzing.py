@@ -11,6 +11,7 @@ from django.test.client import ClientHandler
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.settings import patched_settings
 from schemathesis.config import SchemathesisConfig
+from tests.apps.access_arguments import TRACE
 from tests.support.once import once
 
 from hekla.api.v1.schema import SchemaView
@@ -98,6 +99,7 @@ _RULE: dict[str, Any] = {
 _REPORT: dict[str, Any] = {
     **{"sections": ["classes", "waste"], "scope": "all", "subject": "", "time_zone": "UTC", "recipients": ["root"]},
 }
+_PRICES = {"name": "prices", "currency": "EUR", "cpu": "0.03", "models": {"A100": "2"}}
 _PERIOD = {"starts_at": "2026-01-01T00:00:00Z", "ends_at": "2026-01-02T00:00:00Z"}
 FITS: dict[str, Fit] = {
     # What a rule measures decides on its other fields.
@@ -107,7 +109,9 @@ FITS: dict[str, Fit] = {
     # The sections and people must exist.
     "POST /api/v1/reports": _with(**_REPORT),
     "PATCH /api/v1/reports/{uid}": _with(**_REPORT),
-    "POST /api/v1/policy-lab": _with(cluster="sim", change={}, **_PERIOD),
+    "POST /api/v1/price-lists": _with(spec=_PRICES, begin_at="2100-01-01T00:00:00Z"),
+    "POST /api/v1/policy-lab": _with(cluster="sim", change={}, trace=None, **_PERIOD),
+    "POST /api/v1/policy-lab/traces": _with(format="sacct", content=TRACE),
     # Fields of a job depend on each other, on the installed plugins and on rows.
     "POST /api/v1/jobs": _job,
     "POST /api/v1/what-if": _job,
@@ -180,6 +184,8 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ("POST /api/v1/alert-rules", {"name": "down", "measure": "nodes_not_ready", "threshold": 2}),
     ("POST /api/v1/announcements", {"text": "Maintenance", "tenants": ["lab"]}),
     ("POST /api/v1/policy-lab", {"cluster": "sim", **_PERIOD}),
+    ("POST /api/v1/policy-lab/traces", {"name": "jobs.txt", "format": "sacct", "content": TRACE}),
+    ("POST /api/v1/price-lists", {"begin_at": "2100-01-01T00:00:00Z", "spec": _PRICES}),
     ("POST /api/v1/reports", {"name": "use", "sections": ["classes"]}),
     ("POST /api/v1/clusters", {"name": "new-one", "kind": "simulated", "config": {"nodes": []}}),
     ("POST /api/v1/clusters/{name}/try", {}),

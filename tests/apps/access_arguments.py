@@ -1,24 +1,29 @@
-"""The arguments of routes about alerts, reports, experiments and OpenPAI's jobs, with the rows that they name."""
+"""The arguments of routes about alerts, reports, prices, experiments and OpenPAI's jobs, with their rows."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 from tests.apps.conftest import People
 
+from hekla.apps.accounts.models import User
 from hekla.apps.alerts import services as alerts
 from hekla.apps.alerts.models import AlertAction, AlertRule
 from hekla.apps.announcements import services as announcements
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.policy_lab import services as policy_lab
 from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.prices import services as prices
 from hekla.apps.reports import leaving
 from hekla.apps.reports import services as reports
 from hekla.domain.alert_rules import AlertRuleSpec
+from hekla.domain.prices import PriceSpec
 from hekla.domain.reports import ReportSpec
 from hekla.pages.access_matrix import declared
 
 _OF_EXPERIMENTS = [f"policy_lab:{name}" for name in ("detail", "state", "cancel", "delete")]
 _OF_EXPERIMENTS += ["api:v1:experiment", "api:v1:experiment_cancel"]
+_OF_TRACES = ("policy_lab:trace", "policy_lab:delete_trace", "api:v1:lab_trace")
 _WITHOUT_RULE = {"alerts:list", "alerts:create", "api:v1:alerts", "api:v1:alert_measures", "api:v1:alert_rules"}
 _WITHOUT_RULE |= {"api:v1:alert_rule_preview"}
 
@@ -44,7 +49,10 @@ _REPORT_FORM = {
     **{"name": "other", "about": "all", "sections": ["classes"], "period": "week", "every": "never"},
     **{"hour": "8", "time_zone": "UTC", "recipients": "alice"},
 }
+_PRICES = {"name": "2027", "currency": "EUR", "cpu": "0.1"}
 ROW_DATA: dict[str, dict[str, Any]] = {
+    "prices:create": {**_PRICES, "memory": "0", "gpu": "0", "day": "2100-01-01", "hour": "0"},
+    "api:v1:price_lists": {"begin_at": "2100-01-01T00:00:00Z", "spec": _PRICES},
     **{f"reports:{name}": _REPORT_FORM for name in ("create", "edit")},
     "reports:pause": {"pause": "yes"},
     "api:v1:reports": {"name": "other", "sections": ["classes"]},
@@ -80,17 +88,35 @@ def announcement_arguments(people: People, now: datetime) -> dict[str, list[Any]
 
 
 def row_arguments(people: People, spec: AlertRuleSpec, now: datetime) -> dict[str, list[Any]]:
-    """The arguments of the routes of a rule, a report and an announcement of the tenant."""
+    """The arguments of the routes of a rule, a report and an announcement of the tenant, and of prices."""
     found = rule_arguments(people, spec, now) | report_arguments(people, now)
-    return found | announcement_arguments(people, now)
+    return found | announcement_arguments(people, now) | price_arguments(people, now)
 
 
-def experiment_arguments(cluster: Cluster, now: datetime) -> dict[str, list[Any]]:
-    """The arguments of the routes of an experiment."""
+def price_arguments(people: People, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of price lists, for one that has not begun."""
+    begin = now + timedelta(days=2)
+    made = prices.create(spec=PriceSpec.parse(_PRICES), begin_at=begin, user=people.ada, now=now)
+    found = {name: [made.uid] for name in declared() if name.startswith(("prices:", "api:v1:price_list"))}
+    return found | {name: [] for name in ("prices:list", "prices:create", "api:v1:price_lists")}
+
+
+TRACE = "JobID|Submit|Start|End|State\n1|2026-01-01T00:00:00|2026-01-01T01:00:00|2026-01-01T02:00:00|COMPLETED\n"
+"""A file with one job, as `sacct` prints it."""
+TRACE_FACTS: dict[str, Any] = {
+    **{"format": "sacct", "jobs": 1, "pods": 1, "queues": ["gpu"], "notes": {"no_zone": 1}, "first_unreadable": 3},
+    **{name: datetime(2026, 1, day, tzinfo=UTC) for name, day in (("starts_at", 1), ("ends_at", 2))},
+}
+
+
+def experiment_arguments(cluster: Cluster, owner: User, now: datetime) -> dict[str, list[Any]]:
+    """The arguments of the routes of experiments, and of a trace with this owner."""
+    trace = policy_lab.store_trace(name="jobs.txt", content=b"JobID", facts=TRACE_FACTS, user=owner, now=now)
     facts: dict[str, Any] = {"cluster": cluster, "policy": "", "change": {}, "created_at": now}
     facts |= {"starts_at": now - timedelta(days=1), "ends_at": now}
     waiting, over = (LabRun.objects.create(state=state, **facts) for state in ("waiting", "failed"))
-    return {name: [(waiting if name.endswith("cancel") else over).uid] for name in _OF_EXPERIMENTS}
+    found = {name: [(waiting if name.endswith("cancel") else over).uid] for name in _OF_EXPERIMENTS}
+    return found | {name: [trace.uid] for name in _OF_TRACES}
 
 
 def openpai_arguments(owner: str, name: str) -> dict[str, list[Any]]:

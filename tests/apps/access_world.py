@@ -12,7 +12,13 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
-from tests.apps.access_arguments import ROW_DATA, experiment_arguments, openpai_arguments, row_arguments
+from tests.apps.access_arguments import (
+    ROW_DATA,
+    TRACE,
+    experiment_arguments,
+    openpai_arguments,
+    row_arguments,
+)
 from tests.apps.conftest import People, make_people
 from tests.support.stored_cycles import store_cycle
 
@@ -177,6 +183,7 @@ DATA: dict[str, dict[str, Any]] = {
         "starts_at": "2026-01-01T00:00:00Z",
         "ends_at": "2026-01-02T00:00:00Z",
     },
+    "api:v1:lab_traces": {"name": "two.txt", "format": "sacct", "content": TRACE},
     "jobs_what_if": {"text": MANIFEST},
     "jobs_what_if_take": {"text": MANIFEST, "change": "main.replicas=1"},
     "job_ease": {"change": "main.min_available=1"},
@@ -342,6 +349,7 @@ def make_world() -> World:
         "invitations:revoke": ["lab", invitation.pk], "invitations:sign_up": [secret], "invitations:accept": [secret],
         "api:v1:invitations": ["lab"], "api:v1:invitation": ["lab", invitation.pk],
         "jobs:delete_view": [view.pk], "notifications:job": [job.uid], "reclaim_risk": [job.uid],
+        "job_cost": [job.uid],
         "api:v1:queue_shares": ["labs-own"],
         "api:v1:queue_share": ["labs-own"], "queues:share": ["labs-own"],
         "api:v1:queue_preview": ["labs-own"], "queues:preview": ["labs-own"],
@@ -390,7 +398,7 @@ def make_world() -> World:
         arguments[name] = [template.uid if "template" in name else flow.uid]
     arguments |= {
         **openpai_arguments(people.alice.username, job.name),
-        **experiment_arguments(people.cluster, now),
+        **experiment_arguments(people.cluster, platform["operator"], now),
         **row_arguments(people, QUEUE_RULE, now),
     }
     job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
+from tests.apps.access_arguments import TRACE_FACTS
 from tests.apps.access_world import QUEUE_RULE, SPEC, SWEEP_JOB, World
 
 from hekla.apps.accounts import services as accounts
@@ -42,9 +43,11 @@ from hekla.apps.login_sessions import services as login_sessions
 from hekla.apps.notifications import services as notifications
 from hekla.apps.openpai import services as openpai
 from hekla.apps.policy_lab import services as policy_lab
-from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.policy_lab.models import LabRun, LabTrace
 from hekla.apps.presets import services as presets
 from hekla.apps.presets.models import Preset
+from hekla.apps.prices import services as prices
+from hekla.apps.prices.models import PriceList
 from hekla.apps.priorities import services as priorities
 from hekla.apps.priorities.models import PriorityClass
 from hekla.apps.queues import services as queues
@@ -69,6 +72,7 @@ from hekla.domain.flows import FlowSpec
 from hekla.domain.formats import LoadedJob
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
+from hekla.domain.prices import PriceSpec
 from hekla.domain.scaling import JobScale
 from hekla.domain.schedules import ScheduleSpec
 from hekla.domain.sharing import GuestRole
@@ -82,6 +86,7 @@ SENT = JobSpec.parse(SPEC)
 FLOW = FlowSpec.parse({"name": "other", "steps": [{"name": "kept"}]})
 NIGHTLY = ScheduleSpec.parse({"name": "nightly", "cron": "@weekly", "job": SPEC})
 OTHER_RULE = QUEUE_RULE.model_copy(update={"name": "other"})
+PRICES = PriceSpec.parse({"name": "other", "currency": "EUR"})
 SWEEP = SweepSpec.parse({"name": "other", "parameters": {"n": ["1"]}, "job": SWEEP_JOB})
 KEY = clusters.Key("apiVersion: v1", "https://example.org")
 
@@ -259,6 +264,8 @@ PEOPLE: dict[str, Call] = {
 """For platform admins only."""
 
 MACHINES: dict[str, Call] = {
+    "prices.create": lambda w, by: prices.create(spec=PRICES, begin_at=clock.now() + timedelta(days=9), **_by(by)),
+    "prices.delete": lambda w, by: prices.delete(PriceList.objects.get(), **_by(by)),
     "clusters.create": lambda w, by: clusters.create(name="new", kind="simulated", config={}, **_acts(by)),
     "clusters.change": lambda w, by: clusters.change(_spare(), {"is_paused": True}, **_acts(by)),
     "clusters.remove": lambda w, by: clusters.remove(_spare(), **_acts(by)),
@@ -283,6 +290,10 @@ MACHINES: dict[str, Call] = {
     "policy_lab.start": lambda w, by: policy_lab.start(_spare(), **_experiment(), **_by(by)),
     "policy_lab.cancel": lambda w, by: policy_lab.cancel(LabRun.objects.get(state="waiting"), **_by(by)),
     "policy_lab.delete": lambda w, by: policy_lab.delete(LabRun.objects.get(state="failed"), **_by(by)),
+    "policy_lab.store_trace": lambda w, by: policy_lab.store_trace(
+        name="new", content=b"", facts=TRACE_FACTS, **_by(by)
+    ),
+    "policy_lab.delete_trace": lambda w, by: policy_lab.delete_trace(LabTrace.objects.get(), **_by(by)),
     "demonstrations.set_up": lambda w, by: demonstrations.set_up(GANGS, **_acts(by)),
     "queues.create": lambda w, by: queues.create(cluster=w.people.cluster, name="new", **_acts(by)),
     "queues.change": lambda w, by: queues.change(_queue(), {"weight": 2}, by=by, **_acts(by)),

@@ -223,7 +223,7 @@ NEW = {
     *("batches/views.sweep", "clusters/views.create", "flows/template_views.create", "flows/template_views.detail"),
     *("flows/views.start", "gallery/views._publish_form", "gallery/views.template"),
     *("invitations/import_views.import_people", "invitations/views.sign_up", "job_forms/submission_form.__init__"),
-    *("policy_lab/forms.__init__", "reports/edit.create"),
+    *("policy_lab/forms.__init__", "prices/forms.__init__", "reports/edit.create"),
     *("schedules/views.create", "submit/options.__init__", "submit/views._draft_page", "submit/views._manifest_form"),
     "tenancy/views.create",
 }

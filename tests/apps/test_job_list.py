@@ -206,6 +206,15 @@ def test_rows_show_cards_and_why_a_job_waits_or_failed(people: People, as_: As) 
     assert {line[1]: line[names.index("gpus")] for line in lines} == {"waits": "6.0", "failed": ""}
 
 
+def test_marks_of_a_job_are_no_part_of_the_note_that_may_be_cut_off(people: People, as_: As) -> None:
+    job = people.submit("pretends")
+    Cluster.objects.filter(pk=job.cluster_id).update(kind="simulated")
+    Job.objects.filter(pk=job.pk).update(deleted_at=clock.now())
+    page = as_(people.alice).get(f"{reverse(LIST)}?deleted=yes").content.decode()
+    [marks] = re.findall(r">pretends</a>(.*?)<span class=\"row-note\"", page)
+    assert re.sub(r"<[^>]*>", " ", marks).split()[:2] == ["simulated", "deleted"]
+
+
 def test_actions_that_volcano_refuses_are_not_offered(
     people: People, django_assert_num_queries: Callable[[int], Any]
 ) -> None:

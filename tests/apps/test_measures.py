@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from fractions import Fraction
 from functools import partial
 from random import Random
 from typing import Any
@@ -28,13 +29,16 @@ from hekla.apps.measures.models import (
     ClusterGpuTime,
     GpuCapacity,
     GpuHolding,
+    HolderCost,
     HolderGpuTime,
     MeasuredCluster,
     NodeGpuTime,
+    PartCost,
     PartGpuTime,
     StaleHour,
 )
 from hekla.apps.measures.selectors import stretches
+from hekla.apps.prices.models import PriceList
 from hekla.apps.usage.models import Sample
 from hekla.controller import tasks
 from hekla.controller.periodic import EACH_MINUTE
@@ -74,7 +78,7 @@ def training(people: Any, name: str, gpus: int, replicas: int) -> Job:
         "name": "main",
         "replicas": replicas,
         "command": ["true"],
-        "resources": {"cpu": "1", "nvidia.com/gpu": str(gpus)},
+        "resources": {"cpu": "1", "memory": "1536Mi", "nvidia.com/gpu": str(gpus)},
     }
     return people.submit(name, tasks=[task])
 
@@ -267,6 +271,10 @@ class _Raw:
 @pytest.mark.parametrize("seed", [4])
 def test_measures_agree_with_raw_rows_and_with_a_rebuild(people: Any, seed: int) -> None:
     """Late, doubled and reordered facts, gangs, restarts, evictions, nodes that go down: difference 0."""
+    PriceList.objects.create(
+        name="P", currency="EUR", begin_at=BEGIN - DAY, spec=PRICES, factors={str(people.queue.pk): "1.5"},
+        created_at=BEGIN,
+    )  # fmt: skip
     run(people, seed)
     want = raw(END)
     assert {name for _hour, _node, name in want} == set(CLASSES)
@@ -276,6 +284,14 @@ def test_measures_agree_with_raw_rows_and_with_a_rebuild(people: Any, seed: int)
     for (hour, _node, name), amount in want.items():
         by_class[hour, name] += amount if name in [one.value for one in HELD] else 0
     assert totals(60, END, held=True) == +by_class
+    costs = raw_costs(+by_class)
+    assert costs_of(60) == costs
+    assert costs_of(60, PartCost.objects.filter(by="person")) == costs
+    assert {key[1:] for key in costs} >= {("gpu", "idle"), ("gpu", "failed"), ("cpu", "gang"), ("memory", "unmeasured")}
+    day: Counter[Any] = Counter()
+    for (hour, *key), amount in costs_of(60, until=END + DAY).items():
+        day[floor(hour, DAY), *key] += amount
+    assert costs_of(1440, until=END + DAY) == day
     assert sums_of(1440) == sums_of(60)
     assert sums_of(60, ClusterGpuTime) == sums_of(60)
     assert parts_agree()
@@ -287,6 +303,47 @@ def test_measures_agree_with_raw_rows_and_with_a_rebuild(people: Any, seed: int)
     assert totals(60, END) == want
     assert parts_agree()
     assert not NodeGpuTime.objects.filter(level=1, at__lt=END).exists()
+
+
+PRICES = {
+    "name": "P", "currency": "EUR", "cpu": "0.031", "memory": "0.0077", "gpu": "9", "models": {"A100": "2.345678"},
+    "windows": [{"days": "all", "begin": BEGIN.hour, "end": BEGIN.hour + 1, "factor": "0.7"}],
+}  # fmt: skip
+RATES = {  # the price, multiplied by the factor of the queue; the first hour has another one
+    BEGIN: {"cpu": 32_550, "memory": 8_085, "gpu": 2_462_962},
+    BEGIN + HOUR: {"cpu": 46_500, "memory": 11_550, "gpu": 3_518_517},
+}
+
+
+def raw_costs(gpus: Counter[Any]) -> Counter[Any]:
+    """Costs by hour, resource and class from GPU time, and from the raw rows of pods second by second."""
+    held = Counter({(hour, "gpu", name): Fraction(amount, 1_000_000) for (hour, name), amount in gpus.items()})
+    pods = list(Pod.objects.filter(bound_at__isnull=False).select_related("job").order_by("pk"))
+    stops = {
+        (event.subject, event.payload["index"], event.payload["attempt"])
+        for event in LoggedEvent.objects.filter(kind="PodStopRequested")
+    }
+    for one in (_Raw(pod, pods, stops) for pod in pods):
+        for second in range(int((min(one.end, END) - one.pod.bound_at) / SECOND)):
+            at = one.pod.bound_at + second * SECOND
+            name = one.name_at(at, {})
+            held[floor(at, HOUR), "cpu", name] += 1
+            held[floor(at, HOUR), "memory", name] += Fraction(3, 2)
+    return +Counter(
+        {
+            (hour, resource, name): int(seconds * RATES[hour][resource] / 3600 + Fraction(1, 2))
+            for (hour, resource, name), seconds in held.items()
+        }
+    )
+
+
+def costs_of(level: int, rows: Any = None, until: datetime = END) -> Counter[Any]:
+    """Stored costs by time, resource and class."""
+    found: Counter[Any] = Counter()
+    for row in (HolderCost.objects.all() if rows is None else rows).filter(level=level, at__lt=until):
+        for one in HELD:
+            found[row.at, row.resource, one.value] += getattr(row, one.value)
+    return +found
 
 
 def parts_agree() -> bool:
@@ -308,7 +365,7 @@ def sums_of(level: int, table: Any = NodeGpuTime) -> dict[str, int]:
 
 def tables() -> list[Any]:
     """All derived rows; a span by its facts, since its number differs."""
-    derived = (NodeGpuTime, HolderGpuTime, ClusterGpuTime, PartGpuTime, GpuHolding)
+    derived = (NodeGpuTime, HolderGpuTime, ClusterGpuTime, PartGpuTime, GpuHolding, HolderCost, PartCost)
     rows = [list(table.objects.order_by("pk").values()) for table in derived]
     spans = GpuCapacity.objects.values_list("node", "gpus", "state", "begin_at", "end_at")
     return [*rows, sorted(spans, key=str)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from django.db import connection
+from django.forms import model_to_dict
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.conftest import People
@@ -15,7 +16,8 @@ from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Node, NodeFacts, NodeUsageRow
 from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.jobs.models import Pod
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.selectors import MOST_JOBS_ON_NODE
 from hekla.lib import clock
 from hekla.scheduling import occupancy
 
@@ -154,6 +156,23 @@ def test_table_is_searched_and_sorted(fleet: People, as_) -> None:
     for words, expected in found.items():
         assert names(client.get(address, {"q": words}).content.decode()) == expected
     assert names(client.get(address, {"sort": "-cards", "all": "yes"}).content.decode())[-2:] == ["a1", "cpu-only"]
+
+
+def test_table_lists_the_first_jobs_of_a_node(fleet: People, as_) -> None:
+    template, numbers = Pod.objects.get(), range(MOST_JOBS_ON_NODE)
+    for number in numbers:
+        job = fleet.submit(f"more-{number}")
+        Pod.objects.create(
+            job=job, **{**model_to_dict(template, exclude=["id", "job"]), "slot": template.slot + number + 1}
+        )
+    client, address = as_(fleet.alice), reverse("clusters:nodes")
+    [cell] = re.findall(
+        r'<td data-label="Jobs"><span class="one-line">(.*?)</span></td>', client.get(address).content.decode()
+    )
+    assert re.findall(r">([a-z0-9-]+) main-0<", cell) == ["holds", *(f"more-{number}" for number in numbers[:-1])]
+    assert cell.endswith(" …")
+    Job.objects.filter(name="more-0").update(deleted_at=clock.now())
+    assert " …" not in client.get(address).content.decode()
 
 
 def test_map_draws_racks_with_allocation_and_usage(fleet: People, as_) -> None:

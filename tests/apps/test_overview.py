@@ -16,8 +16,13 @@ from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.idleness.models import SessionMinute
 from hekla.apps.jobs.models import Pod
 from hekla.apps.measures import services
+from hekla.apps.measures.levels import HOUR, floor
 from hekla.apps.measures.models import GpuHolding
+from hekla.apps.reports import html as html_report
+from hekla.apps.reports import pdf
+from hekla.apps.reports.composing import compose
 from hekla.apps.workbench.models import ToolSession
+from hekla.domain.reports import ReportSpan, ReportSpec
 from hekla.lib import clock
 from hekla.live import registry
 from hekla.pages.operations.live import DASHBOARDS
@@ -152,3 +157,26 @@ def test_new_sums_reach_the_live_parts(counted: Any) -> None:
     type(late).objects.filter(pk=late.pk).update(phase="failed", finished_at=clock.now(), started_at=clock.now())
     services.rebuild_jobs(now=clock.now())
     assert "2 jobs failed" in view.render(counted.ada, params)
+
+
+def test_reports_have_the_waits_and_failures_of_jobs(counted: Any) -> None:
+    """Of the reader's tenants, as page, HTML, text and PDF."""
+    begin = floor(clock.now(), HOUR) - 2 * HOUR
+    span = ReportSpan(begin, begin + 4 * HOUR, begin - 4 * HOUR)
+    spec = ReportSpec.parse({"name": "Jobs", "sections": ["waiting", "failures"], "period": "day"})
+    contents = compose(spec, span, counted.bob, now=clock.now())
+    tables = {part.title: part.table for part in contents.parts if part.table}
+    assert [row[:2] for row in tables["Jobs that ended"].rows] == [
+        ("Completed", "1"),
+        ("Failed", "1"),
+        ("Stopped", "0"),
+    ]
+    assert tables["Waiting times by queue"].rows[0][:2] == ("default", "2")
+    assert [row[:2] for row in tables["Failed jobs by cause"].rows] == [("Out of memory", "1")]
+    assert tables["Failed jobs by cause"].foot[2] == "50.0 %"
+    assert tables["Nodes where most jobs failed"].rows == (("n1", "1", "Out of memory"),)
+    assert "<svg" in html_report.document(contents)
+    assert "Waiting times" in html_report.text(contents, "")
+    assert pdf.document(contents, "").startswith(b"%PDF")
+    others = compose(spec, span, counted.ada, now=clock.now())
+    assert [part.title for part in others.parts] == [part.title for part in contents.parts]

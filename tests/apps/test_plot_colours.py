@@ -3,7 +3,7 @@
 from itertools import combinations
 
 import pytest
-from tests.support.colours import SIGHTS, distance, distance_of_labs
+from tests.support.colours import VISIONS, distance, distance_of_labs
 
 from hekla.apps.measures import job_labels, labels
 from hekla.pages.frame.plots import THEMES
@@ -36,12 +36,12 @@ def test_distances_are_those_of_the_published_pairs(one, other, want):
 
 
 @pytest.mark.parametrize("name", PALETTES)
-def test_any_two_colours_of_a_palette_can_be_told_apart(name):
+def test_any_two_colours_of_a_palette_differ_clearly(name):
     """All pairs: where a part has no values, those beside it are neighbours."""
     near = [
-        (one, other, sight, round(found, 1))
-        for sight in SIGHTS
+        (one, other, vision, round(found, 1))
+        for vision in VISIONS
         for one, other in combinations(PALETTES[name], 2)
-        if (found := distance(one, other, sight)) < LEAST
+        if (found := distance(one, other, vision)) < LEAST
     ]
     assert near == []

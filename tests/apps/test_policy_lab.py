@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from tests.apps.shared_people import db, people, shared_people
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.forecasts.models import Forecast
+from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.policy_lab import services
 from hekla.apps.policy_lab.models import LabRun
@@ -24,6 +27,7 @@ from hekla.apps.policy_lab.problems import LabProblem
 from hekla.cli import lab as command
 from hekla.controller import policy_lab as experiments
 from hekla.domain.errors import Refused
+from hekla.domain.formats import load
 from hekla.engine.policy import DEFAULT_POLICY_TEXT
 from hekla.lib import clock
 from hekla.simulation import policy_lab
@@ -34,6 +38,7 @@ from hekla.simulation.recorded_workload import recorded_workload
 
 __all__ = ["db", "people", "shared_people"]
 JOBS = 6
+DIGITS = Path(__file__).parents[2] / "platform" / "examples" / "digits" / "job.yaml"
 HOUR = timedelta(hours=1)
 
 
@@ -146,6 +151,43 @@ def test_more_nodes_halve_the_wait(people: People, began: datetime, ada: Client)
     assert "twice" in text(ada, "policy_lab:list")
     assert ada.post(reverse("policy_lab:delete", args=[row.uid])).status_code == 302
     assert not LabRun.objects.exists()
+
+
+def test_digits_jobs_do_not_wait_on_twice_the_nodes(people: People) -> None:
+    """The node has room for ten pods, so three of these jobs run at a time, and three wait for an hour."""
+    clusters.create_environment(name="digits", description="", requirements="", actor=PLATFORM, now=clock.now())
+    spec = load(DIGITS.read_text()).spec
+    at = clock.now().replace(microsecond=0) - timedelta(days=2)
+    LoggedEvent.objects.filter(kind="NodeChanged").update(at=at - timedelta(days=1))
+    for number in range(6):
+        own = spec.model_copy(update={"name": f"digits-{number}"})
+        job = jobs.submit(spec=own, tenant=people.lab, user=people.alice, now=clock.now())
+        start = at + (number // 3) * HOUR
+        times = {"started_at": start, "finished_at": start + HOUR}
+        Job.objects.filter(pk=job.pk).update(submitted_at=at, phase="completed", **times)
+        for slot, (task, index) in enumerate((("ps", 0), ("worker", 0), ("worker", 1))):
+            Pod.objects.create(
+                job=job, task=task, index=index, attempt=1, version=1, slot=3 * number + slot, address="127.0.0.1",
+                node="n1", phase="succeeded", created_at=at, bound_at=start, **times,
+            )  # fmt: skip
+    change = {"nodes": [{"like": "n1", "count": 1}]}
+    policy_lab.start(
+        people.cluster,
+        title="",
+        starts_at=at - HOUR,
+        ends_at=at + HOUR,
+        change=change,
+        user=people.ada,
+        now=clock.now(),
+    )
+    row = run_next()
+    assert row.result is not None, row.problem
+    columns = {name: row.result["columns"][name] for name in ("recorded", "unchanged", "changed")}
+    assert [one["total"]["wait_mean"] / 3600 for one in columns.values()] == pytest.approx([0.5, 0.5, 0], abs=0.01)
+    assert [one["makespan"] for one in columns.values()] == pytest.approx([2, 2, 1], abs=0.01)
+    assert [one["total"]["slowdown"] for one in columns.values()] == pytest.approx([1.5, 1.5, 1], abs=0.01)
+    assert [one["total"]["evictions"] for one in columns.values()] == [0, 0, 0]
+    assert row.result["trust"]["equal_binds"] == row.result["trust"]["binds"] == 18
 
 
 def test_form_names_what_is_wrong_and_changes_queues(people: People, began: datetime, ada: Client) -> None:

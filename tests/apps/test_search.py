@@ -62,7 +62,7 @@ def test_query_count_is_constant(people: People) -> None:
         return len(queries)
 
     few = query_count()
-    assert few <= 10, "one for each kind, and one for the rights of the person"
+    assert few <= 6, "one for all that tenants own, one for each other kind, and one for the rights of the person"
     for number in range(8):
         people.submit(f"digits-{number}")
     assert [kind for kind, _ in found(people.alice, "digits")].count("job") == LIMIT_OF_EACH

@@ -17,7 +17,8 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import SpecChange
-from hekla.simulation import snapshot_cache, suggestions, what_if
+from hekla.simulation import holders, snapshot_cache, suggestions, what_if
+from hekla.simulation.simulator import Simulator
 from hekla.simulation.suggestions import SuggestionResult
 
 __all__ = ["db", "people", "shared_people"]
@@ -130,6 +131,25 @@ def test_forecast_of_a_draft_is_loaded_separately(people: People, as_: As) -> No
     assert "Position in its queue: 2 of 2." in panel
     assert reverse("jobs_what_if_when") in panel
     assert "too little data" in as_(people.alice).post(reverse("jobs_what_if_when"), draft).content.decode()
+
+
+def test_what_holds_a_draft_is_found_once_while_a_person_types(
+    people: People, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pending_job(people)
+    searches, held_for = list[Job](), holders.held_for
+
+    def counted(simulator: Simulator, row: Job, reasons: Any) -> Any:
+        searches.append(row)
+        return held_for(simulator, row, reasons)
+
+    monkeypatch.setattr(holders, "held_for", counted)
+    draft, client = FORM | {"tasks-0-replicas": "3"}, as_(people.alice)
+    panels = [
+        client.post(reverse("jobs_what_if"), draft | {"name": name}).content.decode() for name in ("one", "other")
+    ]
+    assert panels[0] == panels[1]
+    assert len(searches) == 1
 
 
 def test_suggestions_are_loaded_later_if_time_runs_out(

@@ -60,6 +60,8 @@ def test_gpu_time_of_a_job_that_runs(console: Any, tmp_path: Any, monkeypatch: p
     counts = json.loads(console(*waiting, "--json").output)["total"]["counts"]
     assert (counts["submitted"], counts["started"]) == (1, 1)
     assert "No job failed." in console("measures", "failures", "--cluster", "simulated").output
+    assert re.search(r"completed +\d+ +0\n", console("measures", "overview", "--cluster", "simulated").output)
+    assert "No open sessions." in console("measures", "sessions", "--cluster", "simulated").output
     out = StringIO()
     call_command("rebuild_measures", stdout=out)
     assert out.getvalue().startswith("Hours computed again: ")

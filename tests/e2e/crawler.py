@@ -19,6 +19,7 @@ PARTS = ("hx-get", "data-refresh")
 FILES = {
     "audit_file",
     "decisions:file",
+    "operations:cost_file",
     "operations:failures_file",
     "operations:gpu_time_file",
     "operations:overview_file",

@@ -31,6 +31,7 @@ MAIN = {"command": ["echo", "{{ n }}"], "name": "main", "resources": {"cpu": "10
 JOB = {"name": "kept", "tasks": [MAIN | {"command": ["echo", "here"]}]}
 WRITE = MAIN | {"command": ["sh", "-c", "echo here > out.txt; echo ::metric step=1 loss=2"]}
 NODES = {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8"}}]}
+TRACE = "JobID|Submit|Start|End|State\n1|2026-01-01T00:00:00|2026-01-01T01:00:00|2026-01-01T02:00:00|COMPLETED\nx|y\n"
 OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ("templates", JOB),
     ("flows", {"name": "chain", "steps": [{"name": "first", "job": JOB}]}),
@@ -45,8 +46,10 @@ OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ("clusters", {"name": "nearer", "kind": "simulated", "config": NODES}),
     ("queues", {"name": "nearer", "cluster": "nearer"}),
     ("policy-lab", {"cluster": "nearer", "starts_at": "2026-01-01T00:00:00Z", "ends_at": "2026-01-02T00:00:00Z"}),
+    ("policy-lab/traces", {"name": "jobs.txt", "format": "sacct", "content": TRACE}),
     ("alert-rules", {"name": "node down", "measure": "node_not_ready", "threshold": 0}),
     ("reports", {"name": "use", "sections": ["classes", "tenants", "waste"], "every": "week"}),
+    ("price-lists", {"begin_at": "2100-01-01T00:00:00Z", "spec": {"name": "prices", "currency": "EUR", "cpu": "0.03"}}),
     ("federated-queues", {"name": "over", "members": ["beyond", "nearer"]}),
 ]
 """Objects of each kind that has a page. They are created through REST."""
@@ -150,7 +153,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
     exempt = {
         "health", "live", "ready",  # for programs
         "favicon", "set_language", "accounts:sign_in", "accounts:use_link",  # before signing in
-        "home_needs", "home_day", "jobs:timeline", "job_unblock", "reclaim_risk",  # parts of pages
+        "home_needs", "home_day", "jobs:timeline", "job_unblock", "reclaim_risk", "job_cost",  # parts of pages
         "usage:job", "usage:pod", "notifications:bell",
         "invitations:sign_up", "accounts:second_step", "accounts:prove",  # while signing in
         "accounts:identities",  # only with an identity provider
@@ -161,6 +164,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
         "workbench:people",  # a part of a page
         "sharing:fork", "sharing:session", "sharing:terminal", "sharing:of_job", "sharing:recording",  # as well
         "idleness:job",  # only of jobs with GPUs
+        "operations:cost_pods",  # only where something cost something
         "operations:holdings",  # only where pods have held GPUs
         "policy_lab:state", "operations:wall_state", "operations:stalled_of",  # parts of pages
         "operations:counted", "operations:waiting_now",  # only where jobs of real clusters are counted

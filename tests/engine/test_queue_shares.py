@@ -11,6 +11,7 @@ from hekla.engine import cycle, queue_shares
 from hekla.engine.model import ClusterState, PodGroupSpec, QueueSpec
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, SchedulerPolicy, parse
 from hekla.engine.queue_shares import QueueShares
+from hekla.engine.session import Session
 
 DEFAULT = parse(DEFAULT_POLICY_TEXT)
 FLAT = policy()
@@ -20,14 +21,16 @@ UNDIVIDED = parse('actions: "allocate"\ntiers:\n- plugins:\n  - name: priority\n
 def shares_of(
     jobs: list[PodGroupSpec], queues: list[QueueSpec], scheduler_policy: SchedulerPolicy, cpus: str = "8"
 ) -> dict[str, QueueShares]:
+    """The shares of all queues; those of one queue alone are the same."""
     found: dict[str, QueueShares] = {}
+
+    def read(session: Session) -> None:
+        found.update(queue_shares.queue_shares(session))
+        assert {name: queue_shares.shares_of(session, name) for name in found} == found
+        assert queue_shares.shares_of(session, "unknown") is None
+
     state = ClusterState((node("a", cpus),), tuple(queues), tuple(jobs))
-    cycle(
-        state,
-        replace(scheduler_policy, actions=()),
-        0.0,
-        on_open=lambda session: found.update(queue_shares.queue_shares(session)),
-    )
+    cycle(state, replace(scheduler_policy, actions=()), 0.0, on_open=read)
     return found
 
 

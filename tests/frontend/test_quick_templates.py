@@ -31,6 +31,9 @@ _COMPONENTS = {
         "</section>"
     ),
     "components/button.html": '<c-vars kind="plain" href /><button class="{{ kind }}" {{ attrs }}>{{ slot }}</button>',
+    "components/mark.html": (
+        '<c-vars title="" more="" /><b {% if title %}title="{{ title }}"{% endif %}>{{ slot }}{{ more }}</b>'
+    ),
     "components/several.html": '<c-vars :items="[1, 2]" kind="a" />{% for i in items %}{{ i }}{% endfor %}{{ kind }}',
     "part.html": "{{ a }}-{{ one.name }}-{{ forloop.counter }}-{{ outer }}",
 }
@@ -189,6 +192,35 @@ def test_a_variable_is_as_django_resolves_it(engine: Engine, name: str, source: 
 def test_tags_are_as_cotton_and_django_render_them(engine: Engine, source: str) -> None:
     quick, usual = _both(f"{{% load i18n %}}{{% for one in things %}}{source}{{% endfor %}}", engine)
     assert quick == usual
+
+
+@pytest.mark.parametrize(
+    ("source", "is_constant"),
+    [
+        ("<c-button kind=\"{% translate 'Name' %}\" disabled>{% address 'home' %}{% icon 'x' %}</c-button>", True),
+        ('<c-mark title="{% translate \'Name\' %}"><c-slot name="more"><c-button>x</c-button></c-slot></c-mark>', True),
+        ("<c-mark>{% if outer %}x{% endif %}</c-mark>", False),
+        ("<c-button>{{ request.path }}</c-button>", False),
+        ("<c-button>{% moment at %}</c-button>", False),
+        ('<c-button :kind="outer">x</c-button>', False),
+        ('<c-button data-a="{{ n }}">x</c-button>', False),
+        ("<c-card title=\"{% translate 'Name' %}\">its template reads the request</c-card>", False),
+        ("<c-mark><c-card>x</c-card></c-mark>", False),
+        ("<c-several>x</c-several>", False),
+    ],
+)
+def test_only_what_depends_on_the_language_alone_is_kept(engine: Engine, source: str, is_constant: bool) -> None:
+    template = Template(_compiled(f"{{% load i18n %}}{source}"), engine=engine)
+    page = engines["django"].from_string("")  # type: ignore[attr-defined]
+    page.template, request = template, RequestFactory().get("/")
+    texts = {}
+    for language in ("en", "zh-hans", "en"):
+        with translation.override(language):
+            texts[language] = page.render(_facts(), request)
+            with _all_steps():
+                assert page.render(_facts(), request) == texts[language]
+    [node] = [one for one in template.nodelist if isinstance(one, CottonComponentNode)]
+    assert node.__dict__["texts"] == (texts if is_constant else None)
 
 
 def test_a_missing_variable_raises_the_same_exception() -> None:

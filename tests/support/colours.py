@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 Triple = tuple[float, float, float]
-SIGHTS: dict[str, Sequence[Triple]] = {
+VISIONS: dict[str, Sequence[Triple]] = {
     "usual": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
     "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
     "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
@@ -18,19 +18,19 @@ _TO_XYZ = ((0.4124564, 0.3575761, 0.1804375), (0.2126729, 0.7151522, 0.0721750),
 _WHITE = (0.95047, 1.0, 1.08883)
 
 
-def distance(one: str, other: str, sight: str = "usual") -> float:
-    """CIEDE2000 between two colours (`#rrggbb`) as a person with this sight sees them."""
-    return distance_of_labs(_lab(one, SIGHTS[sight]), _lab(other, SIGHTS[sight]))
+def distance(one: str, other: str, vision: str = "usual") -> float:
+    """CIEDE2000 between two colours (`#rrggbb`) as a person with this vision sees them."""
+    return distance_of_labs(_lab(one, VISIONS[vision]), _lab(other, VISIONS[vision]))
 
 
 def _times(matrix: Sequence[Triple], vector: Sequence[float]) -> list[float]:
     return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
 
 
-def _lab(colour: str, sight: Sequence[Triple]) -> Triple:
+def _lab(colour: str, vision: Sequence[Triple]) -> Triple:
     values = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in values]
-    simulated = [min(max(value, 0.0), 1.0) for value in _times(sight, linear)]
+    simulated = [min(max(value, 0.0), 1.0) for value in _times(vision, linear)]
     x, y, z = (_f(value / white) for value, white in zip(_times(_TO_XYZ, simulated), _WHITE, strict=True))
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 

@@ -5,7 +5,7 @@
     {"do": "phases"}                                              name -> phase
     {"do": "audit"}                                               the result of the audit
     {"do": "sessions"}                                            of each: uid, whether it is open, phase of its pod
-    {"do": "hour"}                                                an hour of a cluster of its own, measured as it passed
+    {"do": "minutes"}                                             some of a cluster of its own, measured as they passed
     {"do": "news"}                                                one more job there, counted at once
     {"do": "link"}                                                the secret of a sign-in link of the first admin
 
@@ -118,27 +118,31 @@ def link(_order: dict[str, Any]) -> str:
     return services.issue_link(User.objects.get(username="admin"), actor=PLATFORM, now=clock.now())
 
 
-def hour(_order: dict[str, Any]) -> str:
-    """Lets an hour pass in simulated time, through the services of the controller. Its cluster is paused, so no real
-    controller takes it.
+def minutes(_order: dict[str, Any]) -> str:
+    """Lets some pass in simulated time, through the services of the controller. No real one takes its cluster. Many
+    jobs fail.
     """
     from datetime import timedelta
+    from unittest.mock import patch
 
     from django.db import transaction
 
     from hekla.apps.clusters import services as clusters
+    from hekla.apps.clusters.models import Lease
     from hekla.apps.event_log.services import PLATFORM
-    from hekla.bench.operations import world
+    from hekla.bench.operations import workload, world
     from hekla.bench.operations.day import SimulatedDay
     from hekla.bench.operations.size import OperationsSize
     from hekla.lib import clock
 
-    size = OperationsSize(nodes=4, pods=6000, days=1, minutes=60, tenants=2, people_per_tenant=2)
-    begin = clock.now().replace(second=0, microsecond=0) - timedelta(minutes=61)
+    size = OperationsSize(nodes=8, pods=18_000, days=1, minutes=20, tenants=2, people_per_tenant=2)
+    begin = clock.now().replace(second=0, microsecond=0) - timedelta(minutes=21)
     with transaction.atomic():
         made = world.make(size, begin)
         clusters.change(made.cluster, {"is_paused": True}, actor=PLATFORM, now=begin)
-    SimulatedDay(size, made, begin).run(lambda _text: None)
+        Lease.objects.filter(cluster=made.cluster).update(expires_at=begin + timedelta(days=1))
+    with patch.object(workload, "_FAILS", 0.4):
+        SimulatedDay(size, made, begin).run(lambda _text: None)
     return "done"
 
 
@@ -162,8 +166,8 @@ def news(_order: dict[str, Any]) -> str:
 
 
 COMMANDS = {
-    "hour": hour, "news": news, "link": link, "submit": submit, "share": share, "phases": phases, "audit": verdict,
-    "sessions": sessions,
+    "minutes": minutes, "news": news, "link": link, "submit": submit, "share": share, "phases": phases,
+    "audit": verdict, "sessions": sessions,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO
+from uuid import UUID
 
 import click
 
@@ -34,6 +35,7 @@ _FIGURES = (
 @click.option("--days", type=click.FloatRange(0.01, 93), default=7, show_default=True, help="Days up to now.")
 @click.option("--from", "starts", type=click.DateTime(), help="Begin of the period (UTC), instead of --days.")
 @click.option("--until", "ends", type=click.DateTime(), help="End of the period (UTC). Default: now.")
+@click.option("--trace", type=click.UUID, help="Run the jobs of this trace instead of a period (hekla lab traces).")
 @click.option("--policy", type=click.File("rb"), help="File with another scheduling policy.")
 @click.option("--weight", "weights", multiple=True, metavar="QUEUE=N", help="Weight of a queue. May be repeated.")
 @click.option(
@@ -41,6 +43,10 @@ _FIGURES = (
 )
 @click.option("--add-nodes", multiple=True, metavar="NODE=N", help="N more nodes like NODE. May be repeated.")
 @click.option("--remove-node", "removed", multiple=True, metavar="NODE", help="Without this node. May be repeated.")
+@click.option(
+    "--plan", default="", metavar="NODE=MINUTES", help="Find how many more nodes like NODE keep 90 % of waits below."
+)
+@click.option("--plan-most", type=click.IntRange(1, 500), default=64, show_default=True, help="Most nodes of --plan.")
 @click.option("--title", default="", help="What the experiment is about.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the result.")
 @_JSON
@@ -52,13 +58,18 @@ def run(
     days: float,
     starts: datetime | None,
     ends: datetime | None,
+    trace: UUID | None,
     policy: BinaryIO | None,
+    plan: str,
+    plan_most: int,
     title: str,
     no_wait: bool,
     as_json: bool,
     **changes: tuple[str, ...],
 ) -> None:
-    """Run the recorded workload of CLUSTER again, with a change; without one, to see how exact runs are.
+    """Run the recorded workload of CLUSTER again, or a trace on its nodes, with a change.
+
+    Without a change, the result shows how exact runs are.
 
     Operators and platform admins.
     """
@@ -67,7 +78,12 @@ def run(
     change = read_changes(**changes)
     if policy is not None:
         change["policy"] = policy.read().decode(errors="replace")
+    if plan:
+        node, minutes = _pair(plan)
+        change["goal"] = {"like": node, "most": plan_most, "wait_p90": 60 * _number(minutes)}
     period = {"starts_at": since.isoformat(), "ends_at": until.isoformat()}
+    if trace is not None:
+        period = {"trace": str(trace)}
     client = client_of(choice)
     found = client.post("policy-lab", {"cluster": cluster, "title": title, "change": change, **period})
     if not no_wait:
@@ -189,6 +205,8 @@ def print_result(result: Mapping[str, Any]) -> None:
     output.table(("", *(name.upper() for name in columns)), rows, "")
     for part in ("queues", "tenants"):
         _print_part(part, columns)
+    if found := result.get("plan"):
+        _print_plan(found)
     if trust := result["trust"]:
         _print_trust(trust)
     if (found := result.get("forecasts")) and found["cases"]:
@@ -196,6 +214,17 @@ def print_result(result: Mapping[str, Any]) -> None:
         click.echo(f"{found['held']:,} of {found['cases']:,} predicted start times held ({part:.1%}).")
     for note, count in result["notes"].items():
         click.echo(f"note: {note.replace('_', ' ')} ({count})")
+
+
+def _print_plan(plan: Mapping[str, Any]) -> None:
+    click.echo()
+    rows = [
+        (str(one["count"]), _value("wait_p90", one["wait_p90"]), "yes" if one["is_enough"] else "no")
+        for one in sorted(plan["trials"], key=lambda one: int(one["count"]))
+    ]
+    output.table(("MORE NODES", "WAIT 90 %", "ENOUGH"), rows, "")
+    needed = f"More than {plan['most']:,}" if plan["count"] is None else f"{plan['count']:,}"
+    click.echo(f"{needed} more nodes like {strip_control_codes(plan['like'])} are needed.")
 
 
 def _print_part(part: str, columns: Mapping[str, Any]) -> None:

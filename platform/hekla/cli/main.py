@@ -223,6 +223,15 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "delete": ("alerts:delete", "Delete a rule."),
         },
     ),
+    "price": (
+        "Price lists: what an hour of a resource costs.",
+        {
+            "list": ("prices:list_prices", "List the price lists."),
+            "show": ("prices:show", "Print the prices of a list."),
+            "create": ("prices:create", "Add a price list."),
+            "delete": ("prices:delete", "Delete a price list that has not begun."),
+        },
+    ),
     "announcement": (
         "Announcements of operators.",
         {
@@ -309,6 +318,9 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "show": ("lab:show", "Show an experiment and its result."),
             "cancel": ("lab:cancel", "Cancel an experiment."),
             "delete": ("lab:delete", "Delete an experiment that is over."),
+            "upload": ("lab_uploads:upload", "Upload a file of another scheduler as a workload."),
+            "traces": ("lab_uploads:list_traces", "List uploaded files of other schedulers."),
+            "delete-trace": ("lab_uploads:delete_trace", "Delete an uploaded file of another scheduler."),
             "trace": ("lab_traces:trace", "Run the jobs of another scheduler's file, on this machine."),
         },
     ),
@@ -363,6 +375,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
     "measures": (
         "Measures of clusters, queues and tenants.",
         {
+            "cost": ("costs:cost", "Show what held resources cost, and what the month will cost."),
             "failures": ("job_measures:failures", "Show how many jobs failed, why and where."),
             "gpu-time": ("measures:gpu_time", "Show what became of the GPU time: used, wasted, free."),
             "overview": ("measures:overview", "Show the figures to look at first."),

@@ -28,7 +28,7 @@ def session_use(choice: ServerOptions, /, as_json: bool, **query: str | None) ->
         output.as_json(found)
         return
     click.echo("The cluster is simulated." if found["is_simulated"] else "", nl=found["is_simulated"])
-    heads = (str(query["by"]).upper(), "SESSIONS", "IDLE", "GPUS", "NOT USED")
+    heads: tuple[str, ...] = (str(query["by"]).upper(), "SESSIONS", "IDLE", "GPUS", "NOT USED")
     output.table(heads, [_part(one) for one in found["parts"]], "No open sessions.")
     if found["sessions"]:
         click.echo()

@@ -51,6 +51,7 @@ class Dimensions:
         self._requests: dict[Hashable, Request] = {}
         self._by_value: dict[bytes, Request] = {}
         self._rows: dict[tuple[tuple[str, float], ...], Vector] = {}
+        self._limits: dict[tuple[tuple[str, float], ...], Vector] = {}
         self.without_pods: Mask = np.array([name != "pods" for name in self.names])
         """True for every dimension but the count of pods."""
 
@@ -73,6 +74,15 @@ class Dimensions:
         found = self._rows.get(key)
         if found is None:
             found = self._rows[key] = self.vector(amounts)
+        return found
+
+    def limits(self, amounts: Mapping[str, float] | None) -> Vector:
+        """Limits as a row, infinite where none is set. Equal ones give the same object, not to be written to."""
+        key = tuple(amounts.items()) if amounts else ()
+        found = self._limits.get(key)
+        if found is None:
+            row = [amounts[name] if amounts and name in amounts else np.inf for name in self.names]
+            found = self._limits[key] = np.array(row, dtype=float)
         return found
 
     def matrix(self, amounts: Sequence[Mapping[str, float]]) -> Vector:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from hekla.engine import job_order, registry, tenant_quotas
+from hekla.engine.actions import enqueue
 from hekla.engine.decisions import Cause, Decisions, ExtensionFault, PendingReason
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.faults import ExtensionFailed, guarded_listener, is_action_skipped, is_skipped
@@ -127,6 +128,8 @@ def _run(session: Session, on_open: Callable[[Session], None] | None) -> None:
     if on_open is not None:
         on_open(session)
     for name in session.policy.actions:
+        if session.only_admits and name != enqueue.NAME:
+            continue
         session.action = name
         try:
             registry.actions()[name].execute(session, session.policy.configurations.get(name, {}))
@@ -141,7 +144,8 @@ def _open_all(session: Session, *, is_query: bool = False) -> None:
     job_order.open_session(session)
     for tier in session.policy.tiers:
         for option in tier:
-            _open(session, option)
+            if not (session.only_admits and registry.looks_at_nodes_only(option.name)):
+                _open(session, option)
 
 
 def _open(session: Session, option: PluginOption) -> None:

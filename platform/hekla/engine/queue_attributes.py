@@ -13,7 +13,7 @@ from hekla.engine.decisions import Cause, PendingReason
 from hekla.engine.job_info import PodInfo
 from hekla.engine.model import QueueSpec
 from hekla.engine.queue_totals import QueueTotals
-from hekla.engine.session import Session, limit_vector
+from hekla.engine.session import Session
 
 DEVICE_CLASS_PREFIX = "deviceclass/"
 """Prefix of a capability that limits claimed devices."""
@@ -49,7 +49,7 @@ class QueueAttributes:
 
 def total_guarantee(session: Session) -> Vector:
     """The sum of the guarantees of all queues, with or without jobs."""
-    rows = (session.dimensions.vector(queue.guarantee or {}) for queue in session.queues.values())
+    rows = (session.dimensions.row(queue.guarantee) for queue in session.queues.values() if queue.guarantee)
     return sum(rows, np.zeros_like(session.total_resources))
 
 
@@ -58,8 +58,8 @@ def real_capability(session: Session, queue: QueueSpec, whole: Vector, promised:
 
     `promised`: the guarantees of all, its own included.
     """
-    own = session.dimensions.vector(queue.guarantee or {})
-    return np.minimum(np.maximum(whole - promised, 0.0) + own, limit_vector(session, queue.capability))
+    own = session.dimensions.row(queue.guarantee or {})
+    return np.minimum(np.maximum(whole - promised, 0.0) + own, session.dimensions.limits(queue.capability))
 
 
 def cluster_limits(session: Session) -> Vector:

@@ -60,7 +60,33 @@ def queue_shares(session: Session, *, waiting_in: str | None = None) -> dict[str
     """The shares of every valid queue by name. `waiting_in`: list waiting jobs of this queue only; None: of all."""
     waiting = _waiting_jobs(session, waiting_in)
     found = {name: _queue_shares(session, queue, waiting.get(name, [])) for name, queue in session.queues.items()}
-    return {name: replace(found[name], lent=lent) for name, lent in _lent(found)}
+    loans = _Loans({name: (one.borrowed, one.ancestors) for name, one in found.items()})
+    return {name: replace(one, lent=loans.lent(name, one)) for name, one in found.items()}
+
+
+def shares_of(session: Session, name: str) -> QueueShares | None:
+    """The shares of one queue, as `queue_shares` has them; None if it is not valid. Of the others, only what they
+    borrow is computed.
+    """
+    queue = session.queues.get(name)
+    if queue is None:
+        return None
+    found = _queue_shares(session, queue, _waiting_jobs(session, name).get(name, []))
+    return replace(found, lent=_Loans(_borrowed_by(session)).lent(name, found))
+
+
+def _borrowed_by(session: Session) -> dict[str, tuple[Resources, tuple[str, ...]]]:
+    """For each queue: what it borrows, and its parent queues."""
+    found = {}
+    for name, queue in session.queues.items():
+        plugin, attributes = attributes_of(session, queue)
+        found[name] = _borrowed(session, plugin, attributes), attributes.ancestors
+    return found
+
+
+def _borrowed(session: Session, plugin: str, attributes: QueueAttributes) -> Resources:
+    excess = attributes.allocated - attributes.deserved
+    return session.dimensions.resources(excess) if plugin else Resources()
 
 
 def waiting_in(session: Session, queue: str) -> list[str]:
@@ -91,7 +117,7 @@ def _queue_shares(session: Session, queue: QueueSpec, waiting: list[JobInfo]) ->
         guarantee=amounts(attributes.guarantee),
         deserved=amounts(attributes.deserved),
         limit=amounts(np.where(np.isfinite(attributes.real_capability), attributes.real_capability, 0.0)),
-        borrowed=amounts(attributes.allocated - attributes.deserved) if plugin else Resources(),
+        borrowed=_borrowed(session, plugin, attributes),
         lent=Resources(),
         share=float(share_of(queue, (), ())) if share_of and queue.name in session.queue_totals else 0.0,
         plugin=plugin,
@@ -112,28 +138,31 @@ def attributes_of(session: Session, queue: QueueSpec) -> tuple[str, QueueAttribu
     return "", QueueAttributes(queue, nothing, session.total_resources, nothing, held, requested, nothing, nothing)
 
 
-def _lent(every: Mapping[str, QueueShares]) -> Iterator[tuple[str, Resources]]:
-    """For each queue: the unused part of its deserved resources, as far as queues outside it borrow."""
-    inner = {above for one in every.values() for above in one.ancestors}
-    borrowers = {name: one for name, one in every.items() if one.borrowed and name not in inner}
-    within: dict[str, set[str]] = {}
-    for name, one in borrowers.items():
-        for above in (name, *one.ancestors):
-            within.setdefault(above, set()).add(name)
-    whole = _borrowed(borrowers, ())
-    for name, mine in every.items():
-        left = {one: n for one, n in (mine.deserved - mine.allocated).items() if n > 0}
-        borrowed = _borrowed(borrowers, within[name]) if left and name in within else whole
-        yield name, Resources({one: min(n, borrowed.get(one, 0.0)) for one, n in left.items()})
+class _Loans:
+    """What queues borrow. `of`: of each by name, what it borrows, and its parent queues."""
 
+    def __init__(self, of: Mapping[str, tuple[Resources, tuple[str, ...]]]) -> None:
+        inner = {above for _borrowed, ancestors in of.values() for above in ancestors}
+        self._borrowers = {name: borrowed for name, (borrowed, _) in of.items() if borrowed and name not in inner}
+        self._within: dict[str, set[str]] = {}
+        for name in self._borrowers:
+            for above in (name, *of[name][1]):
+                self._within.setdefault(above, set()).add(name)
+        self._whole = self._together(())
 
-def _borrowed(borrowers: Mapping[str, QueueShares], without: Collection[str]) -> dict[str, float]:
-    """What all of them borrow together, without some."""
-    found: dict[str, float] = defaultdict(float)
-    for name, one in borrowers.items():
-        for resource, amount in one.borrowed.items() if name not in without else ():
-            found[resource] += amount
-    return found
+    def lent(self, name: str, shares: QueueShares) -> Resources:
+        """The unused part of what the queue deserves, as far as queues outside it borrow."""
+        left = {one: n for one, n in (shares.deserved - shares.allocated).items() if n > 0}
+        borrowed = self._together(self._within[name]) if left and name in self._within else self._whole
+        return Resources({one: min(n, borrowed.get(one, 0.0)) for one, n in left.items()})
+
+    def _together(self, without: Collection[str]) -> dict[str, float]:
+        """What all of them borrow together, without some."""
+        found: dict[str, float] = defaultdict(float)
+        for name, borrowed in self._borrowers.items():
+            for resource, amount in borrowed.items() if name not in without else ():
+                found[resource] += amount
+        return found
 
 
 def _waiting_jobs(session: Session, only: str | None) -> dict[str, list[JobInfo]]:

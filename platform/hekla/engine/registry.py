@@ -75,6 +75,12 @@ def reads_clock(name: str) -> bool:
 
 
 @cache
+def looks_at_nodes_only(name: str) -> bool:
+    """Whether a plugin does nothing before pods are placed: its module declares that as `LOOKS_AT_NODES_ONLY`."""
+    return bool(getattr(plugins().get(name), "LOOKS_AT_NODES_ONLY", False))
+
+
+@cache
 def has_external(names: tuple[str, ...]) -> bool:
     """Whether one of these actions comes from another package."""
     return not {*names} <= {*_ACTIONS} or any(entry.name in names for entry in _entries("hekla.actions"))
@@ -88,7 +94,8 @@ def is_external(name: str) -> bool:
 
 def reload() -> None:
     """Clear the caches, so that entry points are read again."""
-    for cached in (actions, plugins, node_annotations, reads_clock, has_external, is_external, _entries):
+    by_name = reads_clock, looks_at_nodes_only, is_external
+    for cached in (actions, plugins, node_annotations, *by_name, has_external, _entries):
         cached.cache_clear()
 
 

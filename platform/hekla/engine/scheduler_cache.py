@@ -147,21 +147,28 @@ class SchedulerCache:
                 self._apply(state, self._reset(state, validation.duplicates(state.jobs)))
 
     def _update(self, state: ClusterState) -> None:
-        if not self._job_table.groups or self._duplicates or self._invalid_queues != _invalid_queues(state):
+        has_new_queues = state.queues is not self.state.queues
+        if not self._job_table.groups or self._duplicates:
+            raise _RebuildRequired
+        if has_new_queues and self._invalid_queues != _invalid_queues(state):
             raise _RebuildRequired
         known, groups = self._job_table.groups, () if state.jobs is self.state.jobs else state.jobs
         changed = TwinGroups([group for group in groups if known.get(group.uid) is not group])
         self._changed_pods += sum(len(group.pods) for group in changed.groups)
         if self._changed_pods > max(len(self._pod_uids), _CHANGES_AT_LEAST):
             raise _RebuildRequired
-        nodes = (node for node in state.nodes if self._known_nodes.get(node.name) is not node)
-        if not self.dimensions.covers(_resource_names(nodes, state.queues, changed.firsts())):
+        all_nodes = () if state.nodes is self.state.nodes else state.nodes
+        nodes = (node for node in all_nodes if self._known_nodes.get(node.name) is not node)
+        queues = state.queues if has_new_queues else ()
+        if not self.dimensions.covers(_resource_names(nodes, queues, changed.firsts())):
             raise _RebuildRequired
         self._apply(state, changed)
 
     def _apply(self, state: ClusterState, changed: TwinGroups) -> None:
-        self.queues = {queue.name: queue for queue in state.queues if queue.name not in self._invalid_queues}
-        self._update_nodes(state)
+        if state.queues is not self.state.queues:
+            self.queues = {queue.name: queue for queue in state.queues if queue.name not in self._invalid_queues}
+        if state.nodes is not self.state.nodes or state.hyper_nodes is not self.state.hyper_nodes:
+            self._update_nodes(state)
         if state.jobs is self.state.jobs:  # only nodes or queues changed
             self.roll_back()
             self._index_jobs()

@@ -4,8 +4,7 @@ The session combines the results of an extension point by Volcano's rules (`volc
 in order, each only if its switch is on.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cmp_to_key
 from itertools import chain
 from operator import attrgetter
@@ -20,13 +19,13 @@ from hekla.engine.columns import Mask, Vector
 from hekla.engine.decisions import Bind, Cause, Eviction, PendingReason
 from hekla.engine.extension_points import ExtensionPoint, Vote
 from hekla.engine.fair_order import JobOrders
-from hekla.engine.faults import guarded
 from hekla.engine.hypernodes import HyperNodeInfo
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.job_table import Jobs
 from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.node_fit import NodeFit
 from hekla.engine.policy import PluginOption, SchedulerPolicy
+from hekla.engine.registrations import PluginFunction, Registrations
 from hekla.engine.scheduler_cache import SchedulerCache
 from hekla.engine.share_rounds import ShareNotes
 from hekla.engine.shared_values import ReasonsByJob
@@ -34,7 +33,6 @@ from hekla.engine.subjobs import SubJobInfo
 from hekla.engine.topology_counts import TopologyCounts
 from hekla.engine.victim_selection import NamedFunction, VictimSelection
 
-PluginFunction = Callable[..., Any]
 _UID: Callable[[JobInfo], str] = attrgetter("group.uid")
 _NO_ANNOTATIONS: Mapping[str, str] = MappingProxyType({})
 Call = Callable[[str, Mapping[str, Any], float], Any]
@@ -44,10 +42,12 @@ Call = Callable[[str, Mapping[str, Any], float], Any]
 class Session:
     """The working state of one cycle. `reasons`: why jobs wait; `binds` and `evictions`: the decisions so far.
 
-    `is_explained`: whether reasons are worked out; no decision depends on it.
+    `is_explained`: whether reasons are worked out; no decision depends on it. `only_admits`: no pod can be placed or
+    evicted, so plugins that only look at nodes are not opened, and no action but `enqueue` runs.
     """
 
     is_explained = True
+    only_admits = False
 
     share_notes: ShareNotes | None = None
     """Where the plugin that divides the cluster notes how; None: it notes nothing."""
@@ -91,12 +91,7 @@ class Session:
         self.on_close: list[Callable[[], None]] = []
         self._token = object()
         """Identity of this session, for sort keys cached in jobs."""
-        self._functions: dict[ExtensionPoint, dict[int, PluginFunction]] = defaultdict(dict)
-        self._builtin: dict[ExtensionPoint, list[PluginFunction]] = defaultdict(list)
-        """Functions that run before all plugins under every policy."""
-        self._flattened: dict[ExtensionPoint, list[PluginFunction]] = {}
-        self._uncacheable: set[ExtensionPoint] = set()
-        self._named_functions: dict[ExtensionPoint, list[list[NamedFunction]]] = {}
+        self._registrations = Registrations(policy.tiers)
         self._node_fits: dict[Hashable, NodeFit] = {}
         self._classes: dict[str, Hashable] = {}
         self.topology_counts = TopologyCounts(self.node_pods, cache.selector_index)
@@ -108,8 +103,8 @@ class Session:
         self.quotas_of = _no_quotas
         self.on_change.clear()
         self.on_close.clear()
-        for found in (self._functions, self._builtin, self._flattened, self._named_functions, self._node_fits):
-            found.clear()
+        self._registrations.clear()
+        self._node_fits.clear()
         self.table.unexamined.clear()
 
     # Registered functions.
@@ -124,40 +119,24 @@ class Session:
         """
         switch = point.switch
         if not switch or option.has(switch):
-            self._functions[point][id(option)] = guarded(option, point, function)
-            if not is_cacheable:
-                self._uncacheable.add(point)
+            self._registrations.add(point, option, function, is_cacheable=is_cacheable)
             self.job_order_changes |= point is ExtensionPoint.JOB_ORDER and registry.is_external(option.name)
-            if self._flattened or self._named_functions:
-                self._flattened.clear()
-                self._named_functions.clear()
 
     def register_builtin(self, point: ExtensionPoint, function: PluginFunction) -> None:
         """Register a cacheable function under every policy, before all plugins."""
-        self._builtin[point].append(function)
-        self._flattened.clear()
+        self._registrations.add_builtin(point, function)
 
     def is_cacheable(self, point: ExtensionPoint) -> bool:
         """Whether all functions of a point are cacheable (`register`)."""
-        return point not in self._uncacheable
+        return self._registrations.is_cacheable(point)
 
     def points_used_by(self, option: PluginOption) -> frozenset[ExtensionPoint]:
         """The points at which a plugin registered."""
-        return frozenset(point for point, functions in self._functions.items() if id(option) in functions)
-
-    def _by_tier(self, point: ExtensionPoint) -> Iterator[list[PluginFunction]]:
-        functions = self._functions[point]
-        if point in self._builtin:
-            yield self._builtin[point]
-        for tier in self.policy.tiers:
-            yield [functions[id(option)] for option in tier if id(option) in functions]
+        return self._registrations.points_of(option)
 
     def functions(self, point: ExtensionPoint) -> list[PluginFunction]:
         """All functions of a point, in order."""
-        found = self._flattened.get(point)
-        if found is None:
-            found = self._flattened[point] = [function for tier in self._by_tier(point) for function in tier]
-        return found
+        return self._registrations.flattened(point)
 
     def all_agree(self, point: ExtensionPoint, *arguments: object) -> bool:
         """Whether all functions return true."""
@@ -175,7 +154,7 @@ class Session:
 
     def is_permitted(self, point: ExtensionPoint, *arguments: object) -> bool:
         """The result of a vote: any REJECT denies, a tier with a PERMIT permits; permitted if all abstain."""
-        for tier in self._by_tier(point):
+        for tier in self._registrations.by_tier(point):
             votes = [function(*arguments) for function in tier]
             if Vote.REJECT in votes:
                 return False
@@ -271,7 +250,7 @@ class Session:
 
     def class_of(self, pod: PodInfo) -> Hashable:
         """The key of the pod's class: equal keys have the same feasible nodes and scores."""
-        if not self._functions[ExtensionPoint.TASK_CLASS]:
+        if not self._registrations.has_any(ExtensionPoint.TASK_CLASS):
             return pod.class_number
         uid = pod.spec.uid
         if uid not in self._classes:
@@ -283,7 +262,7 @@ class Session:
 
     def representatives(self, job: JobInfo) -> list[PodInfo]:
         """One pending pod with requests of each class of the job."""
-        if not self._functions[ExtensionPoint.TASK_CLASS]:
+        if not self._registrations.has_any(ExtensionPoint.TASK_CLASS):
             return job.representatives()
         return list({self.class_of(pod): pod for pod in job.pending()}.values())
 
@@ -351,19 +330,14 @@ class Session:
 
     def is_starving(self, job: JobInfo) -> bool:
         """Volcano's JobStarving: whether it may evict others. The first tier with functions decides."""
-        for tier in self._by_tier(ExtensionPoint.JOB_STARVING):
+        for tier in self._registrations.by_tier(ExtensionPoint.JOB_STARVING):
             if tier:
                 return all(function(job) for function in tier)
         return False
 
     def named_functions(self, point: ExtensionPoint) -> list[list[NamedFunction]]:
         """The functions of a point with their plugins' names, by tier."""
-        found = self._named_functions.get(point)
-        if found is None:
-            functions, tiers = self._functions[point], self.policy.tiers
-            found = [[(one.name, functions[id(one)]) for one in tier if id(one) in functions] for tier in tiers]
-            self._named_functions[point] = found
-        return found
+        return self._registrations.named(point)
 
     def select_victims(self, point: ExtensionPoint, pod: PodInfo, candidates: Sequence[PodInfo]) -> VictimSelection:
         """Volcano's Preemptable or Reclaimable: the victims among the candidates, for one pod.

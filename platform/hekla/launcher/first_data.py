@@ -18,14 +18,24 @@ from hekla.apps.demonstrations import services as demonstrations
 from hekla.apps.demonstrations import workload
 from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.event_log.services import PLATFORM, unit_of_work
+from hekla.apps.prices import services as price_services
 from hekla.apps.queues import services as queue_services
 from hekla.apps.quotas import services as quota_services
 from hekla.apps.tenancy import services as tenancy_services
+from hekla.domain.prices import PriceSpec, PriceWindow
 from hekla.launcher.simulated_week import POLICY, WEEK, SimulatedHistory
 from hekla.lib import clock
 from hekla.lib.checkout import CHECKOUT
 
 ADMIN = "admin"
+DEMO_PRICES = PriceSpec(
+    name="Prices of the demonstration",
+    currency="EUR",
+    cpu="0.035",
+    memory="0.004",
+    gpu="2.10",
+    windows=(PriceWindow(begin=20, end=6, factor="0.7"),),
+)
 _EXAMPLES = CHECKOUT / "platform" / "examples"
 
 
@@ -42,6 +52,7 @@ def prepare(*, demo: bool, tell: Callable[[float], None] = lambda _part: None) -
     _add_environments(now)
     if demo:
         _add_stages(now)
+        price_services.create_for_demonstration(spec=DEMO_PRICES, begin_at=now - WEEK, now=now)
     admin = _admin()
     if admin is None:
         return {"sign_in": reverse("accounts:sign_in"), "username": ""}

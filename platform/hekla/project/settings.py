@@ -73,6 +73,7 @@ INSTALLED_APPS = [
     "hekla.apps.usage",
     "hekla.apps.workbench",
     "hekla.apps.idleness",
+    "hekla.apps.prices",
     "hekla.apps.measures",
     "hekla.apps.alerts",
     "hekla.apps.announcements",

@@ -262,7 +262,7 @@ class ClusterCache:
                 self._entries.pop(job.pk, None)
                 self._ids.pop(job.uid.hex, None)
                 self.faults.forget(job.pk)
-        if any(former > later for former, later in pairwise(self._entries)):
+        if found and any(former > later for former, later in pairwise(self._entries)):
             self._entries = dict(sorted(self._entries.items()))
 
     def _put(self, job: Job, pods: list[Pod], nominated: dict[str, str], now: datetime) -> None:

@@ -15,11 +15,11 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
 from hekla.simulation.eta import Eta
-from hekla.simulation.holders import Holder, Holders
+from hekla.simulation.holders import MOST_NAMED, Holder, Holders, total
 from hekla.simulation.suggestions import Suggestion
 from hekla.simulation.what_if import OtherJobs, StartVerdict, WhatIfResult
 
-_MOST_NODES, _MOST_JOBS = 4, 3
+_MOST_NODES, _MOST_JOBS = 4, MOST_NAMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def in_use(answer: WhatIfResult, now: datetime) -> list[str]:
     held = answer.holders
     parts = [_holds(holder, now) for holder in held.known[:_MOST_JOBS]]
     if rest := held.known[_MOST_JOBS:]:
-        amount = labels.exact_amounts(sum((holder.amount for holder in rest), Resources()))
+        amount = labels.exact_amounts(total(holder.amount for holder in rest))
         sentence = ngettext("%(n)d other job holds %(amount)s.", "%(n)d other jobs hold %(amount)s.", len(rest))
         parts.append(sentence % {"n": len(rest), "amount": amount})
     if held.unknown:

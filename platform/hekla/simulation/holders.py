@@ -3,6 +3,7 @@
 Admitted jobs that hold nothing yet also keep later jobs from admission: they wait for the same resources.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,14 +21,15 @@ from hekla.simulation.simulator import Simulator, started_at
 
 HOLDING = frozenset({PodStatus.BOUND, PodStatus.RUNNING, PodStatus.RELEASING})
 
+MOST_NAMED = 3
+"""Sentences name so many holders, and count the others."""
 _Sharer = Callable[[PodGroupSpec, Job], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What a job holds of scarce resources. `ends_at`: its expected end, at the latest its time limit; None: unknown.
-
-    `is_limit`: only the time limit is known.
+    """What a job holds of scarce resources. `ends_at`: its expected end, at the latest its time limit; None: unknown,
+    or the job is not among the first `MOST_NAMED`. `is_limit`: only the time limit is known.
     """
 
     name: str
@@ -78,12 +80,21 @@ def visible(simulator: Simulator, held: Mapping[str, Resources], user: User, run
     """The jobs, by uid, with their amounts, as this person may see them."""
     rows = {uid: found for uid in held if (found := simulator.row(uid))}
     tenants = tenancy.visible_ids(user) if rows else frozenset[int]()
-    named = [
-        _holder(simulator, uid, one, held[uid], run_times) for uid, one in rows.items() if one.tenant_id in tenants
-    ]
+    named = [(uid, one) for uid, one in rows.items() if one.tenant_id in tenants]
     hidden = [held[uid] for uid, one in rows.items() if one.tenant_id not in tenants]
-    named.sort(key=lambda one: (-max(one.amount.values()), one.name))
-    return Holders(tuple(named), len(hidden), sum(hidden, Resources()))
+    named.sort(key=lambda pair: (-max(held[pair[0]].values()), pair[1].name))
+    first = [_holder(simulator, uid, one, held[uid], run_times) for uid, one in named[:MOST_NAMED]]
+    others = [Holder(one.name, held[uid]) for uid, one in named[MOST_NAMED:]]
+    return Holders((*first, *others), len(hidden), total(hidden))
+
+
+def total(amounts: Iterable[Resources]) -> Resources:
+    """The sum of these amounts. There may be thousands, so no sum is an object but the last."""
+    found = defaultdict[str, float](float)
+    for one in amounts:
+        for name, amount in one.items():
+            found[name] += amount
+    return Resources(found)
 
 
 def _holder(simulator: Simulator, uid: str, row: Job, amount: Resources, run_times: RunTimes) -> Holder:

@@ -32,7 +32,7 @@ _HOLDS_AT_MOST = timedelta(minutes=5)
 """For the other policies, unless something happens: on a large cluster a new result costs seconds. Not for longer,
 because the pods that start in a simulation count from its beginning.
 """
-_MOST_LARGE = 8
+_MOST_LARGE = 16
 T = TypeVar("T")
 
 

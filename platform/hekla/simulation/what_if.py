@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -27,6 +27,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField
 from hekla.lib import clock
 from hekla.scheduling import reasons
@@ -40,7 +41,7 @@ from hekla.simulation.suggestions import Changes, Suggestion, Trial
 _DRAFT = -1
 """The row id of an unsubmitted job; every row in the database has a greater one."""
 
-_TYPING_SECONDS, _TRYING_SECONDS, _WAITING_SECONDS = 0.25, 0.15, 5.0
+_TYPING_SECONDS, _TRYING_SECONDS, _WAITING_SECONDS = 0.06, 0.04, 5.0
 """While a person types: the time for the whole answer, and for trials within it. Otherwise: the time for trials."""
 
 
@@ -243,36 +244,52 @@ def _until(began: float, *, is_typing: bool) -> float:
 RowOf = Callable[[JobSpec, Queue, Outlook], Job]
 
 
+@dataclass(frozen=True, slots=True)
+class _Obstacles:
+    """Why a job waits, whoever asks. `held`, `admitted`: what other jobs, by uid, hold of what it lacks, or wait for.
+
+    `place`, `line`: as of `WhatIfResult`.
+    """
+
+    held: Mapping[str, Resources]
+    admitted: Mapping[str, Resources]
+    place: int
+    line: int
+
+
 def _answer(
     outlook: Outlook, row: Job, user: User, problems: tuple[str, ...], *, is_new: bool = True, with_eta: bool = True
 ) -> WhatIfResult:
-    uid = str(row.pk)
-    simulator, is_started = _settled(outlook, row, is_new=is_new) if not problems else (outlook.simulator(), False)
+    uid, placement = str(row.pk), _placement(row)
+    simulator, is_started = (
+        (outlook.simulator(), False) if problems else _settled(outlook, row, placement, is_new=is_new)
+    )
     if is_started:
         return WhatIfResult(StartVerdict.NOW, simulator.nodes(uid), _victims(simulator, uid, user))
     found = tuple(map(reasons.as_data, reasons.distinct(simulator.decided.reasons.get(uid, ()))))
-    if problems or any(not reason["ever"] for reason in found) or not _fits_alone(outlook, row):
+    if problems or any(not reason["ever"] for reason in found) or not _fits_alone(outlook, row, placement):
         return WhatIfResult(StartVerdict.NEVER, reasons=found, problems=problems)
-    place, line = _place(simulator, row)
+    why = outlook.once_lately(("why", uid, *placement), lambda: _obstacles(simulator, row, found))
     when = _when(outlook, row, is_new=is_new) if with_eta else None
     after = _others(simulator, Counter(when.after), user) if when else OtherJobs()
-    held_by, admitted = (
-        holders.visible(simulator, claims(simulator, row, found), user, outlook.run_times)
-        for claims in (holders.held_for, holders.admitted_before)
-    )
     return WhatIfResult(
         StartVerdict.WAITS,
         reasons=found,
-        holders=held_by,
-        admitted=admitted,
-        place=place,
-        line=line,
+        holders=holders.visible(simulator, why.held, user, outlook.run_times),
+        admitted=holders.visible(simulator, why.admitted, user, outlook.run_times),
+        place=why.place,
+        line=why.line,
         eta=when,
         after=after,
     )
 
 
-def _settled(outlook: Outlook, row: Job, *, is_new: bool) -> tuple[Simulator, bool]:
+def _obstacles(simulator: Simulator, row: Job, reasons: Sequence[Mapping[str, Any]]) -> _Obstacles:
+    held, admitted = (claims(simulator, row, reasons) for claims in (holders.held_for, holders.admitted_before))
+    return _Obstacles(held, admitted, *_place(simulator, row))
+
+
+def _settled(outlook: Outlook, row: Job, placement: tuple[Hashable, ...], *, is_new: bool) -> tuple[Simulator, bool]:
     """The cluster as it goes on with the job, only to be read, and whether the job starts."""
     uid = str(row.pk)
 
@@ -282,7 +299,7 @@ def _settled(outlook: Outlook, row: Job, *, is_new: bool) -> tuple[Simulator, bo
             simulator.put(row)
         return simulator, simulator.settle(until=uid)
 
-    return outlook.once_lately((uid, *_placement(row)), settled)
+    return outlook.once_lately((uid, *placement), settled)
 
 
 def _draft(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> Job:
@@ -299,7 +316,7 @@ def resized(row: Job, spec: JobSpec) -> Job:
     return changed
 
 
-def _fits_alone(outlook: Outlook, row: Job) -> bool:
+def _fits_alone(outlook: Outlook, row: Job, placement: tuple[Hashable, ...]) -> bool:
     """Whether the job starts in an otherwise empty cluster. True if it needs to be near pods of other jobs."""
     if any(task.affinity.needs_other_pods for task in spec_of(row).tasks):
         return True
@@ -309,7 +326,7 @@ def _fits_alone(outlook: Outlook, row: Job) -> bool:
         simulator.put(row)
         return simulator.settle(until=str(row.pk))
 
-    return outlook.once(("alone", *_placement(row)), starts)
+    return outlook.once(("alone", *placement), starts)
 
 
 def _placement(row: Job) -> tuple[Hashable, ...]:

@@ -125,7 +125,7 @@ class QueueSharesView(ApiView):
         """Allocated, deserved, borrowed and lent resources of a queue, and its pending jobs that you can see."""
         user = person(request)
         queue = selectors.get(name, user)
-        here = queue_shares.present(queue)
+        here = queue_shares.present(queue, is_alone=True)
         found = line(here, queue, jobs.seeing(user, tenancy.rights(user)))
         facts: dict[str, Any] = {"name": queue.name, "state": queue.state, "waiting": found.waiting}
         facts |= {"inside": found.inside, "cards": card_model_usage(here.snapshot.state, here.policy, queue)}

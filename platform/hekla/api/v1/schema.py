@@ -18,6 +18,7 @@ from hekla.backends import registry
 from hekla.domain.alert_rules import AlertRuleSpec
 from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
+from hekla.domain.prices import PriceSpec
 from hekla.domain.reports import ReportSpec
 from hekla.domain.scaling import JobScale
 from hekla.domain.schedules import ScheduleSpec
@@ -31,6 +32,7 @@ SCHEDULE_SPEC = {"$ref": "#/components/schemas/ScheduleSpec"}
 SCHEDULE_CHANGE = {"$ref": "#/components/schemas/ScheduleChange"}
 ALERT_RULE_SPEC = {"$ref": "#/components/schemas/AlertRuleSpec"}
 ALERT_RULE_CHANGE = {"$ref": "#/components/schemas/AlertRuleChange"}
+PRICE_SPEC = {"$ref": "#/components/schemas/PriceSpec"}
 REPORT_SPEC = {"$ref": "#/components/schemas/ReportSpec"}
 REPORT_CHANGE = {"$ref": "#/components/schemas/ReportChange"}
 _NESTED_JOB = {"$ref": "#/components/schemas/NestedJobSpec"}
@@ -38,6 +40,7 @@ _PHASES = (JobPhase, FlowPhase, GangPhase, PodPhase)
 _DOCUMENTS: dict[str, type[BaseModel]] = {
     "AlertRuleSpec": AlertRuleSpec,
     "FlowSpec": FlowSpec,
+    "PriceSpec": PriceSpec,
     "ReportSpec": ReportSpec,
     "ScheduleSpec": ScheduleSpec,
     "SweepSpec": SweepSpec,

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.views import ApiView, person
-from hekla.apps.idleness import session_ledger
-from hekla.apps.idleness.session_ledger import OpenSession, SessionGroupBy, SessionsQuery, SessionSums
+from hekla.apps.reports import session_ledger
+from hekla.apps.reports.session_ledger import OpenSession, SessionGroupBy, SessionsQuery, SessionSums
 from hekla.domain.tools import Tool
 from hekla.lib import clock
 

@@ -20,8 +20,11 @@ from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.services import Route
+from hekla.apps.measures import job_costs
+from hekla.apps.measures.job_costs import CostEstimate
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.prices import as_decimal
 from hekla.domain.spec_changes import apply_changes
 from hekla.lib import clock
 from hekla.simulation import descriptions, what_if
@@ -42,6 +45,25 @@ class _ChangeSerializer(serializers.Serializer[dict[str, Any]]):
     spec = serializers.JSONField(help_text="the whole changed job")
 
 
+class CostEstimateSerializer(serializers.Serializer[CostEstimate]):
+    """What the job costs if it starts now; `high` differs from `low` if the model of its GPUs is open."""
+
+    low = serializers.SerializerMethodField()
+    high = serializers.SerializerMethodField()
+    currency = serializers.CharField()
+    seconds = serializers.IntegerField(
+        allow_null=True, help_text="run time; null: unknown, the cost is that of an hour"
+    )
+    cases = serializers.IntegerField(help_text="earlier jobs that the run time is from; 0: it is the time limit")
+    text = serializers.CharField(source="sentence")
+
+    def get_low(self, found: CostEstimate) -> str:
+        return as_decimal(found.low)
+
+    def get_high(self, found: CostEstimate) -> str:
+        return as_decimal(found.high)
+
+
 class WhatIfSerializer(serializers.Serializer[dict[str, Any]]):
     verdict = serializers.ChoiceField([verdict.value for verdict in StartVerdict])
     cluster = serializers.CharField(help_text="cluster of the job")
@@ -56,6 +78,7 @@ class WhatIfSerializer(serializers.Serializer[dict[str, Any]]):
     earliest_at = serializers.DateTimeField(allow_null=True, help_text="null: unknown")
     latest_at = serializers.DateTimeField(allow_null=True)
     after = OtherJobsSerializer(help_text="jobs that must end first")
+    cost = CostEstimateSerializer(allow_null=True, help_text="null without a price list")
     changes = _ChangeSerializer(many=True, help_text="changes that each let the job start now, smallest first")
 
 
@@ -87,12 +110,14 @@ class WhatIfView(ApiView):
             route = jobs.route_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
             answer = what_if.predict_draft(spec, tenant=tenant, user=user, queue=route.queue, with_eta=with_eta)
         accuracy = forecasts.accuracy(route.queue.pk)
+        cost = job_costs.estimate(spec, queue=route.queue, owner_id=user.pk, now=clock.now())
         sentences = [
             descriptions.head(answer),
             *descriptions.sentences(answer, clock.now()),
             *_when(answer, accuracy, with_eta=with_eta),
+            *([cost.sentence()] if cost else []),
         ]
-        return respond(WhatIfSerializer(_document(spec, answer, sentences) | _where(route)))
+        return respond(WhatIfSerializer(_document(spec, answer, sentences) | _where(route) | {"cost": cost}))
 
 
 def _where(route: Route) -> dict[str, Any]:

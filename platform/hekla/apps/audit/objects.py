@@ -31,8 +31,10 @@ NOUNS: Mapping[str, Any] = {
     "gallery": gettext_lazy("published template {name}"),
     "invitation": gettext_lazy("tenant {name}"),
     "job": gettext_lazy("job {name}"),
+    "lab-trace": gettext_lazy("trace {name}"),
     "platform": gettext_lazy("the platform"),
     "preset": gettext_lazy("saved template {name}"),
+    "price-list": gettext_lazy("price list {name}"),
     "priority_class": gettext_lazy("priority class {name}"),
     "queue": gettext_lazy("queue {name}"),
     "report": gettext_lazy("report {name}"),
@@ -55,7 +57,8 @@ _NOT_ITS_NAME = {
 """Kinds whose field `name` names something else."""
 _DELETIONS = {
     "AlertRuleDeleted", "AnnouncementDeleted", "ClusterRemoved", "FederatedQueueDeleted", "FlowDeleted",
-    "JobTemplateDeleted", "PresetDeleted", "PriorityClassDeleted", "ReportDeleted", "ScheduleDeleted",
+    "JobTemplateDeleted", "LabTraceDeleted", "PresetDeleted", "PriceListDeleted", "PriorityClassDeleted",
+    "ReportDeleted", "ScheduleDeleted",
     "TemplateWithdrawn",
 }  # fmt: skip
 _BIRTHS = {"BatchSubmitted", "FlowStarted", "JobTemplateCreated", "ScheduleCreated", "TemplatePublished"}

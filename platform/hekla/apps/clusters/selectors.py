@@ -386,12 +386,20 @@ def silent() -> QuerySet[Cluster]:
     return all_clusters().filter(is_paused=False).annotate(renewed=renewed).filter(renewed__lt=limit)
 
 
-def troubled() -> QuerySet[Cluster]:
+def troubled() -> list[Cluster]:
     """Clusters whose controller is silent or meets an unexpected error, with their leases; without paused ones."""
+    return _TROUBLED.rows()
+
+
+def _troubled() -> QuerySet[Cluster]:
     limit = Now() - leases.SILENT_AFTER
     faulty = Q(lease__isnull=False) & ~Q(lease__fault="")
     found = all_clusters().filter(is_paused=False).annotate(renewed=Coalesce("lease__expires_at", "created_at"))
     return found.filter(Q(renewed__lt=limit) | faulty).select_related("lease")
+
+
+_TROUBLED = CompiledQuery(_troubled)
+"""Many pages ask."""
 
 
 def with_leases() -> list[tuple[Cluster, Lease | None]]:

@@ -43,6 +43,7 @@ class LoggedEvent(models.Model):
                 fields=["actor_name", "id"], condition=models.Q(actor_id__isnull=False), name="event_of_person"
             ),
             models.Index(fields=["id"], condition=models.Q(actor_id__isnull=False), name="event_of_people"),
+            models.Index(fields=["at"], condition=models.Q(actor_id__isnull=False), name="event_of_people_by_time"),
             models.Index(
                 fields=["kind", "id"], condition=models.Q(actor_id__isnull=False), name="event_of_people_by_kind"
             ),

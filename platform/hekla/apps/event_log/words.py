@@ -86,6 +86,8 @@ KINDS = {
     "PolicyLabStarted": _("Experiment started"),
     "PolicyLabCancelled": _("Experiment cancelled"),
     "PolicyLabDeleted": _("Experiment deleted"),
+    "LabTraceUploaded": _("Trace uploaded"),
+    "LabTraceDeleted": _("Trace deleted"),
     "EnvironmentCreated": _("Environment created"),
     "EnvironmentChanged": _("Environment changed"),
     "PriorityClassCreated": _("Priority class created"),
@@ -158,6 +160,8 @@ KINDS = {
     "ReportDeleted": _("Report deleted"),
     "ReportDispatched": _("Report sent"),
     "ReportStopped": _("Report stopped"),
+    "PriceListCreated": _("Price list created"),
+    "PriceListDeleted": _("Price list deleted"),
     "QuotaSet": _("Quota set"),
 }
 

@@ -18,7 +18,6 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.exists_for_each import ExistsForEach
 from hekla.apps.filter_sets import DeclaredFilters, QuickFilterSet
@@ -112,18 +111,34 @@ class JobFilter(QuickFilterSet):
         model = Job
         fields: list[str] = []
 
-    def narrow(self, *, finds_many: bool = False, counts: bool = False) -> QuerySet[Job]:
+    def narrow(self, *, finds_many: bool = False, counts: bool = False, most: int = 0) -> QuerySet[Job]:
         """The jobs that match. `counts`: all of them are wanted, in any order; else the first ones of a list.
+
+        `most`: only their primary keys, to count up to this number: at least so many, if there are.
 
         `finds_many`: many jobs are known to match the text, so scanning the jobs in list order finds the first ones
         sooner than collecting all matches from the index.
         """
         words = self.form.cleaned_data
-        purpose = finds_many and bool(words.get("q")), counts and bool(words.get("failed_pods"))
+        if most and self._has_many("reason"):
+            return self._keys_by_reason(most)
+        purpose = finds_many and bool(words.get("q")), counts and any(words.get(name) for name in _OF_PODS)
         if purpose not in self.narrowed:
             self.finds_many, self.counts = purpose
             self.narrowed[purpose] = self.filter_queryset(self.queryset.all())
         return self.narrowed[purpose]
+
+    def _keys_by_reason(self, most: int) -> QuerySet[Job]:
+        """Jobs with the reason, and jobs with such pods: an index has each of the two, and none has both together."""
+        words, reason = self.form.cleaned_data, self.form.cleaned_data["reason"]
+        self.finds_many, self.counts = False, True
+        self.form.cleaned_data = {**words, "reason": ""}
+        rest = self.filter_queryset(self.queryset.order_by())
+        self.form.cleaned_data = words
+        pods = Pod.objects.filter(job=OuterRef("pk"), reason=reason)
+        own, of_pods = (some.values("pk")[:most] for some in (rest.filter(reason=reason), rest.filter(Exists(pods))))
+        found: QuerySet[Job] = own.union(of_pods)
+        return found
 
     def matching(self, jobs: QuerySet[Job], _name: str, text: str) -> QuerySet[Job]:
         """Jobs whose name or owner contains the text."""
@@ -146,14 +161,18 @@ class JobFilter(QuickFilterSet):
     def _with_pods(self, name: str, **facts: str) -> Q:
         """Jobs with such a pod. `name`: the parameter.
 
-        If few jobs have one, by their ids. If many do, the first ones of the list are soon found by asking job by job.
+        If few jobs have one, by their ids. If many do, the first ones of the list are soon found by asking job by job;
+        to count jobs, the database collects those of all such pods first.
         """
-        if len(self.named[name]) <= _FEW:
+        if not self._has_many(name):
             return Q(pk__in=self.named[name])
         pods = Pod.objects.filter(job=OuterRef("pk"), **facts)
         others = {word for word, value in self.form.cleaned_data.items() if value} - {name, "tenant"}
-        counts_all = self.counts and name == "failed_pods" and accounts.may(self.user, Permission.SEE_EVERYTHING)
-        return Q(Exists(pods) if others or counts_all else ExistsForEach(pods))
+        return Q(Exists(pods) if others or self.counts else ExistsForEach(pods))
+
+    def _has_many(self, name: str) -> bool:
+        """Whether many jobs have such pods."""
+        return len(self.named.get(name, ())) > _FEW
 
     def of_person(self, jobs: QuerySet[Job], _name: str, _mine: str) -> QuerySet[Job]:
         """The person's own jobs."""

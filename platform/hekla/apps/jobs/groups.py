@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Model, Q, QuerySet
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+from django.db.models import Count, F, Model, QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
@@ -31,6 +33,12 @@ _ROWS: dict[str, tuple[type[Model], str]] = {  # the table and the column of a g
     "cluster": (Cluster, "name"),
 }
 _FINAL = [phase.value for phase in FINAL_JOB_PHASES]
+_SUMS = """
+    SELECT key, sum(number)::bigint AS jobs, coalesce(sum(number) FILTER (WHERE phase <> ALL(%s)), 0)::bigint,
+        coalesce(sum(number) FILTER (WHERE phase = %s), 0)::bigint
+    FROM ({}) AS counted(key, phase, number)
+    GROUP BY key ORDER BY jobs DESC, key LIMIT %s
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +57,27 @@ def of(jobs: QuerySet[Job], by: str, query: QueryDict) -> list[Group]:
 
     Only the group's field and the phase are read, which one index covers for most groups.
     """
-    field = f"{by}_id" if by in _ROWS else by
-    counts = (
-        jobs.order_by()
-        .values_list(field)
-        .annotate(
-            jobs=Count("phase"),
-            alive=Count("phase", filter=~Q(phase__in=_FINAL)),
-            failed=Count("phase", filter=Q(phase=JobPhase.FAILED)),
-        )
-        .order_by("-jobs", field)[:MOST_GROUPS]
-    )
-    rows = list(counts)
+    rows = _counts(jobs, f"{by}_id" if by in _ROWS else by)
     names = _names(by, [row[0] for row in rows])
     return [
         Group(name := str(names.get(key, key)), count, alive, failed, _query(query, by, name))
         for key, count, alive, failed in rows
     ]
+
+
+def _counts(jobs: QuerySet[Job], field: str) -> list[tuple[Any, int, int, int]]:
+    """The value of the field, and the number of jobs, unfinished and failed ones with it.
+
+    The jobs are counted by phase first: conditions on each of a hundred thousand take longer than the rest.
+    """
+    by_phase = jobs.order_by().annotate(key=F(field)).values_list("key", "phase").annotate(number=Count("*"))
+    try:
+        sql, parameters = by_phase.query.sql_with_params()
+    except EmptyResultSet:  # no job is possible
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_SUMS.format(sql), [_FINAL, JobPhase.FAILED.value, *parameters, MOST_GROUPS])
+        return cursor.fetchall()  # type: ignore[no-any-return]
 
 
 def _names(by: str, keys: list[Any]) -> Mapping[Any, str]:

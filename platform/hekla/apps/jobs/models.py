@@ -105,8 +105,9 @@ class Job(models.Model):
             models.Index(fields=["finished_at"], condition=_LISTED, name="job_by_end"),
             models.Index(fields=["phase", "-submitted_at", "-id"], condition=_LISTED, name="job_by_phase"),
             models.Index(fields=["queue", "phase"], condition=_LISTED, name="job_of_queue"),
-            models.Index(fields=["tenant", "phase"], condition=_LISTED, name="job_of_tenant"),
-            models.Index(fields=["owner", "phase"], condition=_LISTED, name="job_of_owner"),
+            models.Index(fields=["tenant", "phase", "id"], condition=_LISTED, name="job_of_tenant_by_phase"),
+            models.Index(fields=["owner", "phase", "tenant"], condition=_LISTED, name="job_of_owner_by_phase"),
+            models.Index(fields=["owner", "-submitted_at", "-id"], condition=_LISTED, name="job_of_owner_by_time"),
             models.Index(fields=["kind", "phase"], condition=_LISTED, name="job_of_kind"),
             models.Index(fields=["reason", "id"], condition=_LISTED & ~models.Q(reason=""), name="job_by_reason"),
         ]

@@ -4,13 +4,15 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
-from django.db.models import Count, F, Func, JSONField, Q, QuerySet, Sum, Value
+from django.db.models import Count, DateTimeField, F, Func, JSONField, Q, QuerySet, Sum
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Greatest, JSONObject, Least
 
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.compiled import CompiledValues, OneOf, Parameter
 from hekla.apps.jobs.models import FrozenPod, Job, Pod
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.card_resources import card_counts
@@ -53,7 +55,7 @@ def card_hours(tenant: Tenant, now: datetime) -> dict[int, dict[str, float]]:
 
     From each pod's bind to its end.
     """
-    return {owner: use.hours for owner, use in _by(Pod.objects.filter(job__tenant=tenant), "owner_id", now).items()}
+    return {owner: use.hours for owner, use in _by("owner_id", "tenant", [tenant.pk], now).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +76,18 @@ class CardSpending:
 
 def of_people(user_ids: Collection[int], now: datetime) -> dict[int, CardSpending]:
     """The use of each of these people, by user id; people without any are left out."""
-    return _by(Pod.objects.filter(job__owner__in=user_ids), "owner_id", now)
+    return _by("owner_id", "owner", user_ids, now)
 
 
 def of_tenants(tenant_ids: Collection[int], now: datetime) -> dict[int, CardSpending]:
     """The use of each of these tenants, by row id; tenants without any are left out."""
-    return _by(Pod.objects.filter(job__tenant__in=tenant_ids), "tenant_id", now)
+    return _by("tenant_id", "tenant", tenant_ids, now)
 
 
-def _by(pods: QuerySet[Pod], whose: str, now: datetime) -> dict[int, CardSpending]:
-    """The use of these pods by a column of their jobs."""
+def _by(whose: str, among: str, keys: Collection[int], now: datetime) -> dict[int, CardSpending]:
+    """The use of pods by a column of their jobs. `among`: another column, with one of the `keys`."""
     spent: dict[int, CardSpending] = defaultdict(CardSpending)
-    for key, request, time, placed in _held(pods, whose, now):
+    for key, request, time, placed in _held(whose, among).rows(keys=list(keys), now=now, begin=month_of(now)):
         use, hours = spent[key], time.total_seconds() / 3600
         for resource, count in card_counts(Resources.parse(request or {})).items():
             use.hours[resource] += count * hours
@@ -108,12 +110,18 @@ class _Request(Func):
         super().__init__(F("job__spec"), path, JSONObject(name="task"))
 
 
-def _held(pods: QuerySet[Pod], whose: str, now: datetime) -> QuerySet[Pod, tuple[int, Any, timedelta, int]]:
+@cache
+def _held(whose: str, among: str) -> CompiledValues:
     """By the column of jobs and the request: how long pods held their nodes this month, and how many do so now."""
-    begin = month_of(now)
+    return CompiledValues(lambda: _held_among(whose, among))
+
+
+def _held_among(whose: str, among: str) -> QuerySet[Pod, tuple[int, Any, timedelta, int]]:
+    now, begin = (Parameter(name, DateTimeField()) for name in ("now", "begin"))
+    pods = Pod.objects.filter(OneOf(f"job__{among}", "keys", Job._meta.pk))
     real = pods.exclude(job__cluster__kind=Cluster.Kind.SIMULATED).exclude(finished_at__lt=begin)
     bound = real.filter(bound_at__isnull=False).order_by().annotate(request=_Request())
-    until, since = Least(Coalesce(F("finished_at"), Value(now)), Value(now)), Greatest(F("bound_at"), Value(begin))
+    until, since = Least(Coalesce(F("finished_at"), now), now), Greatest(F("bound_at"), begin)
     placed = Count("id", filter=Q(phase__in=PLACED_POD_PHASES))
     groups = bound.values_list(f"job__{whose}", "request")
     return groups.annotate(time=Sum(until - since), placed=placed)

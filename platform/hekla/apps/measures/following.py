@@ -14,24 +14,27 @@ from hekla.apps.measures.models import GpuHolding, MeasuredCluster, MeasuresCurs
 
 OF_JOBS = ("PodCreated", "PodBound", "PodPhaseChanged", "PodEvicted", "JobPhaseChanged", "JobChanged")
 OF_NODES = (NODE_CHANGED, CLUSTER_REMOVED)
+OF_PRICES = ("PriceListCreated",)
 _AT_ONCE = 2000
 _Spans = defaultdict[int, set[stale.StaleTime]]
 """By cluster, the times whose sums differ now. They are marked together: each pod has others."""
 _FIELDS = (
     *("cluster_id", "job_id", "queue_id", "tenant_id", "owner_id", "kind"),
-    *("node", "gpus", "bound_at", "ready_at", "finished_at", "outcome"),
+    *("node", "gpus", "cpu", "memory", "bound_at", "ready_at", "finished_at", "outcome"),
 )
 
 
 def read_part(cursor: MeasuresCursor, *, now: datetime) -> bool:
     """Read the next part of the log. Returns whether that was all. The row of the cursor must be locked."""
     last = event_log.last_number()
-    found = event_log.of_kinds_after(cursor.last, (*OF_JOBS, *OF_NODES), limit=_AT_ONCE)
+    found = event_log.of_kinds_after(cursor.last, (*OF_JOBS, *OF_NODES, *OF_PRICES), limit=_AT_ONCE)
     is_all = len(found) < _AT_ONCE
     spans: _Spans = defaultdict(set)
     for event in found:
         if event.kind in OF_NODES:
             _follow_node(event, spans)
+        elif event.kind in OF_PRICES:
+            stale.mark_unpriced(datetime.fromisoformat(event.payload["begin"]), now=now)
     jobs = {UUID(event.subject.removeprefix("job:")) for event in found if event.kind in OF_JOBS}
     if jobs:
         _refresh(Job.objects.filter(uid__in=jobs).values_list("pk", flat=True), spans)
@@ -45,7 +48,7 @@ def _follow_node(event: LoggedEvent, spans: _Spans) -> None:
     since = capacities.follow(event)
     if since is not None:
         cluster = capacities.cluster_of(event)
-        MeasuredCluster.objects.get_or_create(cluster_id=cluster)
+        MeasuredCluster.objects.update_or_create(cluster_id=cluster, defaults={"has_gpus": True})
         spans[cluster].add((since, None))
 
 
@@ -72,6 +75,9 @@ def _refresh(job_ids: Iterable[int], spans: _Spans) -> None:
         unique_fields=["pod_id", "resource"],
         update_fields=_FIELDS,
     )
+    known = set(MeasuredCluster.objects.values_list("pk", flat=True))
+    news = {row.cluster_id for row in changed} - known
+    MeasuredCluster.objects.bulk_create(MeasuredCluster(cluster_id=pk, has_gpus=False) for pk in sorted(news))
     _add_spans([(stored.get((row.pod_id, row.resource)), row) for row in changed], gone, spans)
 
 

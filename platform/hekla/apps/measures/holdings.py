@@ -1,8 +1,13 @@
-"""Who held GPUs: facts about pods, derived from the rows of their jobs. Deriving them again has no other result."""
+"""Who held resources: facts about pods, derived from the rows of their jobs.
+
+Deriving them again has no other result.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from math import ceil
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 
@@ -15,35 +20,54 @@ from hekla.apps.measures.models import GpuHolding
 from hekla.domain.card_resources import card_counts
 from hekla.domain.gpu_time import GpuClass, PodHolding, changed_since
 from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.resources import Resources
 
 FAR = 2**60
 """The end of a holding that goes on, in milliseconds since 1970."""
 _FIELDS = ("job_id", "task", "index", "attempt", "version", "phase", "node", "stopping", "evicted")
 _TIMES = ("bound_at", "started_at", "finished_at")
 _ENDED_BADLY = frozenset({PodPhase.FAILED.value, PodPhase.LOST.value})
-_Gpus = Mapping[str, Mapping[str, int]]
-"""By task and resource, in thousandths."""
+_MIB = 2**20
+
+
+class PodRequest(NamedTuple):
+    """What each pod of a task requests: GPUs of one resource and cores in thousandths, memory in MiB."""
+
+    resource: str
+    gpus: int
+    cpu: int
+    memory: int
+
+
+_Requests = Mapping[str, Sequence[PodRequest]]
+"""By task."""
 
 
 def of_jobs(job_ids: Collection[int]) -> list[GpuHolding]:
-    """The holdings of these jobs as rows that are not saved. Jobs without GPUs have none."""
-    gpus = {job: found for job in Job.objects.filter(pk__in=job_ids) if any((found := _gpus(job)).values())}
-    if not gpus:
+    """The holdings of these jobs as rows that are not saved."""
+    held = {job: _requests(job) for job in Job.objects.filter(pk__in=job_ids)}
+    if not held:
         return []
     pods: dict[int, list[Pod]] = defaultdict(list)
-    for pod in Pod.objects.filter(job__in=gpus).only("id", *_FIELDS, *_TIMES).order_by("id"):
+    for pod in Pod.objects.filter(job__in=held).only("id", *_FIELDS, *_TIMES).order_by("id"):
         pods[pod.job_id].append(pod)
-    stopped = _stopped([job for job in gpus if any(_may_have_failed(pod) for pod in pods[job.pk])])
-    return [row for job, some in gpus.items() for row in _of_job(job, some, pods[job.pk], stopped)]
+    stopped = _stopped([job for job in held if any(_may_have_failed(pod) for pod in pods[job.pk])])
+    return [row for job, some in held.items() for row in _of_job(job, some, pods[job.pk], stopped)]
 
 
-def _gpus(job: Job) -> dict[str, dict[str, int]]:
-    return {
-        task.name: {
-            name: min(round(1000 * count), MOST_GPUS) for name, count in card_counts(task.request).items() if count > 0
-        }
-        for task in spec_of(job).tasks
-    }
+def _requests(job: Job) -> dict[str, list[PodRequest]]:
+    return {task.name: requests_of(task.request) for task in spec_of(job).tasks}
+
+
+def requests_of(request: Resources) -> list[PodRequest]:
+    """What a pod with this request holds: one for each resource of GPUs, or one without."""
+    cards = sorted(card_counts(request).items())
+    gpus = [(name, min(round(1000 * count), MOST_GPUS)) for name, count in cards if count > 0] or [("", 0)]
+    cpu, memory = min(ceil(request.amount("cpu")), MOST_GPUS), min(ceil(request.amount("memory") / _MIB), MOST_GPUS)
+    return [
+        PodRequest(resource, amount, *((0, 0) if place else (cpu, memory)))
+        for place, (resource, amount) in enumerate(gpus)
+    ]
 
 
 def _may_have_failed(pod: Pod) -> bool:
@@ -62,7 +86,7 @@ def _stopped(jobs: Sequence[Job]) -> _Stopped:
     return {(subject, one["task"], one["index"], one["attempt"]) for subject, one in rows}
 
 
-def _of_job(job: Job, gpus: _Gpus, pods: Sequence[Pod], stopped: _Stopped) -> Iterator[GpuHolding]:
+def _of_job(job: Job, held: _Requests, pods: Sequence[Pod], stopped: _Stopped) -> Iterator[GpuHolding]:
     runs_since = _runs_since(job, pods)
     evicted = {pod.version for pod in pods if pod.evicted}
     newest: dict[tuple[str, int], int] = defaultdict(int)
@@ -75,8 +99,8 @@ def _of_job(job: Job, gpus: _Gpus, pods: Sequence[Pod], stopped: _Stopped) -> It
         is_repeated = pod.version < job.version or pod.attempt < newest[pod.task, pod.index]
         is_stopped = (f"job:{job.uid}", pod.task, pod.index, pod.attempt) in stopped
         outcome = _outcome(job, pod, evicted=evicted, is_repeated=is_repeated, is_stopped=is_stopped)
-        for resource, amount in gpus.get(pod.task, {}).items():
-            yield _row(job, pod, bound, (resource, amount), (runs_since.get(pod.version), outcome))
+        for amounts in held.get(pod.task, ()):
+            yield _row(job, pod, bound, amounts, (runs_since.get(pod.version), outcome))
 
 
 def _runs_since(job: Job, pods: Sequence[Pod]) -> dict[int, datetime]:
@@ -102,17 +126,17 @@ def _outcome(job: Job, pod: Pod, *, evicted: Collection[int], is_repeated: bool,
 
 
 def _row(
-    job: Job, pod: Pod, bound: datetime, held: tuple[str, int], facts: tuple[datetime | None, GpuClass | None]
+    job: Job, pod: Pod, bound: datetime, held: PodRequest, facts: tuple[datetime | None, GpuClass | None]
 ) -> GpuHolding:
-    """`held`: the resource and its amount. `facts`: since when the gang runs, and why the work was lost."""
-    (resource, gpus), (runs_since, outcome) = held, facts
+    """`facts`: since when the gang runs, and why the work was lost."""
+    runs_since, outcome = facts
     end = None if pod.finished_at is None else max(pod.finished_at, bound)  # clocks differ
     ready = None
     if runs_since is not None and pod.started_at is not None:
         ready = max(runs_since, pod.started_at, bound)
     return GpuHolding(
         pod_id=pod.pk,
-        resource=resource,
+        resource=held.resource,
         cluster_id=job.cluster_id,
         job_id=job.pk,
         queue_id=job.queue_id,
@@ -120,7 +144,9 @@ def _row(
         owner_id=job.owner_id,
         kind=job.kind,
         node=pod.node,
-        gpus=gpus,
+        gpus=held.gpus,
+        cpu=held.cpu,
+        memory=held.memory,
         bound_at=bound,
         ready_at=None if ready is not None and end is not None and ready >= end else ready,
         finished_at=end,
@@ -161,4 +187,4 @@ def change_between(old: GpuHolding | None, new: GpuHolding) -> tuple[datetime, d
 
 
 def _keys(row: GpuHolding) -> Iterable[object]:
-    return (row.cluster_id, row.node, row.queue_id, row.tenant_id, row.owner_id, row.kind)
+    return (row.cluster_id, row.node, row.queue_id, row.tenant_id, row.owner_id, row.kind, row.cpu, row.memory)

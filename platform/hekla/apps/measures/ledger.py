@@ -14,6 +14,7 @@ from hekla.apps.measures.models import GpuCapacity, GpuHolding
 from hekla.apps.measures.selectors import Chosen, GpuTimeQuery
 from hekla.apps.usage import selectors as usage
 from hekla.domain.gpu_time import IDLE_BELOW, GpuClass
+from hekla.domain.prices import in_words
 
 MOST = 200
 WASTED_MINUTES = 10
@@ -27,6 +28,7 @@ class HeldGpus:
     """GPUs that a pod held from `since` until `until` (None: now), as far as they are meant. `pod` None: deleted.
 
     `gpu_us`: the GPU time between both, in microseconds. `what`: GANG or IDLE if they are unused now, else None.
+    `cost`: of all that the pod held, in millionths of the currency; None: not known.
     """
 
     holding: GpuHolding
@@ -35,6 +37,8 @@ class HeldGpus:
     until: datetime | None
     gpu_us: int
     what: GpuClass | None = None
+    cost: int | None = None
+    currency: str = ""
 
     @property
     def reason(self) -> str:
@@ -45,6 +49,11 @@ class HeldGpus:
     def gpus(self) -> str:
         """The number of GPUs in words."""
         return f"{self.holding.gpus / 1000:g}"
+
+    @property
+    def worth(self) -> str:
+        """The cost in words; empty if it is not known."""
+        return "" if self.cost is None else in_words(self.cost, self.currency)
 
     @property
     def hours(self) -> str:
@@ -64,7 +73,7 @@ def holdings(user: User, query: GpuTimeQuery, what: GpuClass, *, now: datetime) 
 
 
 def _chosen(user: User, query: GpuTimeQuery) -> QuerySet[GpuHolding]:
-    rows = GpuHolding.objects.filter(Chosen.of(query, user).of_holders)
+    rows = GpuHolding.objects.filter(Chosen.of(query, user).of_holders, gpus__gt=0)
     if not query.model:
         return rows
     keys = {name: OuterRef(name) for name in ("cluster_id", "node", "resource")}
@@ -79,15 +88,16 @@ def _of_class(what: GpuClass) -> Q:
 
 def _with_pods(rows: QuerySet[GpuHolding], what: GpuClass, begin: datetime, end: datetime) -> list[HeldGpus]:
     found = list(rows)
-    pods = _pods(found)
+    pods = pods_of(found)
     times = [_time(row, what, begin, end) for row in found]
     return [
-        HeldGpus(row, pods.get(row.pod_id), since, until, _gpu_us(row, since, until))
+        HeldGpus(row, pods.get(row.pod_id), since, until, gpu_us_of(row, since, until))
         for row, (since, until) in zip(found, times, strict=True)
     ]
 
 
-def _pods(rows: Sequence[GpuHolding]) -> dict[int, Pod]:
+def pods_of(rows: Sequence[GpuHolding]) -> dict[int, Pod]:
+    """The pods of these rows by primary key, without those of deleted jobs."""
     found = Pod.objects.filter(pk__in=[row.pod_id for row in rows], job__deleted_at=None)
     return {pod.pk: pod for pod in found.select_related("job__owner", "job__tenant", "job__queue").defer("job__spec")}
 
@@ -100,7 +110,8 @@ def _time(row: GpuHolding, what: GpuClass, begin: datetime, end: datetime) -> tu
     return since, max(since, min(until, end))
 
 
-def _gpu_us(row: GpuHolding, since: datetime, until: datetime) -> int:
+def gpu_us_of(row: GpuHolding, since: datetime, until: datetime) -> int:
+    """The GPU time that a row holds between both, in microseconds."""
     return row.gpus * ((until - since) // _MICROSECOND) // 1000
 
 
@@ -118,7 +129,7 @@ def waste(user: User, query: GpuTimeQuery, *, now: datetime) -> list[HeldGpus]:
     found = list[HeldGpus]()
     for start in range(0, len(unused), MOST):
         some = unused[start : start + MOST]
-        pods = _pods([one.holding for one in some])
+        pods = pods_of([one.holding for one in some])
         found += [replace(one, pod=pods[one.holding.pod_id]) for one in some if one.holding.pod_id in pods]
         if len(found) >= MOST:
             break
@@ -152,8 +163,8 @@ def _unused(row: GpuHolding, busy: dict[int, datetime | None], now: datetime) ->
     `busy`: of the measured pods.
     """
     if row.ready_at is None:
-        return HeldGpus(row, None, row.bound_at, None, _gpu_us(row, row.bound_at, now), GpuClass.GANG)
+        return HeldGpus(row, None, row.bound_at, None, gpu_us_of(row, row.bound_at, now), GpuClass.GANG)
     if row.pod_id not in busy:
         return None
     since = max(row.ready_at, busy[row.pod_id] or row.ready_at)
-    return HeldGpus(row, None, since, None, _gpu_us(row, since, now), GpuClass.IDLE)
+    return HeldGpus(row, None, since, None, gpu_us_of(row, since, now), GpuClass.IDLE)

@@ -1,4 +1,4 @@
-"""Facts about GPUs (who held them, which existed), and the sums of GPU time that are derived from them.
+"""Facts about GPUs (who held them, which existed), and the sums of GPU time and costs that are derived from them.
 
 No row refers to jobs, nodes or people by a foreign key: measures outlive what they measure. GPU time is in microseconds
 of a whole GPU, and amounts of GPUs in thousandths (see `domain.gpu_time`).
@@ -13,8 +13,10 @@ MINUTE, HOUR, DAY = 1, 60, 1440
 class GpuHolding(models.Model):
     """A pod attempt that holds or held GPUs of one resource on a node, from `bound_at` until `finished_at`.
 
-    `ready_at`: since when it and its gang run; null: not yet. `outcome`: why its work was lost (a `GpuClass`).
-    A migration adds an index on the time between `bound_at` and `finished_at`.
+    `cpu`: the cores that it requests too, in thousandths, and `memory`, in MiB; of several resources only the first one
+    has them. A pod without GPUs has one row, without a resource. `ready_at`: since when it and its gang run; null: not
+    yet. `outcome`: why its work was lost (a `GpuClass`). A migration adds an index on the time between `bound_at` and
+    `finished_at`.
     """
 
     pk = models.CompositePrimaryKey("pod_id", "resource")
@@ -28,6 +30,8 @@ class GpuHolding(models.Model):
     kind = models.CharField(max_length=32)
     node = models.CharField(max_length=253)
     gpus = models.BigIntegerField()
+    cpu = models.BigIntegerField(default=0, db_default=0)
+    memory = models.BigIntegerField(default=0, db_default=0)
     bound_at = models.DateTimeField()
     ready_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -163,6 +167,66 @@ class PartGpuTime(_GpuTime):
         return f"{self.by} {self.key} at {self.at:%F %T}"
 
 
+class _Cost(models.Model):
+    """What held resources cost in the `level` minutes (an hour, a day) from `at` on: in millionths of the currency.
+
+    `resource`: a `PricedResource`. `model`: of GPUs. `held`: the amount, in the units of `domain.prices.HOUR_OF`. The
+    rest is its cost by class; of CPU and memory the use is not measured.
+    """
+
+    level = models.SmallIntegerField()
+    at = models.DateTimeField()
+    cluster_id = models.BigIntegerField()
+    resource = models.CharField(max_length=8)
+    model = models.CharField(max_length=253)
+    held = models.BigIntegerField(default=0)
+    useful = models.BigIntegerField(default=0)
+    idle = models.BigIntegerField(default=0)
+    unmeasured = models.BigIntegerField(default=0)
+    gang = models.BigIntegerField(default=0)
+    preempted = models.BigIntegerField(default=0)
+    retried = models.BigIntegerField(default=0)
+    failed = models.BigIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+
+class HolderCost(_Cost):
+    """The cost of what the jobs of a kind, of a person, in a tenant and a queue, held."""
+
+    pk = models.CompositePrimaryKey(
+        *("level", "cluster_id", "at", "queue_id", "tenant_id", "owner_id", "kind", "resource", "model")
+    )
+    queue_id = models.BigIntegerField()
+    tenant_id = models.BigIntegerField()
+    owner_id = models.BigIntegerField()
+    kind = models.CharField(max_length=32)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["level", "at"], name="holder_cost_by_age"),
+            models.Index(fields=["tenant_id", "level", "at"], name="holder_cost_of_tenant"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} of tenant {self.tenant_id}, person {self.owner_id} at {self.at:%F %T}"
+
+
+class PartCost(_Cost):
+    """The sums of `HolderCost` by one fact alone (`by`: a key of `levels.PARTS`), or of a cluster (`by`: "all")."""
+
+    pk = models.CompositePrimaryKey("level", "cluster_id", "by", "at", "key", "resource", "model")
+    by = models.CharField(max_length=8)
+    key = models.CharField(max_length=32, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["level", "at"], name="part_cost_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.resource} of {self.by} {self.key} at {self.at:%F %T}"
+
+
 class StaleHour(models.Model):
     """An hour of a cluster whose sums no longer agree with the facts."""
 
@@ -179,10 +243,11 @@ class StaleHour(models.Model):
 
 
 class MeasuredCluster(models.Model):
-    """A cluster with GPUs. Its sums reach until `until`; null: none yet."""
+    """A measured cluster. Its sums reach until `until`; null: none yet. `has_gpus`: whether it ever had some."""
 
     cluster_id = models.BigIntegerField(primary_key=True)
     until = models.DateTimeField(null=True)
+    has_gpus = models.BooleanField(default=True, db_default=True)
 
     def __str__(self) -> str:
         return f"cluster {self.cluster_id} until {self.until}"

@@ -1,14 +1,14 @@
 """Questions about GPU time. People who see everything see capacity; others see what their tenants held."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import reduce
 from typing import Any, Self
 
-from django.db.models import BigIntegerField, Model, Q, QuerySet, Subquery, Sum
+from django.db.models import BigIntegerField, Exists, Model, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
@@ -19,17 +19,19 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.models import LoggedEvent, Numbering
-from hekla.apps.measures.following import OF_NODES
+from hekla.apps.measures.following import OF_JOBS, OF_NODES, OF_PRICES
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, MINUTE, floor
 from hekla.apps.measures.models import (
     ClusterGpuTime,
     GpuCapacity,
+    GpuHolding,
     HolderGpuTime,
     MeasuredCluster,
     MeasuresCursor,
     PartGpuTime,
     StaleHour,
 )
+from hekla.apps.prices.models import PriceList
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
@@ -66,7 +68,7 @@ _SCALES = {
     Period.QUARTER: (90 * DAY, DAY),
 }
 """The length of each period, and that of its steps."""
-_COLUMNS = {
+COLUMNS = {
     GroupBy.CLUSTER: "cluster_id",
     GroupBy.QUEUE: "queue_id",
     GroupBy.TENANT: "tenant_id",
@@ -75,7 +77,7 @@ _COLUMNS = {
     GroupBy.MODEL: "model",
 }
 _OF_NODES = frozenset({GroupBy.CLUSTER, GroupBy.MODEL})
-_IDS = frozenset({GroupBy.CLUSTER, GroupBy.QUEUE, GroupBy.TENANT, GroupBy.PERSON})
+IDS = frozenset({GroupBy.CLUSTER, GroupBy.QUEUE, GroupBy.TENANT, GroupBy.PERSON})
 _COARSE = (DAY, HOUR, MINUTE)
 _Stretch = tuple[timedelta, datetime, datetime]
 """A level of sums, and the begin and end of a time that is made of whole ones."""
@@ -242,7 +244,7 @@ class Chosen:
 
 def _measured_until(chosen: Chosen) -> datetime | None:
     """Up to when all clusters are measured. One with a fault holds the others back, so that nothing is left out."""
-    found = MeasuredCluster.objects.filter(cluster_id__in=chosen.clusters).exclude(until=None)
+    found = MeasuredCluster.objects.filter(cluster_id__in=chosen.clusters, has_gpus=True).exclude(until=None)
     return found.order_by("until").values_list("until", flat=True).first()
 
 
@@ -287,13 +289,20 @@ def _parts(chosen: "Chosen", by: GroupBy, times: Sequence[_Stretch], *, is_capac
     sums, amounts = {f"of_{one}": Sum(one.value) for one in classes}, defaultdict[Any, Counter[GpuClass]](Counter)
     for level, begin, end in times:
         rows = chosen.rows(level, by=by, is_capacity=is_capacity).filter(at__gte=begin, at__lt=end)
-        column = "key" if rows.model is PartGpuTime and by not in _OF_NODES else _COLUMNS[by]
+        column = "key" if rows.model is PartGpuTime and by not in _OF_NODES else COLUMNS[by]
         for row in rows.order_by().values(column).annotate(**sums):
-            key = int(row[column]) if by in _IDS else row[column]
+            key = int(row[column]) if by in IDS else row[column]
             amounts[key].update(_amounts(row, classes))
-    names = _names(by, [key for key in amounts if isinstance(key, int)])
-    parts = [GpuTimePart(*names.get(key, _unnamed(by, key)), amount) for key, amount in amounts.items()]
+    names = name_parts(by, amounts)
+    parts = [GpuTimePart(*names[key], amount) for key, amount in amounts.items()]
     return sorted(parts, key=lambda part: (-part.total, part.name))
+
+
+def name_parts(by: GroupBy, keys: Iterable[Any]) -> dict[Any, tuple[str, str]]:
+    """The name of each part, and the key by which it can be filtered (empty: it cannot)."""
+    found = list(keys)
+    names = _names(by, [key for key in found if isinstance(key, int)])
+    return {key: names.get(key, _unnamed(by, key)) for key in found}
 
 
 def _unnamed(by: GroupBy, key: object) -> tuple[str, str]:
@@ -325,15 +334,20 @@ def models() -> list[str]:
 
 
 def roll_up_work() -> list[QuerySet[Any, Any]]:
-    """Clusters with GPUs, hours to compute again, or news of nodes (see `due_work`).
+    """Clusters with GPUs, hours to compute again, or news of nodes and prices (see `due_work`).
 
-    Without GPUs nothing else counts; but a long part of the log is read anyway, or looking for nodes in it takes long.
+    Pods without GPUs count if they cost something: while they run, and until the time of their end is measured. Without
+    GPUs and prices nothing else counts; but a long part of the log is read anyway, or looking for nodes takes long.
     """
+    until = Subquery(MeasuredCluster.objects.order_by("until").values("until")[:1])
+    running = GpuHolding.objects.filter(Q(finished_at=None) | Q(finished_at__gt=until))
     last = Coalesce(Subquery(MeasuresCursor.objects.values("last")[:1]), 0, output_field=BigIntegerField())
     return [
         GpuCapacity.objects.filter(end_at=None),
         StaleHour.objects.filter(since__lte=due_work.present()),
-        LoggedEvent.objects.filter(id__gt=last, kind__in=OF_NODES),
+        LoggedEvent.objects.filter(id__gt=last, kind__in=(*OF_NODES, *OF_PRICES)),
+        LoggedEvent.objects.filter(Exists(PriceList.objects.all()), id__gt=last, kind__in=OF_JOBS),
+        PriceList.objects.filter(Exists(running)),
         Numbering.objects.filter(last__gt=last + _MOST_UNREAD),
     ]
 

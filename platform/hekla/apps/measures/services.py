@@ -11,27 +11,31 @@ from django.db import transaction
 
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job
-from hekla.apps.measures import capacities, following, sums
-from hekla.apps.measures.job_counting import count_jobs, mark_job_hours, rebuild_jobs
+from hekla.apps.measures import capacities, costs, following, sums
+from hekla.apps.measures.job_counting import count_jobs, rebuild_jobs
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MINUTES, MEASURED, MINUTE, floor, hours
 from hekla.apps.measures.models import (
     ClusterGpuTime,
     GpuCapacity,
     GpuHolding,
+    HolderCost,
     HolderGpuTime,
     MeasuredCluster,
     MeasuresCursor,
     NodeGpuTime,
+    PartCost,
     PartGpuTime,
     StaleHour,
 )
 
-__all__ = ["count_jobs", "mark_job_hours", "rebuild", "rebuild_jobs", "roll_up"]
+__all__ = ["count_jobs", "rebuild", "rebuild_jobs", "roll_up"]
 LAG = timedelta(seconds=20)
 """After this time a minute is over: samples and observations of its end are stored."""
 SETTLE = timedelta(minutes=10)
 """How long a stale hour of the last `_RECENT` waits for further changes."""
 _RECENT = timedelta(hours=2)
+_COST_STEP = timedelta(minutes=10)
+"""How often the costs of the hour that goes on are computed."""
 _LONGEST_GAP = timedelta(hours=2)
 _MOST_SECONDS = 2.0
 _JOBS_AT_ONCE = 500
@@ -99,15 +103,21 @@ def _advance(cluster_id: int, *, now: datetime) -> None:
     found = hours(begin, target) if is_long else _finished(begin, target)
     rows = [StaleHour(cluster_id=cluster_id, at=at, since=at if is_long else now) for at in found]
     StaleHour.objects.bulk_create(rows, batch_size=2000, ignore_conflicts=True)
-    if not is_long:
-        for hour in hours(begin, target):
-            sums.write(cluster_id, max(begin, hour), min(target, hour + HOUR), now=now)
+    if is_long:
+        return
+    has_costs = floor(begin, _COST_STEP) < floor(target, _COST_STEP)
+    for hour in hours(begin, target):
+        sums.write(cluster_id, max(begin, hour), min(target, hour + HOUR), now=now)
+        if has_costs:
+            costs.write(cluster_id, hour, min(target, hour + HOUR))
 
 
 def _first(cluster_id: int, now: datetime) -> datetime:
-    """The first minute with GPUs, of the days that still have all of their hours."""
-    found = GpuCapacity.objects.filter(cluster_id=cluster_id).order_by("begin_at").values_list("begin_at", flat=True)
-    return max(floor(found.first() or now, MINUTE), floor(now, DAY) - KEEP_HOURS + DAY)
+    """The first minute with GPUs or pods, of the days that still have all of their hours."""
+    spans = GpuCapacity.objects.filter(cluster_id=cluster_id).order_by("begin_at").values_list("begin_at", flat=True)
+    pods = GpuHolding.objects.filter(cluster_id=cluster_id).order_by("bound_at").values_list("bound_at", flat=True)
+    found = min((at for rows in (spans, pods) if (at := rows.first()) is not None), default=now)
+    return max(floor(found, MINUTE), floor(now, DAY) - KEEP_HOURS + DAY)
 
 
 def _finished(begin: datetime, end: datetime) -> list[datetime]:
@@ -130,7 +140,9 @@ def _settle_one(now: datetime, settle: timedelta) -> bool:
         return False
     cluster = MeasuredCluster.objects.filter(pk=found.cluster_id).first()
     if cluster is not None and cluster.until is not None and found.at < cluster.until:
-        sums.write(found.cluster_id, found.at, min(found.at + HOUR, cluster.until), now=now)
+        end = min(found.at + HOUR, cluster.until)
+        sums.write(found.cluster_id, found.at, end, now=now)
+        costs.write(found.cluster_id, found.at, end)
     found.delete()
     return True
 
@@ -145,9 +157,9 @@ def _is_settled(row: StaleHour, settle: timedelta, now: datetime) -> bool:
 def _purge(*, now: datetime) -> None:
     """Delete sums and facts that are too old."""
     for level, keep in ((1, KEEP_MINUTES), (60, KEEP_HOURS), (1440, KEEP_DAYS)):
-        for sums_of in (NodeGpuTime, HolderGpuTime, ClusterGpuTime, PartGpuTime):
+        for sums_of in (NodeGpuTime, HolderGpuTime, ClusterGpuTime, PartGpuTime, HolderCost, PartCost):
             sums_of.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
-    if NodeGpuTime.objects.exists():
+    if MeasuredCluster.objects.exclude(until=None).exists():
         GpuCapacity.objects.filter(end_at__lt=now - KEEP_HOURS).delete()
         GpuHolding.objects.filter(finished_at__lt=now - KEEP_HOURS).delete()
 

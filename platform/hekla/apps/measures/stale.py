@@ -10,6 +10,18 @@ StaleTime = tuple[datetime, datetime | None]
 """A time; its end None: all that follows."""
 
 
+def mark_unpriced(begin: datetime, *, now: datetime) -> None:
+    """Mark the hours from `begin` on, which have no costs yet: they need not wait for further changes."""
+    oldest = floor(now, HOUR) - MEASURED
+    rows = [
+        StaleHour(cluster_id=cluster, at=at, since=at)
+        for cluster, until in MeasuredCluster.objects.values_list("pk", "until")
+        if until is not None
+        for at in hours(max(begin, oldest), until)
+    ]
+    StaleHour.objects.bulk_create(rows, batch_size=2000, ignore_conflicts=True)
+
+
 def mark(spans: Mapping[int, Collection[StaleTime]], *, now: datetime) -> None:
     """Mark the hours of these times, by cluster, as stale, as far as there are sums.
 

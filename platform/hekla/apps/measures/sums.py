@@ -5,17 +5,17 @@ from those of nodes and of holders.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
 from django.db.models import Q
 
-from hekla.apps.measures import holdings
+from hekla.apps.measures import holdings, sum_tables
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_MINUTES, MINUTE, PARTS, floor, to_ms
 from hekla.apps.measures.models import GpuCapacity, GpuHolding
+from hekla.apps.measures.sum_tables import StepAmounts, Sums, SumTable
 from hekla.apps.usage import selectors as usage
 from hekla.domain.gpu_time import HELD, IDLE_BELOW, CapacitySpan, GpuClass, GpuShare, NodeState, PodHolding
 from hekla.domain.gpu_time import divide_minutes as divide
@@ -24,30 +24,6 @@ Facts = dict[tuple[str, str], tuple[list[CapacitySpan], list[PodHolding]]]
 """By node and resource."""
 _BEYOND = "beyond"
 _NAME_LENGTH = 253
-_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-_Course = dict[str, list[int]]
-"""GPU time by class in each step."""
-_Sums = Mapping[tuple[Any, ...], _Course]
-
-
-@dataclass(frozen=True, slots=True)
-class SumTable:
-    """A table of sums: its columns that say whose they are, and those of its classes."""
-
-    name: str
-    keys: tuple[str, ...]
-    classes: tuple[str, ...]
-
-    @property
-    def totals(self) -> str:
-        """The columns of classes, added up."""
-        return ", ".join(f"sum({one})" for one in self.classes)
-
-    @property
-    def columns(self) -> str:
-        return ", ".join(("level", "cluster_id", "at", *self.keys, *self.classes))
-
-
 _OF_ALL, _OF_HELD = (*(one.value for one in GpuClass), _BEYOND), tuple(one.value for one in HELD)
 NODES = SumTable("measures_nodegputime", ("node", "model"), _OF_ALL)
 HOLDERS = SumTable("measures_holdergputime", ("queue_id", "tenant_id", "owner_id", "kind", "model"), _OF_HELD)
@@ -65,16 +41,16 @@ def write(cluster_id: int, begin: datetime, end: datetime, *, now: datetime) -> 
     found = _sums(cluster_id, begin, end, hour, step)
     with connection.cursor() as cursor:
         for table, sums in found.items():
-            _delete(cursor, table, cluster_id, (1, begin, end))
+            sum_tables.delete(cursor, table, cluster_id, (1, begin, end))
             if step is MINUTE:
-                _copy(cursor, table, (1, cluster_id), _times(begin, end, step), sums)
+                sum_tables.copy(cursor, table, (1, cluster_id), _times(begin, end, step), sums)
             if begin == hour:
-                _delete(cursor, table, cluster_id, (60, hour, hour + HOUR))
-                _copy(cursor, table, (60, cluster_id), _times(hour, end, HOUR), _totals(sums))
+                sum_tables.delete(cursor, table, cluster_id, (60, hour, hour + HOUR))
+                sum_tables.copy(cursor, table, (60, cluster_id), _times(hour, end, HOUR), _totals(sums))
             else:
-                _add_up(cursor, table, cluster_id, (60, hour, hour + HOUR, 1))
+                sum_tables.add_up(cursor, table, cluster_id, (60, hour, hour + HOUR, 1))
             day = floor(hour, DAY)
-            _add_up(cursor, table, cluster_id, (1440, day, day + DAY, 60))
+            sum_tables.add_up(cursor, table, cluster_id, (1440, day, day + DAY, 60))
         _write_coarse(cursor, cluster_id, (1, begin, end), hour)
 
 
@@ -83,21 +59,21 @@ def _write_coarse(cursor: Any, cluster_id: int, minutes: tuple[int, datetime, da
     day = floor(hour, DAY)
     hours, days = (60, hour, hour + HOUR), (1440, day, day + DAY)
     for place in (minutes, hours, days):
-        _delete(cursor, _CLUSTERS, cluster_id, place)
-        _derive(cursor, (NODES, _CLUSTERS), "model", cluster_id, place)
+        sum_tables.delete(cursor, _CLUSTERS, cluster_id, place)
+        sum_tables.derive(cursor, (NODES, _CLUSTERS), "model", cluster_id, place)
     for place in (hours, days):
-        _delete(cursor, _PARTS, cluster_id, place)
+        sum_tables.delete(cursor, _PARTS, cluster_id, place)
         for name, column in PARTS.items():
-            _derive(cursor, (HOLDERS, _PARTS), f"'{name}', {column}::text, model", cluster_id, place)
+            sum_tables.derive(cursor, (HOLDERS, _PARTS), f"'{name}', {column}::text, model", cluster_id, place)
 
 
-def _sums(cluster_id: int, begin: datetime, end: datetime, hour: datetime, step: timedelta) -> dict[SumTable, _Sums]:
+def _sums(cluster_id: int, begin: datetime, end: datetime, hour: datetime, step: timedelta) -> dict[SumTable, Sums]:
     rows = list(_overlapping(cluster_id, begin, end))
     facts = _facts(cluster_id, rows, begin, end, hour)
     since, until, length = to_ms(begin), to_ms(end), step // timedelta(milliseconds=1)
     count = -((since - until) // length)
-    of_nodes: dict[tuple[Any, ...], _Course] = defaultdict(lambda: defaultdict(lambda: [0] * count))
-    of_holders: dict[tuple[Any, ...], _Course] = defaultdict(lambda: defaultdict(lambda: [0] * count))
+    of_nodes: dict[tuple[Any, ...], StepAmounts] = defaultdict(lambda: defaultdict(lambda: [0] * count))
+    of_holders: dict[tuple[Any, ...], StepAmounts] = defaultdict(lambda: defaultdict(lambda: [0] * count))
     holders = [(row.queue_id, row.tenant_id, row.owner_id, row.kind) for row in rows]
     for (node, resource), (spans, held) in facts.items():
         for share in divide(spans, held, since, until, hour=to_ms(hour)):
@@ -122,7 +98,7 @@ def _add(course: list[int], share: GpuShare, begin: int, length: int) -> None:
 
 
 def _overlapping(cluster_id: int, begin: datetime, end: datetime) -> Iterable[GpuHolding]:
-    rows = holdings.overlapping(GpuHolding.objects.filter(cluster_id=cluster_id), begin, end)
+    rows = holdings.overlapping(GpuHolding.objects.filter(cluster_id=cluster_id, gpus__gt=0), begin, end)
     return rows.order_by("pod_id", "resource")
 
 
@@ -145,63 +121,5 @@ def _times(begin: datetime, end: datetime, step: timedelta) -> list[datetime]:
     return [begin + place * step for place in range(-((begin - end) // step))]
 
 
-def _totals(sums: _Sums) -> _Sums:
+def _totals(sums: Sums) -> Sums:
     return {keys: {what: [sum(amounts)] for what, amounts in course.items()} for keys, course in sums.items()}
-
-
-def _copy(
-    cursor: Any,  # noqa: ANN401
-    table: SumTable,
-    where: tuple[int, int],
-    times: Sequence[datetime],
-    sums: _Sums,
-) -> None:
-    """Insert the sums of these steps. `where`: level and cluster. Text is built here: psycopg takes longer by row."""
-    with cursor.copy(f"COPY {table.name} ({table.columns}) FROM STDIN") as copy:
-        heads = [f"{where[0]}\t{where[1]}\t{at.isoformat()}" for at in times]
-        none = [0] * len(times)
-        for keys, course in sums.items():
-            whose = "\t".join(str(key).translate(_ESCAPES) for key in keys)
-            rows = zip(*(course.get(one, none) for one in table.classes), strict=True)
-            copy.write("".join(_lines(heads, whose, rows)))
-
-
-def _lines(heads: Sequence[str], whose: str, rows: Iterable[tuple[int, ...]]) -> Iterator[str]:
-    """The rows as text; none for steps without GPU time."""
-    for head, amounts in zip(heads, rows, strict=True):
-        if any(amounts):
-            yield "\t".join((head, whose, *map(str, amounts))) + "\n"
-
-
-def _delete(cursor: Any, table: SumTable, cluster_id: int, place: tuple[int, datetime, datetime]) -> None:  # noqa: ANN401
-    where = "level = %s AND cluster_id = %s AND at >= %s AND at < %s"
-    cursor.execute(f"DELETE FROM {table.name} WHERE {where}", [place[0], cluster_id, *place[1:]])  # noqa: S608
-
-
-def _add_up(cursor: Any, table: SumTable, cluster_id: int, to: tuple[int, datetime, datetime, int]) -> None:  # noqa: ANN401
-    """Replace one hour or day by the sum of its minutes or hours. `to`: the level, begin, end, and the finer level."""
-    level, begin, end, finer = to
-    _delete(cursor, table, cluster_id, (level, begin, end))
-    keys = ", ".join(table.keys)
-    cursor.execute(
-        f"INSERT INTO {table.name} ({table.columns}) SELECT %s, cluster_id, %s, {keys}, {table.totals}"  # noqa: S608  (names of our own)
-        f" FROM {table.name} WHERE level = %s AND cluster_id = %s AND at >= %s AND at < %s GROUP BY cluster_id, {keys}",
-        [level, begin, finer, cluster_id, begin, end],
-    )
-
-
-def _derive(
-    cursor: Any,  # noqa: ANN401
-    tables: tuple[SumTable, SumTable],
-    keys: str,
-    cluster_id: int,
-    place: tuple[int, datetime, datetime],
-) -> None:
-    """Add up the first table into the second one, at the same level. `keys`: those of the second in the first."""
-    source, target = tables
-    grouped = ", ".join(str(number) for number in range(1, 4 + len(target.keys)))
-    cursor.execute(
-        f"INSERT INTO {target.name} ({target.columns}) SELECT level, cluster_id, at, {keys}, {target.totals}"  # noqa: S608  (names of our own)
-        f" FROM {source.name} WHERE level = %s AND cluster_id = %s AND at >= %s AND at < %s GROUP BY {grouped}",
-        [place[0], cluster_id, *place[1:]],
-    )

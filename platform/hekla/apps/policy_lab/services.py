@@ -4,6 +4,7 @@ One experiment runs at a time. Its process reports progress; without a report fo
 experiment begins again, `MAX_ATTEMPTS` times.
 """
 
+import zlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,11 +22,11 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.policy_lab import selectors
-from hekla.apps.policy_lab.models import MAX_TITLE, LabRun
+from hekla.apps.policy_lab.models import MAX_TITLE, LabRun, LabTrace
 from hekla.apps.policy_lab.problems import LabProblem, english
 from hekla.apps.policy_lab.wake import running
 from hekla.domain import events
-from hekla.domain.errors import Invalid, Problem, Refused
+from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 
 MAX_PERIOD = timedelta(days=93)
 MAX_TO_DO = 5
@@ -34,6 +35,9 @@ MAX_RUNS = 200
 """Older experiments are deleted."""
 MAX_RESULT_BYTES = 4_000_000
 MAX_ATTEMPTS = 2
+MAX_TRACES = 50
+MAX_TRACE_BYTES = 16 * 2**20
+"""Of the file."""
 SILENCE = timedelta(seconds=90)
 
 
@@ -47,13 +51,19 @@ def start(
     change: Mapping[str, Any],
     user: User,
     now: datetime,
+    trace: LabTrace | None = None,
 ) -> LabRun:
-    """Request an experiment. `change`: already validated. Raises Forbidden, Invalid, Refused."""
+    """Request an experiment, with the jobs of a trace if there is one. `change`: already validated.
+
+    Raises Forbidden, Invalid, Refused.
+    """
     accounts.require(user, Permission.MANAGE_CLUSTERS)
-    if problems := _problems(title, starts_at, ends_at, now):
+    if problems := _problems(title, starts_at, ends_at, now, is_recorded=trace is None):
         raise Invalid(problems)
     with unit_of_work():
         Cluster.objects.select_for_update(of=("self",), no_key=True).get(pk=cluster.pk)
+        if trace is not None and not LabTrace.objects.select_for_update(no_key=True).filter(pk=trace.pk).exists():
+            raise NotFound(_("Unknown trace. Maybe it was deleted."))
         if LabRun.objects.filter(state__in=selectors.TO_DO).count() >= MAX_TO_DO:
             sentence = ngettext(
                 "%(n)d experiment waits or runs already. Wait for one to finish, or cancel one.",
@@ -64,6 +74,8 @@ def start(
         row = LabRun.objects.create(
             title=title,
             cluster=cluster,
+            trace=trace,
+            trace_name=trace.name if trace else "",
             starts_at=starts_at,
             ends_at=ends_at,
             policy=policy,
@@ -76,10 +88,12 @@ def start(
     return row
 
 
-def _problems(title: str, starts_at: datetime, ends_at: datetime, now: datetime) -> list[Problem]:
+def _problems(title: str, starts_at: datetime, ends_at: datetime, now: datetime, *, is_recorded: bool) -> list[Problem]:
     problems = []
     if len(title) > MAX_TITLE:
         problems.append(Problem("title", _("At most %d characters.") % MAX_TITLE))
+    if not is_recorded:
+        return problems
     if ends_at <= starts_at:
         problems.append(Problem("ends_at", _("The period must end after it begins.")))
     elif ends_at - starts_at > MAX_PERIOD:
@@ -112,6 +126,43 @@ def delete(row: LabRun, *, user: User, now: datetime) -> None:
             raise Refused(_("This experiment is not over yet. Cancel it first."))
         LabRun.objects.filter(pk=row.pk).delete()
         _record(row, events.PolicyLabDeleted(run=str(row.uid), title=row.title), user, now)
+
+
+# Traces.
+
+
+def store_trace(*, name: str, content: bytes, facts: Mapping[str, Any], user: User, now: datetime) -> LabTrace:
+    """Store an uploaded workload. `facts`: the fields that reading it gave. Raises Forbidden, Invalid, Refused."""
+    accounts.require(user, Permission.MANAGE_CLUSTERS)
+    if not name or len(name) > MAX_TITLE:
+        raise Invalid([Problem("name", _("Give it a name of at most %d characters.") % MAX_TITLE)])
+    with unit_of_work():
+        if LabTrace.objects.count() >= MAX_TRACES:
+            raise Refused(_("%d traces are stored already. Delete one first.") % MAX_TRACES)
+        row = LabTrace.objects.create(
+            name=name, content=zlib.compress(content), size=len(content), owner=user, created_at=now, **facts
+        )
+        _record_trace(row, events.LabTraceUploaded(name=name, format=row.format, jobs=row.jobs), user, now)
+    return row
+
+
+def delete_trace(row: LabTrace, *, user: User, now: datetime) -> None:
+    """Delete a trace; experiments that are over keep their results. Raises Forbidden, and Refused if one waits or runs.
+
+    For its owner and for platform admins.
+    """
+    accounts.require(user, Permission.MANAGE_CLUSTERS)
+    if not selectors.may_delete(user, row):
+        raise Forbidden(_("Only its owner and platform admins can delete this trace."))
+    with unit_of_work():
+        if LabRun.objects.filter(trace=row, state__in=selectors.TO_DO).exists():
+            raise Refused(_("An experiment with this trace is not over yet. Cancel it first."))
+        _record_trace(row, events.LabTraceDeleted(name=row.name, format=row.format), user, now)
+        row.delete()
+
+
+def _record_trace(row: LabTrace, event: events.Event, user: User, now: datetime) -> None:
+    record(event, subject=f"lab-trace:{row.uid}", actor=actor_of(user), at=now)
 
 
 # For the process that runs them.

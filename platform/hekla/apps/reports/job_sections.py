@@ -27,7 +27,7 @@ def waiting(source: "SectionSource") -> Iterator[ReportPart]:
         for part in QUANTILES
     )
     mean = tuple(map(job_labels.seconds, (report.total.mean_wait, report.before.mean_wait)))
-    heads = (_("Quantile"), _("Waiting time"), _("Period before"))
+    heads: tuple[str, ...] = (_("Quantile"), _("Waiting time"), _("Period before"))
     text = _("The time from the submission of a job to its first start. p95 means: 95 of 100 jobs waited no longer.")
     yield ReportPart(_("Waiting times"), text, table=ReportTable(heads, waits, (_("Mean"), *mean)))
     rows = tuple(
@@ -78,7 +78,7 @@ def failures(source: "SectionSource") -> Iterator[ReportPart]:
     )
     colours = tuple(job_labels.CAUSE_COLOURS[cause] for cause in causes)
     counts = [[one.count(failed, cause) for one in report.points.values()] for cause in causes]
-    heads = (_("Cause"), _("Number"), _("Part"), _("Period before"))
+    heads: tuple[str, ...] = (_("Cause"), _("Number"), _("Part"), _("Period before"))
     foot = (_("Total"), f"{whole:,}", labels.part(whole, report.total.ended), f"{before:,}")
     yield ReportPart(
         title=_("Failed jobs by cause"),

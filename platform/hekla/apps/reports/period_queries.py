@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from hekla.apps.measures.job_reports import JobsQuery
 from hekla.apps.measures.levels import HOUR
@@ -28,7 +28,8 @@ class _OfSpan:
 
     def before(self, now: datetime) -> Self:  # noqa: ARG002
         span = ReportSpan(self.span.before, self.span.begin, self.span.before)
-        return replace(self, span=span)  # type: ignore[type-var]  (only dataclasses have this base)
+        earlier: Self = replace(cast("Any", self), span=span)  # only dataclasses have this base
+        return earlier
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.measures import job_reports, labels, selectors
 from hekla.apps.measures.job_reports import JobsReport
 from hekla.apps.measures.selectors import Amounts, GpuTimePart, GpuTimePoint, GpuTimeReport, GroupBy
-from hekla.apps.reports import job_sections
+from hekla.apps.reports import cost_section, job_sections
 from hekla.apps.reports.contents import ReportFigure, ReportPart, ReportTable, moment, plain
 from hekla.apps.reports.period_queries import SpanQuery, jobs_query_of
 from hekla.domain.gpu_time import GPU_HOUR, HELD, WASTED, GpuClass
@@ -205,6 +205,10 @@ SECTIONS: Mapping[str, ReportSection] = {
         gettext_lazy("GPU time by person"), _parts_by(GroupBy.PERSON, gettext_lazy("GPU time by person"))
     ),
     "waste": ReportSection(gettext_lazy("Wasted GPU time"), _waste),
+    "cost": ReportSection(
+        gettext_lazy("Cost, with the period before"),
+        lambda source: cost_section.write(source.query, source.reader, source.now),
+    ),
     "waiting": ReportSection(gettext_lazy("Waiting times and results of jobs"), job_sections.waiting),
     "failures": ReportSection(gettext_lazy("Failed jobs by cause"), job_sections.failures),
 }

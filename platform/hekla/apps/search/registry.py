@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.functional import Promise
 
 from hekla.apps.accounts.models import User
@@ -37,20 +38,38 @@ class Source:
     find: Callable[[User, str, str], Iterable[Hit]]
 
 
-_sources: dict[str, Source] = {}
+@dataclass(frozen=True, slots=True)
+class OwnedSource:
+    """A searchable kind of things with a name, a tenant and a uid. One query searches all such kinds.
+
+    `visible`: those that a person may see. `view`: the page of one of them, by its uid. `state`: the field that stands
+    beside the tenant, if any.
+    """
+
+    kind: str
+    label: str | Promise
+    icon: str
+    order: int
+    visible: Callable[[User], QuerySet[Any]]
+    view: str
+    state: str = ""
 
 
-def register(source: Source) -> None:
+AnySource = Source | OwnedSource
+_sources: dict[str, AnySource] = {}
+
+
+def register(source: AnySource) -> None:
     """Add this kind to all searches."""
     _sources[source.kind] = source
 
 
-def sources() -> list[Source]:
+def sources() -> list[AnySource]:
     """All sources, in order."""
     return sorted(_sources.values(), key=lambda source: source.order)
 
 
-def get(kind: str) -> Source:
+def get(kind: str) -> AnySource:
     """The source of that kind."""
     return _sources[kind]
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from django.db import connection
 from django.db.models import Model
 
-from hekla.apps.measures import queue_services
+from hekla.apps.measures import job_counting, queue_services
 from hekla.apps.measures import services as measures
 from hekla.apps.measures.models import (
     GpuCapacity,
@@ -63,7 +63,7 @@ def repeat(days: int, day: tuple[datetime, datetime], now: datetime, say: Callab
             _insert(table, number, day)
         say(f"{table.model._meta.db_table} has facts of {days + 1} days")
     measures.mark_all(now=now)
-    measures.mark_job_hours(now=now)
+    job_counting.mark_job_hours(now=now)
     hours = 0
     for marked, work in ((StaleHour, measures.roll_up), (StaleJobHour, measures.count_jobs)):
         rows = marked._default_manager.filter(since__lte=now)  # an hour that goes on waits for its end

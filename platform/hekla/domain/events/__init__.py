@@ -18,6 +18,7 @@ from hekla.domain.events.invitations import *  # noqa: F403
 from hekla.domain.events.jobs import *  # noqa: F403
 from hekla.domain.events.people import *  # noqa: F403
 from hekla.domain.events.pods import *  # noqa: F403
+from hekla.domain.events.prices import *  # noqa: F403
 from hekla.domain.events.queues import *  # noqa: F403
 from hekla.domain.events.reports import *  # noqa: F403
 from hekla.domain.events.schedules import *  # noqa: F403

@@ -109,6 +109,21 @@ class PolicyLabDeleted(_PolicyLab):
     pass
 
 
+class _LabTrace(Event):
+    """About an uploaded workload of the policy lab, a file of another scheduler."""
+
+    name: Name
+    format: Name = ""
+
+
+class LabTraceUploaded(_LabTrace):
+    jobs: int = 0
+
+
+class LabTraceDeleted(_LabTrace):
+    pass
+
+
 class EnvironmentCreated(Event):
     name: Name
 

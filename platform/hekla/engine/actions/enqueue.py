@@ -16,6 +16,7 @@ from hekla.engine.policy import Argument
 from hekla.engine.priority_queue import HeapQueue
 from hekla.engine.session import Session
 
+NAME = "enqueue"
 NEEDS: tuple[Need, ...] = ()
 
 

@@ -13,6 +13,7 @@ from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 NEEDS: tuple[Need, ...] = ()
+LOOKS_AT_NODES_ONLY = True
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -23,7 +23,6 @@ def open_session(session: Session, option: PluginOption) -> None:
     factor = factor if factor >= 1 else _DEFAULT_FACTOR
     used: Vector = session.table.used.sum(axis=0)
     budget, free = session.total_resources * factor - used, session.total_resources - used
-    is_free, whole = session.dimensions.resources(free), session.dimensions.resources(session.total_resources)
     known = (session.queue_totals[name].claimed for name in session.queues if name in session.queue_totals)
     inqueue: Vector = sum(known, np.zeros_like(budget))
 
@@ -36,6 +35,7 @@ def open_session(session: Session, option: PluginOption) -> None:
             return Vote.REJECT
         short = requested & (least + inqueue >= budget + EPSILON)
         reason = _refusal(session, least, np.where(short, free - inqueue, np.maximum(free - inqueue, least)))
+        is_free, whole = session.dimensions.resources(free), session.dimensions.resources(session.total_resources)
         session.reasons[job.group.uid] += (replace(reason, free=is_free, limit=whole),)
         return Vote.REJECT
 

@@ -166,42 +166,57 @@ def _share_with(
 def _attributes_by_queue(session: Session) -> ByQueue:
     promised, found = queue_attributes.total_guarantee(session), {}
     for queue in session.queues.values():
-        if queue.name in session.queue_totals:
-            found[queue.name] = _attributes(session, queue, promised)
-            queue_attributes.add_totals([found[queue.name]], session.queue_totals[queue.name])
+        sums = session.queue_totals.get(queue.name)
+        if sums is not None:
+            figures = sums.allocated.copy(), sums.request.copy(), sums.inqueue.copy(), sums.elastic.copy()
+            found[queue.name] = _attributes(session, queue, promised, figures)
     return found
 
 
-def _attributes(session: Session, queue: QueueSpec, promised: Vector) -> ProportionAttributes:
-    deserved, *figures = (np.zeros_like(session.total_resources) for _ in range(5))
-    own = session.dimensions.vector(queue.guarantee or {})
+def _attributes(
+    session: Session, queue: QueueSpec, promised: Vector, figures: tuple[Vector, ...] | None = None
+) -> ProportionAttributes:
+    """The attributes of a queue. `figures`: allocated, requested, in queue, and elastic; all 0 by default."""
     return ProportionAttributes(
         queue,
-        own,
+        session.dimensions.row(queue.guarantee or {}),
         queue_attributes.real_capability(session, queue, session.total_resources, promised),
-        deserved,
-        *figures,
+        np.zeros_like(session.total_resources),
+        *(figures or np.zeros((4, len(session.total_resources)))),
     )
 
 
 def _divide_by_weight(session: Session, by_queue: list[ProportionAttributes]) -> None:
-    """Divide round by round by weight: at most the real capability and the request, at least the guarantee."""
-    remaining, unmet = session.total_resources.copy(), list(by_queue)
-    while unmet and (weights := sum(attributes.queue.weight for attributes in unmet)):
-        at_start, granted, offered = remaining.copy(), np.zeros_like(remaining), dict[str, Vector]()
-        takers = list(unmet)
-        for attributes in takers:
-            old = attributes.deserved.copy()
-            fresh = offered[attributes.queue.name] = old + at_start * (attributes.queue.weight / weights)
-            fresh = np.minimum(np.minimum(fresh, attributes.real_capability), attributes.request)
-            attributes.deserved = np.maximum(fresh, attributes.guarantee)
-            granted += attributes.deserved - old
-            if (attributes.request < attributes.deserved + EPSILON).all() or (attributes.deserved == old).all():
-                unmet.remove(attributes)
-        if session.share_notes is not None:
-            deserved = {attributes.queue.name: attributes.deserved for attributes in takers}
-            session.share_notes.add(ShareRound(at_start, weights, offered, deserved))
-        remaining = np.maximum(remaining - granted, 0.0)
+    """Divide round by round by weight: at most the real capability and the request, at least the guarantee.
+
+    All queues of a round at once: queue by queue, numpy would cost more than all else in most cycles.
+    """
+    remaining, takers = session.total_resources.copy(), list(by_queue)
+    most = np.array([np.minimum(one.real_capability, one.request) for one in takers])
+    least, requested = np.array([one.guarantee for one in takers]), np.array([one.request for one in takers])
+    old = np.zeros_like(requested)
+    while takers and (weights := sum(attributes.queue.weight for attributes in takers)):
+        at_start = remaining.copy()
+        parts = np.array([attributes.queue.weight / weights for attributes in takers])
+        offered = old + at_start * parts[:, np.newaxis]
+        deserved = np.maximum(np.minimum(offered, most), least)
+        for attributes, row in zip(takers, deserved, strict=True):
+            attributes.deserved = row
+        _note_round(session, takers, at_start, weights, offered)
+        remaining = np.maximum(remaining - (deserved - old).sum(axis=0), 0.0)
+        lacks = ~((requested < deserved + EPSILON).all(axis=1) | (deserved == old).all(axis=1))
         left = remaining[session.dimensions.without_pods]
         if not (left > EPSILON).any() or (remaining == at_start).all():
             return
+        takers = [attributes for attributes, is_left in zip(takers, lacks.tolist(), strict=True) if is_left]
+        old, most, least, requested = deserved[lacks], most[lacks], least[lacks], requested[lacks]
+
+
+def _note_round(
+    session: Session, takers: list[ProportionAttributes], at_start: Vector, weights: int, offered: Vector
+) -> None:
+    if session.share_notes is None:
+        return
+    names = [attributes.queue.name for attributes in takers]
+    deserved = {attributes.queue.name: attributes.deserved for attributes in takers}
+    session.share_notes.add(ShareRound(at_start, weights, dict(zip(names, offered, strict=True)), deserved))

@@ -20,6 +20,7 @@ _BY_KEY = {
     "batch": "batches:detail",
     "flow": "flows:detail",
     "gallery": "gallery:template",
+    "price-list": "prices:detail",
     "report": "reports:detail",
     "schedule": "schedules:detail",
     "template": "flows:template",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -24,7 +25,7 @@ from hekla.pages.clusters.node_state import state_badge
 from hekla.pages.clusters.node_table import NODE_SEARCH, NodesTable
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
-from hekla.pages.frame.tables import listing, listing_of
+from hekla.pages.frame.tables import TextSearch, listing, listing_of
 from hekla.pages.queues import figures, node_usage
 from hekla.pages.queues.figures import NodeView
 from hekla.scheduling import occupancy
@@ -36,25 +37,35 @@ def nodes(request: HttpRequest) -> HttpResponse:
     """List all nodes, with a map of them."""
     user, rights = person(request), current_tenant.rights(request)
     since, drawn = _drawn(request.GET)
-    found = listing(request, NodesTable, list(drawn.views), NODE_SEARCH, **_options(drawn.views, user, rights))
+    found = listing(request, NodesTable, list(drawn.views), drawn.search, **_options(drawn, user, rights))
     return render(request, "clusters/nodes.html", {"since": since, **_parts(drawn), "nodes": found})
 
 
 def node_parts(user: User, query: QueryDict) -> dict[str, Any]:
     """The live parts of the page of nodes."""
     _since, drawn = _drawn(query)
-    options = _options(drawn.views, user, tenancy.rights(user))
-    return {**_parts(drawn), "nodes": listing_of(query, NodesTable, list(drawn.views), NODE_SEARCH, **options)}
+    options = _options(drawn, user, tenancy.rights(user))
+    return {**_parts(drawn), "nodes": listing_of(query, NodesTable, list(drawn.views), drawn.search, **options)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Drawn:
-    """All nodes with their usage and their map, as of `whole` and `usage`; only to be read, since requests share it."""
+    """All nodes with their usage and their map, as of `whole` and `usage`; only to be read, since requests share it.
+
+    `without_values`: the columns that no node has a value for.
+    """
 
     whole: Occupancy
     usage: Mapping[int, NodeMeasurement]
     views: Sequence[NodeView]
     maps: Sequence[heat_map.ClusterMap]
+    without_values: tuple[str, ...]
+
+    @cached_property
+    def search(self) -> TextSearch:
+        """The search of the list, which reads the text of each node once."""
+        texts = {view.node.id: NODE_SEARCH.text(view) for view in self.views}
+        return TextSearch(lambda view: texts[view.node.id], NODE_SEARCH.hint)
 
     def is_of(self, whole: Occupancy, usage: Mapping[int, NodeMeasurement]) -> bool:
         """Whether nothing has changed since."""
@@ -73,8 +84,17 @@ def _drawn(query: QueryDict) -> tuple[int, _Drawn]:
     if known is None or not known.is_of(whole, usage):
         views = figures.nodes(whole, with_demonstrations=with_demonstrations)
         node_usage.add_usage(views, usage)
-        known = _last[key] = _Drawn(whole, usage, views, heat_map.cluster_maps(views))
+        known = _last[key] = _Drawn(whole, usage, views, heat_map.cluster_maps(views), _without_values(views))
     return whole.number, known
+
+
+def _without_values(views: Sequence[NodeView]) -> tuple[str, ...]:
+    has = {
+        "model": any(view.models for view in views),
+        "cards": any(view.free_cards or view.models for view in views),
+        "measured": any(view.usage for view in views),
+    }
+    return tuple(name for name, is_there in has.items() if not is_there)
 
 
 def _parts(drawn: _Drawn) -> dict[str, Any]:
@@ -85,11 +105,11 @@ def _parts(drawn: _Drawn) -> dict[str, Any]:
         "maps": drawn.maps,
         "undrawn": max(0, len(drawn.views) - heat_map.MOST_CELLS),
         "steps": range(heat_map.STEPS + 1),
-        "has_usage": bool(drawn.usage) and any(view.usage for view in drawn.views),
+        "has_usage": "measured" not in drawn.without_values,
     }
 
 
-def _options(views: Sequence[NodeView], user: User, rights: Rights) -> dict[str, Any]:
+def _options(drawn: _Drawn, user: User, rights: Rights) -> dict[str, Any]:
     """How the table is made: with the jobs of the nodes of its page, and without columns that have no values."""
 
     def with_jobs(rows: list[NodeView]) -> list[NodeView]:
@@ -97,14 +117,8 @@ def _options(views: Sequence[NodeView], user: User, rights: Rights) -> dict[str,
         figures.name_jobs(own, user, rights)
         return own
 
-    may_cordon = accounts.may(user, Permission.MANAGE_CLUSTERS)
-    has = {
-        "model": any(view.models for view in views),
-        "cards": any(view.free_cards or view.models for view in views),
-        "measured": any(view.usage for view in views),
-        "actions": may_cordon,
-    }
-    return {"rows": with_jobs, "exclude": tuple(name for name, is_there in has.items() if not is_there)}
+    hidden = () if accounts.may(user, Permission.MANAGE_CLUSTERS) else ("actions",)
+    return {"rows": with_jobs, "exclude": (*drawn.without_values, *hidden)}
 
 
 @require_safe

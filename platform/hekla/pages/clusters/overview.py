@@ -36,6 +36,11 @@ class ClusterEvent:
     text: str
     state: str
 
+    @property
+    def key(self) -> str:
+        """The id of its element."""
+        return f"event-{self.event.pk}"
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterUse:
@@ -80,13 +85,13 @@ def of(cluster: Cluster, whole: Occupancy, user: User) -> dict[str, Any]:
 
 
 def _capacity(nodes: list[NodeView]) -> dict[str, Any]:
-    ready = [view for view in nodes if view.node.is_ready and not view.node.is_cordoned]
+    ready, whole = [view for view in nodes if view.node.is_ready and not view.node.is_cordoned], figures.capacity(nodes)
     return {
         "node_count": len(nodes),
         "ready_count": len(ready),
-        "bars": figures.together(nodes),
-        "free": figures.total_free(nodes),
-        "slots": figures.free_slots(nodes),
+        "bars": whole.bars,
+        "free": whole.free,
+        "slots": whole.slots,
         "remarks": [view.node for view in nodes if view.node.message][:_MOST_REMARKS],
     }
 

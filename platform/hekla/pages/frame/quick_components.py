@@ -12,11 +12,14 @@ from django.template.defaulttags import IfNode, URLNode
 from django.template.library import SimpleNode
 from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django_cotton.templatetags import Attrs, InlineTemplate, UnprocessableDynamicAttr
 from django_cotton.templatetags._component import AttrKind, CottonComponentNode
 from django_cotton.templatetags._slot import CottonSlotNode
 from django_cotton.templatetags._vars import CottonVarsNode
 from django_cotton.utils import get_cotton_data
+
+from hekla.pages.frame.constant_parts import is_constant
 
 _STATELESS = (TextNode, VariableNode, TranslateNode, BlockTranslateNode, IfNode, URLNode, SimpleNode)
 _SNAPSHOT = "_cotton_processor_snapshot"
@@ -55,10 +58,10 @@ def _plan_of(node: CottonComponentNode, context: Any) -> _Plan | None:  # noqa: 
 
 
 def _render_component(node: CottonComponentNode, context: Any) -> str:  # noqa: ANN401  (any context)
-    known = node.__dict__
-    if "plan" not in known:
-        known["plan"] = _plan_of(node, context)
-    plan: _Plan | None = known["plan"]
+    plan, texts = _known_of(node, context)
+    language = get_language()
+    if texts is not None and language in texts and context.autoescape:
+        return texts[language]
     snapshot = getattr(context, _SNAPSHOT, None)
     if snapshot is None and isinstance(context, RequestContext) and hasattr(context, "_processors_index"):
         snapshot = context.dicts[context._processors_index]
@@ -71,7 +74,18 @@ def _render_component(node: CottonComponentNode, context: Any) -> str:  # noqa: 
     state = {**plan.defaults, **slots, **attrs.make_attrs_accessible(), "attrs": attrs, "slot": slot}
     output = _output(plan.template, {**state, "cotton_data": data}, snapshot)
     data["stack"].pop()
+    if texts is not None and context.autoescape:
+        texts[language] = output
     return output
+
+
+def _known_of(node: CottonComponentNode, context: Any) -> tuple[_Plan | None, dict[str | None, str] | None]:  # noqa: ANN401
+    """The plan of this use, and its text in each language if it depends on nothing else."""
+    known = node.__dict__
+    if "plan" not in known:
+        known["plan"] = _plan_of(node, context)
+        known["texts"] = {} if is_constant([node], lambda one: _plan_of(one, context)) else None
+    return known["plan"], known["texts"]
 
 
 def _fill(attrs: Attrs, node: CottonComponentNode, context: Any) -> None:  # noqa: ANN401  (any context)

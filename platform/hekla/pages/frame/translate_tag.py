@@ -11,7 +11,7 @@ from django.templatetags.i18n import BlockTranslateNode, TranslateNode, do_block
 from django.utils.translation import get_language
 
 
-class _ConstantNode(TranslateNode):
+class ConstantNode(TranslateNode):
     """A constant text without filters, whose translation depends on nothing but the language."""
 
     def render(self, context: Context) -> str:
@@ -26,7 +26,7 @@ class _ConstantNode(TranslateNode):
         return ""
 
 
-class _ConstantBlock(BlockTranslateNode):
+class ConstantBlock(BlockTranslateNode):
     """A text without variables."""
 
     def render(self, context: Context, nested: bool = False) -> str:
@@ -42,7 +42,7 @@ def _translate(parser: Parser, token: Token) -> TranslateNode:
     text = node.filter_expression
     is_constant = isinstance(text.var, Variable) and text.var.literal is not None and not text.filters
     if is_constant and not (node.noop or node.message_context):
-        node.__class__ = _ConstantNode
+        node.__class__ = ConstantNode
     return node  # type: ignore[no-any-return]
 
 
@@ -50,7 +50,7 @@ def _translate_block(parser: Parser, token: Token) -> Node:
     node: Any = do_block_translate(parser, token)
     is_constant = all(part.token_type == TokenType.TEXT for part in node.singular)
     if is_constant and not (node.plural or node.message_context or node.asvar):
-        node.__class__ = _ConstantBlock
+        node.__class__ = ConstantBlock
     return node  # type: ignore[no-any-return]
 
 

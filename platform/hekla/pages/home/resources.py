@@ -48,8 +48,8 @@ def _turn(views: Sequence[NodeView]) -> tuple[bool, bool, str]:
 
 
 def _resources(views: Sequence[NodeView], *, is_open: bool) -> ClusterResources:
-    bars, free, slots = figures.together(views), figures.total_free(views), figures.free_slots(views)
-    return ClusterResources(views[0].node.cluster, bars, free, slots, is_open)
+    whole = figures.capacity(views)
+    return ClusterResources(views[0].node.cluster, whole.bars, whole.free, whole.slots, is_open)
 
 
 def _has_cards(views: Iterable[NodeView]) -> bool:

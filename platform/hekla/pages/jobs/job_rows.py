@@ -32,15 +32,19 @@ def job_rows(
 
 
 def _head() -> Callable[[JobTableRow], str]:
-    simulated, deleted = f" · {text(_('simulated'))}", f" · {text(_('deleted'))}"
+    """The name, and whose the job is. What is special about it is not cut off, as that may be."""
+    explanation = text(_("Its nodes and pods are simulated"))
+    simulated = f'<span class="row-mark" title="{explanation}">{text(_("simulated"))}</span>'
+    deleted = text(_("deleted"))
 
     def head(row: JobTableRow) -> str:
         job: Job = row["job"]
-        more = simulated if job.cluster.is_simulated else ""
+        marks = simulated if job.cluster.is_simulated else ""
         if job.deleted_at:
-            more += f"{deleted} {html.moment(job.deleted_at)}"
+            marks += f'<span class="row-mark">{deleted} {html.moment(job.deleted_at)}</span>'
         name, whose = text(job.name), f"{text(job.owner)} · {text(job.tenant)}"
-        return f'<th scope="row"><a href="{row["place"]}">{name}</a><span class="row-note">{whose}{more}</span></th>'
+        link = f'<a href="{row["place"]}">{name}</a>'
+        return f'<th scope="row">{link}{marks}<span class="row-note" title="{whose}">{whose}</span></th>'
 
     return head
 

@@ -58,7 +58,7 @@ def context(
     except Invalid as error:
         problems = [Problem(_label(one.path), one.message) for one in error.problems]
         narrow = _no_jobs
-    counts = selectors.phase_counts(visible, found=narrow(counts=True))
+    counts = selectors.phase_counts(visible, found=narrow(counts=True, most=selectors.MOST_COUNTED + 1))
     count = _count(counts.pop("found", 0))
     by = query.get("group", "") if query.get("group") in groups.LABELS else ""
     if by:
@@ -78,7 +78,7 @@ def context(
     }
 
 
-def _no_jobs(**_purpose: bool) -> QuerySet[Job]:
+def _no_jobs(**_purpose: object) -> QuerySet[Job]:
     return Job.objects.none()
 
 

@@ -8,16 +8,14 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
-from hekla.apps.jobs.selectors import JobOnNode
+from hekla.apps.jobs.selectors import MOST_JOBS_ON_NODE, JobOnNode
 from hekla.pages.frame import html
-
-_MOST = 8
 
 
 def node_jobs(found: Sequence[JobOnNode]) -> SafeString:
     """Links to the first eight jobs on a node."""
-    (comma, pods), more = _words(get_language()), " …" if len(found) > _MOST else ""
-    return SafeString(comma.join([_link(one, pods) for one in found[:_MOST]]) + more)
+    (comma, pods), more = _words(get_language()), " …" if len(found) > MOST_JOBS_ON_NODE else ""
+    return SafeString(comma.join([_link(one, pods) for one in found[:MOST_JOBS_ON_NODE]]) + more)
 
 
 @cache

@@ -12,7 +12,7 @@ from hekla.domain.gpu_time import GPU_HOUR, HELD, WASTED, GpuClass
 from hekla.pages.frame import plots
 from hekla.pages.operations import queries
 
-_PATTERNS = {
+PATTERNS = {
     GpuClass.IDLE: "/",
     GpuClass.GANG: ".",
     GpuClass.PREEMPTED: "\\",
@@ -73,7 +73,7 @@ def figure(report: GpuTimeReport) -> SafeString:
             "y": gpus(report, what),
             "line": {"width": 0.5, "color": labels.COLOURS[what], "shape": "hv"},
             "fillcolor": labels.COLOURS[what],
-            "fillpattern": {"shape": _PATTERNS.get(what, ""), "size": 6, "solidity": 0.2},
+            "fillpattern": {"shape": PATTERNS.get(what, ""), "size": 6, "solidity": 0.2},
         }
         for what in present
     ]

@@ -18,6 +18,7 @@ ITEMS = [
                 "operations:queues",
                 "operations:nodes",
             ),
+            *("operations:cost", "operations:cost_pods", "prices:list", "prices:detail", "prices:create"),
             *("reports:list", "reports:detail", "reports:run", "reports:create", "reports:edit"),
             *("operations:waiting", "operations:waiting_now", "operations:failures", "operations:counted"),
         ),

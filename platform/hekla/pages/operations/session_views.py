@@ -14,8 +14,9 @@ from django.views.decorators.http import require_safe
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.idleness import session_ledger
-from hekla.apps.idleness.session_ledger import (
+from hekla.apps.job_history.labels import duration
+from hekla.apps.reports import session_ledger
+from hekla.apps.reports.session_ledger import (
     IDLE_MINUTES,
     OpenSession,
     SessionGroupBy,
@@ -23,7 +24,6 @@ from hekla.apps.idleness.session_ledger import (
     SessionsQuery,
     SessionsReport,
 )
-from hekla.apps.job_history.labels import duration
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.tools import Tool
 from hekla.lib import clock

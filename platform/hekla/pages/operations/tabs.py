@@ -10,6 +10,7 @@ TABS: tuple[tuple[str, str | Promise], ...] = (
     ("operations:overview", _("Overview")),
     ("operations:gpu_time", _("GPU time")),
     ("operations:waste", _("Unused GPUs")),
+    ("operations:cost", _("Cost")),
     ("operations:stalled", _("Stalled pods")),
     ("operations:waiting", _("Waiting")),
     ("operations:failures", _("Failures")),

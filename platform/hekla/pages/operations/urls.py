@@ -1,6 +1,7 @@
 from django.urls import path
 
 from hekla.pages.operations import (
+    cost_views,
     job_views,
     node_views,
     overview_views,
@@ -34,6 +35,9 @@ urlpatterns = [
     path("sessions/", session_views.show, name="sessions"),
     path("sessions/file/", session_views.download, name="sessions_file"),
     path("waste/", views.waste, name="waste"),
+    path("cost/", cost_views.show, name="cost"),
+    path("cost/file/", cost_views.download, name="cost_file"),
+    path("cost/pods/", cost_views.pods, name="cost_pods"),
     path("stalled/", stall_views.stalled, name="stalled"),
     path("stalled/<uuid:uid>/", stall_views.of_job, name="stalled_of"),
     path("remind/<uuid:uid>/", stall_views.remind, name="remind"),

@@ -10,10 +10,13 @@ from django.views.decorators.http import require_safe
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs import services
-from hekla.apps.measures import labels, ledger, selectors
+from hekla.apps.measures import labels, ledger, pod_costs, selectors
+from hekla.apps.measures.cost_selectors import CostReport
 from hekla.apps.measures.selectors import GpuTimeQuery, GpuTimeReport
+from hekla.apps.prices import selectors as prices
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import selectors as tenancy
+from hekla.domain.prices import in_words
 from hekla.lib import clock
 from hekla.pages.frame import downloads
 from hekla.pages.frame.people import person
@@ -30,7 +33,7 @@ def gpu_time(request: HttpRequest) -> HttpResponse:
     now, user = clock.now(), person(request)
     context = gpu_time_parts(user, request.GET, now)
     query = context["report"].query
-    context |= {"tabs": tabs("operations:gpu_time"), **_choices(request, query)}
+    context |= {"tabs": tabs("operations:gpu_time"), **choices(request, query)}
     context["live"] = queries.live("gpu_time", queries.address(query), query.until)
     return render(request, "operations/gpu_time.html", context)
 
@@ -49,7 +52,7 @@ def gpu_time_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str
         "parts": figures.part_rows(report.parts[:_MOST_PARTS], query),
         "more_parts": max(len(report.parts) - _MOST_PARTS, 0),
         "by": labels.PARTS[query.by],
-        **_links(report, now),
+        **links(report, now),
     }
 
 
@@ -91,13 +94,18 @@ def waste(request: HttpRequest) -> HttpResponse:
 
 def waste_parts(user: User, parameters: QueryDict, now: datetime) -> dict[str, Any]:
     """The live parts of the page. Raises NotFound."""
-    rows = ledger.waste(user, queries.parse(parameters), now=now)
-    whole = labels.hours(sum(row.gpu_us for row in rows))
-    remindable = {row.pod.job_id for row in rows if row.pod and services.may_remind(user, row.pod.job)}
-    return {"rows": rows, "whole": whole, "minutes": ledger.WASTED_MINUTES, "remindable": remindable}
+    rows = pod_costs.with_costs(ledger.waste(user, queries.parse(parameters), now=now), now=now)
+    currency = prices.currency()
+    return {
+        "rows": rows,
+        "whole": labels.hours(sum(row.gpu_us for row in rows)),
+        "whole_worth": in_words(sum(row.cost or 0 for row in rows), currency) if currency else "",
+        "minutes": ledger.WASTED_MINUTES,
+        "remindable": {row.pod.job_id for row in rows if row.pod and services.may_remind(user, row.pod.job)},
+    }
 
 
-def _choices(request: HttpRequest, query: GpuTimeQuery) -> dict[str, object]:
+def choices(request: HttpRequest, query: GpuTimeQuery) -> dict[str, object]:
     """The choices of the filters."""
     user = person(request)
     return {
@@ -113,7 +121,7 @@ def _choices(request: HttpRequest, query: GpuTimeQuery) -> dict[str, object]:
     }
 
 
-def _links(report: GpuTimeReport, now: datetime) -> dict[str, object]:
+def links(report: GpuTimeReport | CostReport, now: datetime) -> dict[str, object]:
     """The addresses of the file, and of the periods before and after."""
     query, length = report.query, report.end - report.begin
     after = report.end + length

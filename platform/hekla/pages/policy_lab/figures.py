@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from django.template.defaultfilters import filesizeformat
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from hekla.apps.job_history import labels
+from hekla.apps.policy_lab.models import LabTrace
 from hekla.pages.frame import plots
 from hekla.simulation.lab.differences import DifferenceCause
 from hekla.simulation.lab.experiment import LabColumn
@@ -22,6 +24,8 @@ COLUMNS = {
     LabColumn.CHANGED: gettext_lazy("Simulated, with the change"),
 }
 _DASHES = {LabColumn.RECORDED: "dot", LabColumn.UNCHANGED: "dash", LabColumn.CHANGED: "solid"}
+_NAMED = 20
+"""Queues of a trace that its page names."""
 _BARS = 12
 """Queues of the bar chart: those with the most jobs."""
 
@@ -211,7 +215,8 @@ def notes(result: Json) -> list[str]:
     """What was assumed, in sentences."""
     found = {WorkloadNote(name): count for name, count in result["notes"].items()}
     step = _("Simulated time advances in steps of %s. Evicted pods lose what they did.")
-    return [*_plain_notes(found), *_counted_notes(found), step % labels.duration(result["step"] / 1000)]
+    exact = _("Nothing is drawn at random: the same experiment always gives the same figures.")
+    return [*_plain_notes(found), *_counted_notes(found), step % labels.duration(result["step"] / 1000), exact]
 
 
 def _plain_notes(found: Mapping[WorkloadNote, int]) -> Iterator[str]:
@@ -220,25 +225,79 @@ def _plain_notes(found: Mapping[WorkloadNote, int]) -> Iterator[str]:
         WorkloadNote.NODES_NOW: _("Nodes are those of today: too many changes were recorded."),
         WorkloadNote.NODES_FROM_EVENTS: _("Nodes come and go as recorded. Their labels are those of today."),
         WorkloadNote.NO_EXTENDERS: _("Extenders of the policy are not called."),
+        WorkloadNote.NODES_FROM_FILE: _("The jobs of the trace run on the present nodes of the cluster."),
+        WorkloadNote.EQUAL_PODS: _("The pods of a job of the trace are equal, and all start together."),
     }
     yield from (sentence for note, sentence in sentences.items() if note in found)
 
 
 def _counted_notes(found: Mapping[WorkloadNote, int]) -> Iterator[str]:
-    def say(note: WorkloadNote, one: str, many: str) -> Iterator[str]:
-        if n := found.get(note, 0):
-            yield ngettext(one, many, n) % {"n": n}
+    if n := found.get(WorkloadNote.NEVER_RAN, 0):
+        sentence = ngettext(
+            "%(n)d job never ran. Its run time is the median of its tenant in the queue.",
+            "%(n)d jobs never ran. Their run times are the median of their tenant in the queue.",
+            n,
+        )
+        yield sentence % {"n": n}
+    if n := found.get(WorkloadNote.NO_CLAIMS, 0):
+        sentence = ngettext(
+            "%(n)d job runs without its claims to devices and volumes.",
+            "%(n)d jobs run without their claims to devices and volumes.",
+            n,
+        )
+        yield sentence % {"n": n}
+    yield from _trace_sentences(found)
 
-    yield from say(
-        WorkloadNote.NEVER_RAN,
-        "%(n)d job never ran. Its run time is the median of its tenant in the queue.",
-        "%(n)d jobs never ran. Their run times are the median of their tenant in the queue.",
-    )
-    yield from say(
-        WorkloadNote.NO_CLAIMS,
-        "%(n)d job runs without its claims to devices and volumes.",
-        "%(n)d jobs run without their claims to devices and volumes.",
-    )
+
+def _trace_sentences(found: Mapping[WorkloadNote, int]) -> Iterator[str]:
+    """What reading a trace assumed or left out."""
+    if WorkloadNote.NO_ZONE in found:
+        yield _("Times without a zone are read as UTC.")
+    if n := found.get(WorkloadNote.TOO_LARGE, 0):
+        sentence = ngettext(
+            "%(n)d job of the trace fits on no node, and is left out.",
+            "%(n)d jobs of the trace fit on no node, and are left out.",
+            n,
+        )
+        yield sentence % {"n": n}
+    if n := found.get(WorkloadNote.UNREADABLE, 0):
+        sentence = ngettext(
+            "%(n)d line of the trace could not be read.", "%(n)d lines of the trace could not be read.", n
+        )
+        yield sentence % {"n": n}
+    if n := found.get(WorkloadNote.ENDED_BEFORE_START, 0):
+        sentence = ngettext(
+            "%(n)d attempt ended before it began, and is left out.",
+            "%(n)d attempts ended before they began, and are left out.",
+            n,
+        )
+        yield sentence % {"n": n}
+    if n := found.get(WorkloadNote.NO_END, 0):
+        sentence = ngettext(
+            "%(n)d attempt has no end: it runs until the end of the simulation.",
+            "%(n)d attempts have no end: they run until the end of the simulation.",
+            n,
+        )
+        yield sentence % {"n": n}
+
+
+def trace_notes(row: LabTrace) -> list[str]:
+    """What reading this trace assumed or left out, in sentences."""
+    found = list(_trace_sentences({WorkloadNote(name): count for name, count in row.notes.items()}))
+    if row.first_unreadable:
+        found.append(_("The first line that could not be read is line %d.") % row.first_unreadable)
+    return found
+
+
+def trace_facts(row: LabTrace) -> list[tuple[str, str]]:
+    """What is in this trace, as labels and values."""
+    return [
+        (_("Format"), row.format),
+        (_("Size"), filesizeformat(row.size)),
+        (_("Jobs"), f"{row.jobs:,}"),
+        (_("Pods"), f"{row.pods:,}"),
+        (_("Queues"), ", ".join(row.queues[:_NAMED]) + (" …" if len(row.queues) > _NAMED else "")),
+    ]
 
 
 # Plots.
@@ -296,6 +355,35 @@ def _instant(milliseconds: float) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+# Capacity planning.
+
+
+def plan(result: Json) -> str:
+    """How many more nodes the goal takes; empty without a goal."""
+    found = result.get("plan")
+    if not found:
+        return ""
+    values = {"n": found["count"], "name": found["like"], "most": found["most"]}
+    values["wait"] = labels.duration(found["wait_p90"])
+    if found["count"] is None:
+        return _("Even with %(most)d more nodes like %(name)s, 90 %% of the jobs wait longer than %(wait)s.") % values
+    if not found["count"]:
+        return _("No more nodes are needed: 90 %% of the jobs wait at most %(wait)s.") % values
+    sentence = ngettext(
+        "With %(n)d more node like %(name)s, 90 %% of the jobs wait at most %(wait)s.",
+        "With %(n)d more nodes like %(name)s, 90 %% of the jobs wait at most %(wait)s.",
+        found["count"],
+    )
+    return sentence % values
+
+
+def trials(result: Json) -> list[ComparisonRow]:
+    """The runs of the capacity plan: more nodes, and the wait of 90 % of the jobs."""
+    found = (result.get("plan") or {}).get("trials", ())
+    every = sorted(found, key=lambda one: int(one["count"]))
+    return [ComparisonRow(f"{one['count']:,}", (_wait(one, "wait_p90"),)) for one in every]
+
+
 # What was changed.
 
 
@@ -311,6 +399,10 @@ def changes(change: Json) -> Sequence[str]:
                 found.append(f"{label % name}: {amounts or _('none')}")
     for one in change.get("nodes", ()):
         found.append(_("%(n)d more nodes like %(name)s") % {"n": one["count"], "name": one["like"]})
+    if goal := change.get("goal"):
+        values = {"n": goal["most"], "name": goal["like"], "wait": labels.duration(goal["wait_p90"])}
+        sentence = _("As many more nodes like %(name)s, up to %(n)d, as let 90 %% of the jobs wait at most %(wait)s")
+        found.append(sentence % values)
     if removed := change.get("remove_nodes"):
         found.append(_("Without the nodes %s") % ", ".join(removed[:20]))
     return found

@@ -18,9 +18,10 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.forms import attach
 from hekla.apps.policy_lab import problems, selectors, services
-from hekla.apps.policy_lab.models import LabRun
+from hekla.apps.policy_lab.models import LabRun, LabTrace
 from hekla.apps.queues import selectors as queues
-from hekla.domain.errors import HeklaError
+from hekla.domain.errors import HeklaError, NotFound
+from hekla.engine.model import QueueSpec
 from hekla.lib import clock
 from hekla.lib.diff import diff_lines
 from hekla.pages.frame.people import person
@@ -30,6 +31,9 @@ from hekla.pages.policy_lab.forms import ExperimentForm, chosen_cluster
 from hekla.pages.policy_lab.tables import STATES, ExperimentsTable
 from hekla.scheduling import policies
 from hekla.simulation import policy_lab
+
+_TABS = 20
+"""Traces that the form of an experiment lists."""
 
 
 @require_safe
@@ -48,7 +52,8 @@ def create(request: HttpRequest) -> HttpResponse:
     cluster = chosen_cluster(every, request.GET.get("cluster"))
     if cluster is None:
         return redirect("clusters:list")
-    form = _form(request, cluster)
+    trace = _trace(request)
+    form = _form(request, cluster, trace)
     if request.method == "POST" and form.is_valid():
         now = clock.now()
         starts_at, ends_at = form.period(now)
@@ -61,20 +66,35 @@ def create(request: HttpRequest) -> HttpResponse:
                 change=form.change(),
                 user=user,
                 now=now,
+                trace=trace,
             )
         except HeklaError as error:
             attach(form, error)
         else:
             return redirect("policy_lab:detail", found.uid)
-    return render(request, "policy_lab/form.html", {"form": form, "cluster": cluster, "clusters": every})
+    context = {"form": form, "cluster": cluster, "clusters": every, "trace": trace}
+    return render(request, "policy_lab/form.html", context | {"traces": selectors.traces(user)[:_TABS]})
 
 
-def _form(request: HttpRequest, cluster: Cluster) -> ExperimentForm:
+def _trace(request: HttpRequest) -> LabTrace | None:
+    """The trace that the address names; None for recorded jobs. Raises NotFound."""
+    text = request.GET.get("trace")
+    if not text:
+        return None
+    try:
+        uid = UUID(text)
+    except ValueError as error:
+        raise NotFound(_("Unknown trace. Maybe it was deleted.")) from error
+    return selectors.trace(person(request), uid)
+
+
+def _form(request: HttpRequest, cluster: Cluster, trace: LabTrace | None) -> ExperimentForm:
     return ExperimentForm(
         request.POST or None,
         policy=policies.text_in_force(cluster),
-        queues=list(queues.of_cluster(cluster)),
+        queues=list(map(QueueSpec, trace.queues)) if trace else list(queues.of_cluster(cluster)),
         nodes=clusters.nodes(cluster),
+        has_period=trace is None,
     )
 
 
@@ -112,6 +132,8 @@ def _context(row: LabRun) -> dict[str, Any]:
         "trust": figures.trust(row.result),
         "notes": figures.notes(row.result),
         "predictions": figures.predictions(row.result),
+        "plan": figures.plan(row.result),
+        "trials": figures.trials(row.result),
         "differing": figures.differing(row.result),
         "differing_count": figures.differing_count(row.result),
     }

@@ -79,7 +79,7 @@ class NodeView:
     allocatable: Resources
     used: Resources = _NOTHING
     jobs: Sequence[JobOnNode] = ()
-    """Only jobs that the person may see."""
+    """Only jobs that the person may see, as `jobs_on` reads them."""
     cards: Sequence[CardView] = ()
     usage: NodeMeasurement | None = None
     """None if it was not measured in the last minutes."""
@@ -319,14 +319,36 @@ def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
     return Resources({n: min(amount, bound.get(n, amount)) for n, amount in cluster.items()})
 
 
-def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What nodes have. `bars`: the usage of each resource. `slots`: as `_free_slots` says.
+
+    `free`: the total free amount of each resource, on nodes that are ready and not cordoned.
+    """
+
+    bars: Sequence[UsageBar]
+    free: Sequence[str]
+    slots: Sequence[dict[str, Any]]
+
+
+def capacity(views: Sequence[NodeView]) -> Capacity:
+    """What these nodes have together."""
+    alike, ready = _alike(views), [view for view in views if view.node.is_ready and not view.node.is_cordoned]
+    free = _total_free(alike if len(ready) == len(views) else _alike(ready))
+    return Capacity(bars(*_sums(alike)), free, _free_slots(alike))
+
+
+_Alike = Sequence[tuple["NodeView", int]]
+"""Examples of the kinds of nodes, with the number of nodes of each."""
+
+
+def _free_slots(alike: _Alike) -> list[dict[str, Any]]:
     """For each resource that counts cards: its name, and the number of nodes with at least 8, 4, 2 and 1 free ones."""
-    alike = _alike(views)
     resources = sorted({name for view, _count in alike for name in view.allocatable})
     return [{"unit": quota_messages.resource(name), "rows": _slots(alike, name)} for name in filter(is_card, resources)]
 
 
-def _alike(views: Sequence[NodeView]) -> list[tuple[NodeView, int]]:
+def _alike(views: Sequence[NodeView]) -> _Alike:
     """One of each kind of nodes, with their number: those with the same amounts, in use and in all.
 
     Equal amounts are the same mapping (`Resources`), so a cluster of thousands of nodes has few kinds.
@@ -336,7 +358,7 @@ def _alike(views: Sequence[NodeView]) -> list[tuple[NodeView, int]]:
     return [(examples[kind], count) for kind, count in Counter(kinds).items()]
 
 
-def _slots(alike: Sequence[tuple[NodeView, int]], resource: str) -> list[dict[str, int]]:
+def _slots(alike: _Alike, resource: str) -> list[dict[str, int]]:
     free = [(view.allocatable.amount(resource) - view.used.amount(resource), count) for view, count in alike]
     rows = [{"size": size, "nodes": sum(c for n, c in free if n >= size * 1000)} for size in (8, 4, 2, 1)]
     most = max(1, *(row["nodes"] for row in rows))
@@ -345,13 +367,13 @@ def _slots(alike: Sequence[tuple[NodeView, int]], resource: str) -> list[dict[st
 
 def together(views: Sequence[NodeView]) -> Sequence[UsageBar]:
     """The bars of all these nodes together."""
-    return bars(*_sums(views))
+    return bars(*_sums(_alike(views)))
 
 
-def _sums(views: Sequence[NodeView]) -> tuple[Resources, Resources]:
+def _sums(alike: _Alike) -> tuple[Resources, Resources]:
     """What is in use of all these nodes, and what they have."""
     used, whole = defaultdict[str, float](float), defaultdict[str, float](float)
-    for view, count in _alike(views):
+    for view, count in alike:
         for amounts, total in ((view.used, used), (view.allocatable, whole)):
             for name, amount in amounts.items():
                 total[name] += amount * count
@@ -368,9 +390,7 @@ def _sum(parts: Iterable[Resources]) -> Resources:
     return Resources(whole)
 
 
-def total_free(views: Sequence[NodeView]) -> list[str]:
-    """The total free amount of each resource, on nodes that are ready and not cordoned."""
-    ready = [view for view in views if view.node.is_ready and not view.node.is_cordoned]
-    used, most = _sums(ready)
+def _total_free(alike: _Alike) -> list[str]:
+    used, most = _sums(alike)
     free = {name: most.amount(name) - used.amount(name) for name in _names(most)}
     return [labels.amounts(Resources({name: amount})) for name, amount in free.items() if amount]

@@ -77,7 +77,7 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
     """The live parts of a queue's page. `rights`: the person's rights, if already read. Raises NotFound."""
     since, rights = event_log.last_number(), rights or tenancy.rights(user)
     queue = queues.get(name, user, rights)
-    here = queue_shares.present(queue)
+    here = queue_shares.present(queue, is_alone=True)
     cards = figures.card_bars(card_model_usage(here.snapshot.state, here.policy, queue))
     shares = here.shares.get(queue.name)
     found = line(here, queue, jobs.seeing(user, rights))

@@ -9,4 +9,5 @@ ROUTES = {
     "job_ease": RouteAccess(post=ACTS_ON_THE_JOB, impersonation=OPEN),
     "jobs_what_if_when": RouteAccess(post=WRITES_A_DRAFT, impersonation=OPEN),
     "reclaim_risk": RouteAccess(TENANT, impersonation=OPEN),
+    "job_cost": RouteAccess(TENANT, impersonation=OPEN),
 }

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hekla.pages.what_if import reclaim_risk, views
+from hekla.pages.what_if import job_cost, reclaim_risk, views
 
 prefix = "jobs/"
 urlpatterns = [
@@ -10,4 +10,5 @@ urlpatterns = [
     path("<uuid:uid>/unblock/", views.unblock, name="job_unblock"),
     path("<uuid:uid>/ease/", views.ease, name="job_ease"),
     path("<uuid:uid>/reclaim-risk/", reclaim_risk.part, name="reclaim_risk"),
+    path("<uuid:uid>/cost/", job_cost.part, name="job_cost"),
 ]

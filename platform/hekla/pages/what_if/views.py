@@ -18,6 +18,7 @@ from hekla.apps.job_history.prospects import ClusterProspect
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.services import Route
+from hekla.apps.measures import job_costs
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats, spec_changes
@@ -75,6 +76,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
         "waits": answer.verdict is StartVerdict.WAITS,
         "starts": answer.verdict is StartVerdict.NOW,
         "more": answer.is_cut_short,
+        "cost": job_costs.estimate(spec, queue=route.queue, owner_id=person(request).pk, now=clock.now()),
         **_suggestions(request, spec, answer),
     }
     return render(request, "jobs/_what_if.html", context)

@@ -1,12 +1,12 @@
 """What a run of the lab changes: the policy, the weights and quotas of queues, and the nodes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.resources import InvalidQuantity, Resources
-from hekla.domain.translation import translate
+from hekla.domain.translation import gettext_noop, translate
 from hekla.engine.model import NodeSpec, QueueSpec
 from hekla.engine.policy import MAX_POLICY_BYTES, SchedulerPolicy, parse
 from hekla.simulation.lab.workload import CapacityChange, Workload
@@ -14,7 +14,10 @@ from hekla.simulation.lab.workload import CapacityChange, Workload
 MAX_QUEUES, MAX_NEW_NODES, MAX_REMOVED = 100, 5000, 5000
 MAX_WEIGHT = 1_000_000
 _AMOUNTS = ("capability", "deserved", "guarantee")
-_FIELDS = frozenset({"policy", "queues", "nodes", "remove_nodes"})
+_FIELDS = frozenset({"policy", "queues", "nodes", "remove_nodes", "goal"})
+MAX_GOAL_NODES = 500
+"""So at most ten runs find the number of nodes."""
+MAX_GOAL_SECONDS = 366 * 24 * 3600
 _EXTENDER = "extender"
 Json = Mapping[str, Any]
 
@@ -36,25 +39,40 @@ class NewNodes:
 
 
 @dataclass(frozen=True, slots=True)
+class CapacityGoal:
+    """Find the smallest number of more nodes like this one, up to `most`, with which 90 % of the jobs wait at most
+    `wait_p90` seconds.
+    """
+
+    like: str
+    most: int
+    wait_p90: int
+
+
+@dataclass(frozen=True, slots=True)
 class LabChange:
-    """Everything that one run changes. `policy`: the text of another policy; empty: that in force."""
+    """Everything that one run changes. `policy`: the text of another policy; empty: that in force. `goal`: more nodes,
+    as many as are needed, beside `nodes`.
+    """
 
     policy: str = ""
     queues: Mapping[str, QueueChange] = field(default_factory=dict)
     nodes: tuple[NewNodes, ...] = ()
     removed: frozenset[str] = frozenset()
+    goal: CapacityGoal | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing changes."""
-        return not (self.policy or self.queues or self.nodes or self.removed)
+        return not (self.policy or self.queues or self.nodes or self.removed or self.goal)
 
 
 def read_change(data: object) -> LabChange:
     """Read a change from JSON:
 
         {"policy": "…", "queues": {"vision": {"weight": 3, "capability": {"cpu": "64"}, "deserved": null}},
-         "nodes": [{"like": "node-1", "count": 8}], "remove_nodes": ["node-2"]}
+         "nodes": [{"like": "node-1", "count": 8}], "remove_nodes": ["node-2"],
+         "goal": {"like": "node-1", "most": 64, "wait_p90": 600}}
 
     Raises Invalid.
     """
@@ -73,7 +91,23 @@ def read_change(data: object) -> LabChange:
         problems.append(Problem("remove_nodes", translate("At most {n} names of nodes.", n=MAX_REMOVED)))
     if problems:
         raise Invalid(problems)
-    return LabChange(policy, _queues(queues), _nodes(nodes), frozenset(removed))
+    return LabChange(policy, _queues(queues), _nodes(nodes), frozenset(removed), _goal(data.get("goal")))
+
+
+def _goal(data: object) -> CapacityGoal | None:
+    if not data:
+        return None
+    if not isinstance(data, Mapping) or data.keys() != {"like", "most", "wait_p90"} or not _is_goal(data):
+        sentence = gettext_noop("A goal names a node (like), at most {n} more of them (most), and seconds (wait_p90).")
+        raise Invalid([Problem("goal", translate(sentence, n=MAX_GOAL_NODES))])
+    return CapacityGoal(data["like"], data["most"], data["wait_p90"])
+
+
+def _is_goal(data: Json) -> bool:
+    most, wait = data["most"], data["wait_p90"]
+    if not isinstance(data["like"], str) or type(most) is not int or type(wait) is not int:
+        return False
+    return 1 <= most <= MAX_GOAL_NODES and 0 <= wait <= MAX_GOAL_SECONDS
 
 
 def _queues(data: Json) -> dict[str, QueueChange]:
@@ -131,26 +165,32 @@ def change_as_json(change: LabChange) -> dict[str, Any]:
         "queues": queues,
         "nodes": [{"like": one.like, "count": one.count} for one in change.nodes],
         "remove_nodes": sorted(change.removed),
+        **({"goal": asdict(change.goal)} if change.goal else {}),
     }
+
+
+class UnknownNames(Invalid):
+    """The change names queues or nodes that the workload does not have."""
+
+    def __init__(self, problems: Sequence[Problem], queues: Sequence[str], nodes: Sequence[str]) -> None:
+        super().__init__(problems)
+        self.queues, self.nodes = queues, nodes
 
 
 def changed(workload: Workload, change: LabChange) -> Workload:
-    """The workload in the changed cluster. Raises Invalid for unknown queues and nodes."""
+    """The workload in the changed cluster. Raises UnknownNames."""
     known = {node.name: node for node in workload.state.nodes} | {
         one.name: one.node for one in workload.changes if one.node is not None
     }
-    problems = [
-        Problem("queues", translate("This cluster has no queue {name}.", name=name))
-        for name in change.queues
-        if name not in {queue.name for queue in workload.state.queues}
-    ]
-    problems += [
-        Problem("nodes", translate("This cluster has no node {name}.", name=name))
-        for name in (*(one.like for one in change.nodes), *sorted(change.removed))
-        if name not in known
-    ]
-    if problems:
-        raise Invalid(problems)
+    existing = {queue.name for queue in workload.state.queues}
+    missing = [name for name in change.queues if name not in existing]
+    named = [*(one.like for one in change.nodes), *sorted(change.removed)]
+    named += [change.goal.like] if change.goal else []
+    names = [name for name in named if name not in known]
+    if missing or names:
+        problems = [Problem("queues", translate("This cluster has no queue {name}.", name=name)) for name in missing]
+        problems += [Problem("nodes", translate("This cluster has no node {name}.", name=name)) for name in names]
+        raise UnknownNames(problems, missing, names)
     nodes = [node for node in workload.state.nodes if node.name not in change.removed]
     nodes += [made for one in change.nodes for made in _like(known[one.like], one.count, known)]
     queues = tuple(_changed_queue(queue, change.queues.get(queue.name)) for queue in workload.state.queues)

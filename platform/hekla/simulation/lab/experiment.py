@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from hekla.simulation.lab import results
-from hekla.simulation.lab.change import LabChange, changed, has_extenders, read_policy
-from hekla.simulation.lab.results import LabSummary, Trust
+from hekla.simulation.lab import capacity, results
+from hekla.simulation.lab.capacity import CapacityTrial
+from hekla.simulation.lab.change import CapacityGoal, LabChange, NewNodes, changed, has_extenders, read_policy
+from hekla.simulation.lab.results import LabFigures, LabSummary, Trust
 from hekla.simulation.lab.simulated_run import Progress, RunOutcome, run, step_of
 from hekla.simulation.lab.workload import Workload, WorkloadNote, with_estimates
 
@@ -36,13 +37,17 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """The figures of a run, and a digest of its binds. `trust`: against what was recorded."""
+    """The figures of a run, and a digest of its binds. `trust`: against what was recorded. `trials`, `needed`: of a
+    capacity goal (`capacity`).
+    """
 
     summary: LabSummary
     trust: Trust | None
     digest: str
     binds: int
     cycles: int
+    trials: tuple[CapacityTrial, ...] = ()
+    needed: int | None = None
 
 
 def columns(experiment: Experiment) -> tuple[LabColumn, ...]:
@@ -51,7 +56,30 @@ def columns(experiment: Experiment) -> tuple[LabColumn, ...]:
 
 
 def finish(experiment: Experiment, column: LabColumn, progress: Progress | None = None) -> FinishedRun:
-    """Make one run of an experiment. Raises Invalid for its policy or change, RunBroken, and what `progress` raises."""
+    """Make one run of an experiment, or several for a capacity goal.
+
+    Raises Invalid for its policy or change, RunBroken, and what `progress` raises.
+    """
+    goal = experiment.change.goal
+    if column is LabColumn.CHANGED and goal is not None:
+        return _planned(experiment, goal, progress or (lambda _part: None))
+    return _finish(experiment, column, progress)
+
+
+def _planned(experiment: Experiment, goal: CapacityGoal, progress: Progress) -> FinishedRun:
+    """The run with as many more nodes as the goal takes."""
+
+    def run_with(count: int, report: Progress) -> tuple[LabFigures, FinishedRun]:
+        more = (NewNodes(goal.like, count),) if count else ()
+        change = replace(experiment.change, nodes=(*experiment.change.nodes, *more))
+        made = _finish(replace(experiment, change=change), LabColumn.CHANGED, report)
+        return made.summary.total, made
+
+    found = capacity.plan(goal, run_with, progress)
+    return replace(found.run, trials=found.trials, needed=found.count)
+
+
+def _finish(experiment: Experiment, column: LabColumn, progress: Progress | None) -> FinishedRun:
     workload = with_estimates(experiment.workload)
     is_changed = column is LabColumn.CHANGED
     cluster = changed(workload, experiment.change) if is_changed else workload
@@ -92,7 +120,14 @@ def report(experiment: Experiment, runs: Mapping[LabColumn, FinishedRun]) -> dic
             str(name): {"digest": one.digest, "binds": one.binds, "cycles": one.cycles} for name, one in runs.items()
         },
         "notes": {str(name): count for name, count in notes.items()},
+        "plan": _plan(experiment.change.goal, runs.get(LabColumn.CHANGED)),
     }
+
+
+def _plan(goal: CapacityGoal | None, run: FinishedRun | None) -> dict[str, Any] | None:
+    if goal is None or run is None:
+        return None
+    return {**asdict(goal), "count": run.needed, "trials": [asdict(one) for one in run.trials]}
 
 
 def _count(outcome: RunOutcome) -> int:

@@ -1,10 +1,12 @@
 """One job during a run: its form for the engine, and what became of its pods. Knows nothing of time and other jobs."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
 from hekla.engine.model import PodGroupSpec, PodSpec, PodStatus
+from hekla.simulation.lab.room import FreeRoom
 from hekla.simulation.lab.workload import SECOND, History, RecordedBind, RunTime, WorkloadJob, with_priority
 
 _PLACED = frozenset({PodStatus.RUNNING, PodStatus.SUCCEEDED})
@@ -24,7 +26,9 @@ class JobRun:
     __slots__ = (
         "_bound_before",
         "_recorded",
+        "_room",
         "_template",
+        "_wants",
         "attempts",
         "binds",
         "bound",
@@ -41,9 +45,12 @@ class JobRun:
         "versions",
     )
 
-    def __init__(self, job: WorkloadJob, *, is_recorded: bool) -> None:
+    def __init__(self, job: WorkloadJob, room: FreeRoom, *, is_recorded: bool) -> None:
         size = len(job.group.pods)
         self.job, self._template = job, job.group
+        self._room: FreeRoom | None = room
+        self._wants: tuple[PodGroupSpec | None, int, tuple[Resources, ...]] = None, 0, ()
+        """Its form, and how many pods with one of these requests it needs at least."""
         self.group: PodGroupSpec | None = None
         self.attempts, self.versions = [0] * size, [0] * size
         self.bound, self.ended = dict[int, int](), set[int]()
@@ -126,6 +133,12 @@ class JobRun:
         self._set(left)
         return not any(pod.node for pod in left)
 
+    def leave(self) -> None:
+        """It has ended or was removed: its pods hold nothing any more."""
+        for at in self.bound:
+            self._hold(at, -1)
+        self.group = self._room = None
+
     def restart(self) -> None:
         """All its pods are gone: it is admitted again."""
         self.group = replace(self._template, pods=(), phase=GangPhase.PENDING)
@@ -134,6 +147,15 @@ class JobRun:
         """The gang's phase, as the engine decided."""
         if self.group is not None:
             self.group = replace(self.group, phase=phase)
+
+    def begin_running(self) -> bool:
+        """If all its pods are on nodes, it is running. Returns whether they are."""
+        group = self.group
+        if group is None or any(pod.status not in _PLACED for pod in group.pods):
+            return False
+        if group.phase is GangPhase.INQUEUE:
+            self.set_phase(GangPhase.RUNNING)
+        return True
 
     def set_priority(self, priority: int) -> None:
         """Somebody changed its priority."""
@@ -162,14 +184,24 @@ class JobRun:
         self._bound_before[pod] = number + 1
         self.bound[pod] = len(self.binds)
         self.binds.append(RecordedBind(pod, self.attempts[pod], node, now))
+        self._hold(pod, 1)
         recorded = self._recorded.get(pod, ())
         known = recorded[number] if number < len(recorded) else now
         return known if 0 <= known - now <= MOMENT else now
 
     def end_hold(self, pod: int, now: int) -> None:
         """A pod holds its node no more."""
+        self._hold(pod, -1)
         at = self.bound.pop(pod)
         self.binds[at] = self.binds[at]._replace(until=now)
+
+    def _hold(self, pod: int, sign: int) -> None:
+        if self._room is not None:
+            self._room.hold(self.binds[self.bound[pod]].node, self._template.pods[pod].request, sign)
+
+    def held(self) -> Iterator[tuple[str, Resources]]:
+        """The nodes that its pods hold, with their requests."""
+        return ((self.binds[at].node, self._template.pods[pod].request) for pod, at in self.bound.items())
 
     def release(self, pod: int, now: int) -> None:
         """A pod leaves its node before its end: its attempt is repeated."""
@@ -207,6 +239,19 @@ class JobRun:
         if self.started is None and placed >= max(1, group.min_available):
             self.started = now
         return not group.pods or any(pod.status is PodStatus.PENDING for pod in group.pods)
+
+    def may_start(self, room: FreeRoom, *, is_whole: bool) -> bool:
+        """Whether something of it might get a node, as far as room goes. `is_whole`: only with its minimum."""
+        group = self.group
+        if group is None:
+            return False
+        if self._wants[0] is not group:
+            waiting = tuple([pod.request for pod in group.pods if pod.status is PodStatus.PENDING])
+            missing = group.min_available - sum(pod.status in _PLACED for pod in group.pods)
+            is_alone = not is_whole or group.topology is not None or bool(group.sub_groups)
+            self._wants = group, 1 if is_alone else max(1, missing), waiting
+        _group, least, requests = self._wants
+        return bool(requests) and room.most(requests) >= least
 
 
 def _again(pod: PodSpec) -> PodSpec:

@@ -67,7 +67,7 @@ def _follow(runs: list[Future[FinishedRun]], progress: Progress) -> None:
 
 
 def _finish(name: LabColumn, at: int) -> FinishedRun:
-    gc.disable()  # else there is a collection after each cycle of the engine
+    gc.disable()  # else there is a collection after each cycle of the engine, of all jobs
     part, parent = _shared["parts"][at], os.getppid()
     last, steps = monotonic(), 0
 
@@ -75,7 +75,7 @@ def _finish(name: LabColumn, at: int) -> FinishedRun:
         nonlocal last, steps
         steps += 1
         if steps % _COLLECT_STEPS == 0:
-            gc.collect()
+            gc.collect(0)  # only what is new: the workload grows and is no garbage
         if monotonic() - last > _REPORT_SECONDS:
             part.value, last = done, monotonic()
             if os.getppid() != parent:  # nobody is left to wait for the result

@@ -5,6 +5,10 @@ recorded controller decided next, within a minute; else whole steps, a part of t
 happens together at its end. The engine runs after the events of an instant, until nothing changes, and only while a job
 waits. It gets the very same objects for what did not change, as from the controller's cache. Evicted pods hold their
 nodes for as long as they did, or usually did.
+
+Where the free room shows that no waiting pod fits, the engine only admits jobs and sets phases, or does not run at all
+if there is none to admit and the last cycle changed nothing. That needs a policy whose decisions do not change with
+time alone, and that evicts nothing.
 """
 
 import heapq
@@ -17,15 +21,17 @@ from hashlib import sha256
 from itertools import count
 
 from hekla.domain.phases import GangPhase
-from hekla.engine import cycle
-from hekla.engine.actions import shuffle
+from hekla.engine import cycle, registry
+from hekla.engine.actions import enqueue, shuffle
 from hekla.engine.decisions import Decisions
+from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.model import PodStatus, QueueSpec
-from hekla.engine.policy import SchedulerPolicy
+from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
-from hekla.engine.unexplained import UnexplainedSession
+from hekla.engine.unexplained import AdmissionSession, UnexplainedSession
 from hekla.simulation.lab.change import read_policy
 from hekla.simulation.lab.job_run import JobRun
+from hekla.simulation.lab.room import FreeRoom
 from hekla.simulation.lab.workload import (
     SECOND,
     CapacityChange,
@@ -48,6 +54,7 @@ left.
 """
 Progress = Callable[[float], None]
 """Gets the part of the jobs that have ended or left, from 0 to 1. May raise to stop the run."""
+_READY_SWITCH = ExtensionPoint.JOB_READY.switch
 _Event = tuple[int, int, Callable[[], None]]
 """When it happens, its number among those of one instant, and what it does."""
 
@@ -111,12 +118,23 @@ class _Run:
         self._waiting: set[str] = set()
         self._changed: list[str] = []
         """The jobs whose phase the last cycle changed."""
+        self._bound: set[str] = set()
+        """The jobs that got nodes at this instant."""
         self._has_decided = False
         """Whether the last cycle bound or evicted pods."""
         self._gone: dict[str, set[int]] = {}
         """Pods that the last cycle evicted, and that leave their nodes at once."""
         self._nominated: dict[str, str] = {}
-        self._jobs = {job.uid: JobRun(job, is_recorded=bool(workload.instants)) for job in workload.jobs}
+        self._room = FreeRoom()
+        self._room.set_nodes(self._nodes.values(), ())
+        self._only_bound = False
+        """Whether the last cycle did nothing but bind pods."""
+        self._is_changed = True
+        """Whether anything but ends of whole jobs happened since the last cycle, or that cycle changed something."""
+        self._stopping: set[str] = set()
+        """Jobs with pods that are stopping: others may be placed for the time after."""
+        is_recorded = bool(workload.instants)
+        self._jobs = {job.uid: JobRun(job, self._room, is_recorded=is_recorded) for job in workload.jobs}
         self._events: list[_Event] = []
         self._numbers = count()
         self._recheck = -1
@@ -127,6 +145,13 @@ class _Run:
         self._policy = policy
         self._needs_all = not _WAITING_ACTIONS.issuperset(policy.actions)
         self._evicts = not _PLACING_ACTIONS.issuperset(policy.actions)
+        options = [option for tier in policy.tiers for option in tier]
+        is_known = not (policy.follows_volcano or policy.reads_clock or any(map(_is_external, options)))
+        self._room_counts = is_known and not self._evicts and enqueue.NAME in policy.actions
+        """Whether the engine only admits jobs where no pod has room; without this action, `allocate` admits them."""
+        self._is_whole = any(option.name == "gang" and option.has(_READY_SWITCH) for option in options)
+        """Whether jobs start only with their minimum."""
+        self._is_changed = True
 
     def outcome(self) -> RunOutcome:
         for job in self._workload.jobs:
@@ -135,7 +160,7 @@ class _Run:
             else:
                 self._plan(max(job.submitted, self._now), partial(self._submit, self._jobs[job.uid]))
             for at, priority in job.priorities:
-                self._plan(at, partial(self._jobs[job.uid].set_priority, priority))
+                self._plan(at, partial(self._set_priority, self._jobs[job.uid], priority))
         for change in self._workload.changes:
             self._plan(change.at, partial(self._change_node, change))
         for update in self._workload.queues:
@@ -161,15 +186,34 @@ class _Run:
         self._now = self._events[0][0]
         while self._events and self._events[0][0] == self._now:
             heapq.heappop(self._events)[2]()
-        if self._waiting or self._needs_all:
+        if (self._waiting or self._needs_all) and not self._is_idle():
             self._settle()
         if self._policy.reads_clock and self._waiting and self._recheck <= self._now and self._events:
             self._recheck = self._now + _RECHECK
             self._plan(self._recheck, _nothing)
         self._progress(self._left / max(1, len(self._jobs)))
 
+    def _is_idle(self) -> bool:
+        """Whether a cycle would surely change nothing."""
+        return not (self._is_changed or self._may_admit() or self._may_place())
+
+    def _may_admit(self) -> bool:
+        groups = (self._jobs[uid].group for uid in self._waiting)
+        return any(group is not None and group.phase is GangPhase.PENDING for group in groups)
+
+    def _may_place(self) -> bool:
+        """Whether a cycle might place pods, as far as room goes, or evict some."""
+        if not self._room_counts or self._stopping:
+            return True
+        return any(self._jobs[uid].may_start(self._room, is_whole=self._is_whole) for uid in self._waiting)
+
+    def _set_priority(self, one: JobRun, priority: int) -> None:
+        one.set_priority(priority)
+        self._is_changed = True
+
     def _submit(self, one: JobRun) -> None:
         one.arrive()
+        self._is_changed = True
         self._alive[one.job.uid] = one
         self._waiting.add(one.job.uid)
         if one.job.leaves is not None:
@@ -195,8 +239,9 @@ class _Run:
                 raise RunBroken("The policy evicts the same pods again and again.", "evicts_again")
             groups = tuple([one.group for one in self._alive.values() if one.group is not None])
             self._state = replace(self._state, jobs=groups)
+            session_class = UnexplainedSession if self._may_place() else AdmissionSession
             decided = cycle(
-                self._state, self._policy, self._now / SECOND, cache=self._cache, session_class=UnexplainedSession
+                self._state, self._policy, self._now / SECOND, cache=self._cache, session_class=session_class
             )
             if decided.faults:
                 fault = decided.faults[0]
@@ -205,6 +250,16 @@ class _Run:
             self._apply(decided)
             if not self._move_on():
                 break
+        self._see_running()
+
+    def _see_running(self) -> None:
+        """Before the next instant, the controller sees that pods run: jobs with all pods on nodes are running then.
+
+        Nothing else follows from that: what they hold counts as much as what they were admitted for.
+        """
+        bound, self._bound = self._bound, set()
+        is_whole = [self._alive[uid].begin_running() for uid in bound if uid in self._alive]
+        self._is_changed &= not (all(is_whole) and self._only_bound)
 
     def _apply(self, decided: Decisions) -> None:
         binds: dict[str, dict[str, str]] = defaultdict(dict)
@@ -215,6 +270,7 @@ class _Run:
             one.place(places, self._now / SECOND)
             self._note_binds(one, {one.positions[pod]: node for pod, node in places.items()})
             self._look_at(one)
+        self._bound |= binds.keys()
         evicted: dict[str, set[str]] = defaultdict(set)
         for eviction in decided.evictions:
             evicted[eviction.job].add(eviction.pod)
@@ -231,6 +287,8 @@ class _Run:
         ]
         for uid in self._changed:
             alive[uid].set_phase(phases[uid])
+        self._is_changed = bool(self._has_decided or self._changed or decided.nominated)
+        self._only_bound = not (decided.evictions or self._changed or decided.nominated)
 
     def _nominate(self, new: Mapping[str, str], bound: Collection[str]) -> None:
         """Pods that wait for evicted ones get their nodes, until they are bound, as from the controller."""
@@ -264,6 +322,7 @@ class _Run:
 
     def _evict(self, one: JobRun, uids: Collection[str]) -> None:
         """These pods release their nodes; all of the job if it cannot do without them."""
+        self._stopping.add(one.job.uid)
         pods = {one.positions[uid] for uid in uids}
         one.evictions += len(pods)
         if one.job.on_eviction is not EvictionEffect.PODS:
@@ -291,6 +350,8 @@ class _Run:
         admitted = [uid for uid in self._changed if uid in self._alive and self._alive[uid].lacks_pods]
         for uid in admitted:
             self._alive[uid].create_pods(self._now / SECOND)
+        if gone:
+            self._is_changed, self._only_bound = True, False
         return bool(gone or admitted or (self._evicts and self._has_decided))
 
     def _let_go(self, one: JobRun, pods: Collection[int]) -> None:
@@ -311,6 +372,8 @@ class _Run:
     def _stop_pods(self, one: JobRun, version: int, pods: Iterable[int]) -> None:
         """Somebody stopped these pods: they hold their nodes until they end. A whole job is not admitted then."""
         now = {pod for pod in pods if pod in one.bound and one.versions[pod] == version}
+        self._is_changed = True
+        self._stopping.add(one.job.uid)
         one.mark(now, PodStatus.RELEASING)
         if now and now == one.bound.keys():
             one.set_phase(GangPhase.PENDING)
@@ -328,19 +391,22 @@ class _Run:
             return
         one.again(again)
         one.mark(now - again, PodStatus.SUCCEEDED)
+        self._is_changed = True
         self._look_at(one)
 
     def _leave(self, one: JobRun) -> None:
         if self._alive.pop(one.job.uid, None) is not None:
             self._left += 1
-            one.group = None
+            one.leave()
         self._waiting.discard(one.job.uid)
+        self._stopping.discard(one.job.uid)
 
     # The cluster.
 
     def _change_queue(self, queue: QueueSpec) -> None:
         self._queues[queue.name] = queue
         self._state = replace(self._state, queues=tuple(self._queues.values()))
+        self._is_changed = True
 
     def _change_node(self, change: CapacityChange) -> None:
         if change.node is None:
@@ -349,6 +415,8 @@ class _Run:
         else:
             self._nodes[change.name] = change.node
         self._state = replace(self._state, nodes=tuple(self._nodes.values()))
+        self._room.set_nodes(self._nodes.values(), (held for one in self._alive.values() for held in one.held()))
+        self._is_changed = True
 
     def _lose(self, node: str) -> None:
         """The pods of a lost node start again elsewhere."""
@@ -361,6 +429,10 @@ class _Run:
                 one.release(pod, self._now)
             one.again(lost)
             self._look_at(one)
+
+
+def _is_external(option: PluginOption) -> bool:
+    return registry.is_external(option.name)
 
 
 def _nothing() -> None:

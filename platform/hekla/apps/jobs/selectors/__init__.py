@@ -63,6 +63,7 @@ from hekla.apps.jobs.selectors.metrics import (
     placed_pods_over_time,
 )
 from hekla.apps.jobs.selectors.occupancy import (
+    MOST_JOBS_ON_NODE,
     JobOnNode,
     TaskAllocation,
     card_holders,
@@ -104,6 +105,7 @@ from hekla.apps.jobs.selectors.visibility import (
 __all__ = [
     "MOST_COUNTED",
     "MOST_EVICTIONS",
+    "MOST_JOBS_ON_NODE",
     "MOST_OF_COURSE",
     "JobOnNode",
     "TaskAllocation",

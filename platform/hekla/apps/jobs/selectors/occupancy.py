@@ -25,6 +25,8 @@ from hekla.domain.resources import Resources
 from hekla.domain.runtime_classes import NO_RUNTIME_CLASS, RuntimeClassFacts
 from hekla.domain.task_spec import TaskSpec
 
+MOST_JOBS_ON_NODE = 8
+"""Of the jobs on a node, pages list so many, and say if there are more."""
 _WAITING = {"phase": JobPhase.PENDING, "deleted_at": None}
 
 
@@ -111,18 +113,23 @@ class JobOnNode:
 
 
 _FIRST_PODS = """
-    SELECT first.id, job.cluster_id, wanted.node, first.task, first.index, first.count, job.uid, job.name
-    FROM unnest(%(nodes)s::text[]) AS wanted(node)
-    CROSS JOIN LATERAL (
-        SELECT DISTINCT ON (job_id) id, job_id, task, index, count(*) OVER (PARTITION BY job_id) AS count
-        FROM jobs_pod
-        WHERE jobs_pod.node = wanted.node AND phase = ANY(%(placed)s::text[])
-        ORDER BY job_id, id
-    ) AS first
-    JOIN jobs_job AS job ON job.id = first.job_id
-    WHERE job.deleted_at IS NULL AND job.cluster_id = ANY(%(clusters)s::bigint[])
-        AND (%(everywhere)s OR job.tenant_id = ANY(%(tenants)s::bigint[]))
-    ORDER BY first.id
+    SELECT id, cluster_id, node, task, index, count, uid, name
+    FROM (
+        SELECT first.id, job.cluster_id, wanted.node, first.task, first.index, first.count, job.uid, job.name,
+            row_number() OVER (PARTITION BY wanted.node, job.cluster_id ORDER BY first.id) AS place
+        FROM unnest(%(nodes)s::text[]) AS wanted(node)
+        CROSS JOIN LATERAL (
+            SELECT DISTINCT ON (job_id) id, job_id, task, index, count(*) OVER (PARTITION BY job_id) AS count
+            FROM jobs_pod
+            WHERE jobs_pod.node = wanted.node AND phase = ANY(%(placed)s::text[])
+            ORDER BY job_id, id
+        ) AS first
+        JOIN jobs_job AS job ON job.id = first.job_id
+        WHERE job.deleted_at IS NULL AND job.cluster_id = ANY(%(clusters)s::bigint[])
+            AND (%(everywhere)s OR job.tenant_id = ANY(%(tenants)s::bigint[]))
+    ) AS numbered
+    WHERE place <= %(most)s
+    ORDER BY id
 """
 """The first pod of each job on each node, with the number of its pods there: a node may have hundreds of a job.
 
@@ -132,7 +139,7 @@ Written out: for fifty nodes at once, the database expects it to be cheaper to r
 
 def jobs_on(nodes: Collection[Node], user: User, rights: Rights) -> dict[tuple[int, str], list[JobOnNode]]:
     """The jobs with pods on these nodes that the person may see, by (cluster id, node name), in the order of their
-    first pods.
+    first pods: of each node one more than `MOST_JOBS_ON_NODE`, if there are more.
     """
     wanted: dict[str, Any] = {
         "nodes": [*{node.name for node in nodes}],
@@ -140,6 +147,7 @@ def jobs_on(nodes: Collection[Node], user: User, rights: Rights) -> dict[tuple[i
         "placed": [phase.value for phase in PLACED_POD_PHASES],
         "everywhere": accounts.may(user, Permission.SEE_EVERYTHING),
         "tenants": rights.where(Permission.SEE_TENANT),
+        "most": MOST_JOBS_ON_NODE + 1,
     }
     found: defaultdict[tuple[int, str], list[JobOnNode]] = defaultdict(list)
     with connection.cursor() as cursor:

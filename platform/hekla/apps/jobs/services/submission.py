@@ -1,5 +1,6 @@
 """Submission of jobs: forms, YAML, REST and the command line all call `submit`."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID, uuid4, uuid5
@@ -327,11 +328,15 @@ def never_fitting(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
 
 def too_large(spec: JobSpec, queue: Queue, sizes: Sequence[Resources]) -> Iterable[Problem]:
     """The same, for nodes of these sizes."""
-    yield from _larger_than_any_node(spec, sizes) if sizes else ()
-    yield from _whole_shared_cards(spec, queue.cluster, sizes)
+    counts = Counter(id(size.amounts) for size in sizes)  # equal amounts are the same mapping (`Resources`)
+    kinds = list({id(size.amounts): size for size in sizes}.values())
+    yield from _larger_than_any_node(spec, kinds) if sizes else ()
+    yield from _whole_shared_cards(spec, queue.cluster, kinds)
     least = spec.minimum_resources()
     cluster = _("cluster %s") % queue.cluster
-    limits = [(name, sum(size.amount(name) for size in sizes), cluster) for name in least if sizes]
+    limits = [
+        (name, sum(size.amount(name) * counts[id(size.amounts)] for size in kinds), cluster) for name in least if sizes
+    ]
     capability = Resources.parse_limits(queue.capability or {})
     limits += [(name, capability.amount(name), _("queue %s") % queue) for name in least if name in capability]
     for name, limit, owner in limits:

@@ -25,6 +25,7 @@ _Weighted = list[tuple[int, _Factory[_About]]]
 _Scorers = tuple[tuple[int, Callable[[_About], Column]], ...]
 _BY_AFFINITY = ("nodeaffinity", "podaffinity", "podtopologyspread")
 
+LOOKS_AT_NODES_ONLY = True
 NEEDS = (
     Need(
         Input.NODE_IMAGES,

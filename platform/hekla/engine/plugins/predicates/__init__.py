@@ -50,6 +50,7 @@ def _checks_claims(option: PluginOption, policy: SchedulerPolicy) -> bool:
     return option.truth(CLAIMS_SWITCH, default=not policy.follows_volcano)
 
 
+LOOKS_AT_NODES_ONLY = True
 NEEDS = (
     Need(
         Input.NODE_LABELS,

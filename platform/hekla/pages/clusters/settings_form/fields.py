@@ -4,8 +4,10 @@ import types
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
+from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -64,7 +66,12 @@ class SettingField:
 
 
 def fields_of(model: type[BaseModel]) -> tuple[SettingField, ...]:
-    """The fields of a configuration model, in its order."""
+    """The fields of a configuration model, in its order; only to be read, since requests share them."""
+    return _fields_of(model, get_language())
+
+
+@cache
+def _fields_of(model: type[BaseModel], _language: str | None) -> tuple[SettingField, ...]:
     return tuple(_field(model, name, info) for name, info in model.model_fields.items())
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
 from hekla.simulation.lab.importers.traces import (
-    InvalidTrace,
     TraceAttempt,
     TraceJob,
     TraceNotes,
@@ -15,6 +14,7 @@ from hekla.simulation.lab.importers.traces import (
     number_of,
     per_pod,
     table,
+    too_many_jobs,
 )
 from hekla.simulation.lab.workload import MAX_JOBS, SECOND, WorkloadNote
 
@@ -31,7 +31,7 @@ def read(file: BinaryIO, notes: TraceNotes) -> Sequence[TraceJob]:
         except (ValueError, OverflowError):
             notes.add(WorkloadNote.UNREADABLE)
         if len(found) > MAX_JOBS:
-            raise InvalidTrace(f"The file has more than {MAX_JOBS:,} jobs.")
+            raise too_many_jobs()
     return found
 
 

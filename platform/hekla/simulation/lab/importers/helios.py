@@ -8,7 +8,6 @@ from typing import BinaryIO
 
 from hekla.simulation.lab.importers.traces import (
     MAX_PODS_OF_A_JOB,
-    InvalidTrace,
     TraceAttempt,
     TraceJob,
     TraceNotes,
@@ -17,6 +16,7 @@ from hekla.simulation.lab.importers.traces import (
     per_pod,
     table,
     time_of,
+    too_many_jobs,
 )
 from hekla.simulation.lab.workload import MAX_JOBS, SECOND, WorkloadNote
 
@@ -33,7 +33,7 @@ def read(file: BinaryIO, notes: TraceNotes) -> Sequence[TraceJob]:
         except (ValueError, OverflowError):
             notes.add(WorkloadNote.UNREADABLE)
         if len(found) > MAX_JOBS:
-            raise InvalidTrace(f"The file has more than {MAX_JOBS:,} jobs.")
+            raise too_many_jobs()
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from hekla.domain.translation import translate
 from hekla.simulation.lab.importers.traces import (
     MAX_BYTES,
     MAX_PODS_OF_A_JOB,
@@ -18,6 +19,7 @@ from hekla.simulation.lab.importers.traces import (
     name_of,
     per_pod,
     time_of,
+    too_many_jobs,
 )
 from hekla.simulation.lab.workload import MAX_JOBS, WorkloadNote
 
@@ -29,15 +31,18 @@ def read(file: BinaryIO, notes: TraceNotes) -> Sequence[TraceJob]:
     """The jobs of the file. Raises InvalidTrace."""
     text = file.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
-        raise InvalidTrace("The file is too large.")
+        raise InvalidTrace(translate("The file is too large."))
     try:
         rows = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise InvalidTrace("The file is no JSON.") from error
-    if not isinstance(rows, list) or len(rows) > MAX_JOBS:
-        raise InvalidTrace(f"The file is no list of at most {MAX_JOBS:,} jobs.")
+        sentence = translate("Line {n}: the file is no JSON: {error}", n=error.lineno, error=error.msg)
+        raise InvalidTrace(sentence) from error
+    if not isinstance(rows, list):
+        raise InvalidTrace(translate("The file is no list of jobs."))
+    if len(rows) > MAX_JOBS:
+        raise too_many_jobs()
     found: list[TraceJob] = []
-    for row in rows:
+    for notes.line, row in enumerate(rows, start=1):
         try:
             found.append(_job(row, notes))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):

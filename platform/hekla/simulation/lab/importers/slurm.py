@@ -13,7 +13,6 @@ from typing import BinaryIO
 
 from hekla.simulation.lab.importers.traces import (
     MAX_PODS_OF_A_JOB,
-    InvalidTrace,
     TraceAttempt,
     TraceJob,
     TraceNotes,
@@ -22,6 +21,7 @@ from hekla.simulation.lab.importers.traces import (
     per_pod,
     table,
     time_of,
+    too_many_jobs,
 )
 from hekla.simulation.lab.workload import MAX_JOBS, WorkloadNote
 
@@ -48,7 +48,7 @@ def read(file: BinaryIO, notes: TraceNotes) -> Sequence[TraceJob]:
         attempts = (*before.attempts, *job.attempts)[:_MAX_ATTEMPTS] if before else ()
         found[row["JobID"]] = replace(before, attempts=attempts) if before else job
         if len(found) > MAX_JOBS:
-            raise InvalidTrace(f"The file has more than {MAX_JOBS:,} jobs.")
+            raise too_many_jobs()
     return list(found.values())
 
 

@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
+from hekla.domain.translation import gettext_noop, translate
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, QueueSpec
 from hekla.simulation.lab.workload import (
     MAX_JOBS,
@@ -39,15 +40,27 @@ class InvalidTrace(ValueError):
     """The file is not in this format, or too large."""
 
 
+class NothingFits(InvalidTrace):
+    """No job of the file fits on the nodes."""
+
+
 @dataclass(slots=True)
 class TraceNotes:
-    """What was assumed while a file was read, with how often."""
+    """What was assumed while a file was read, with how often.
+
+    `line`: the line, or number of the job, that is being read. `first_unreadable`: the first that was left out; 0:
+    none.
+    """
 
     counts: dict[WorkloadNote, int] = field(default_factory=dict)
+    line: int = 0
+    first_unreadable: int = 0
 
     def add(self, note: WorkloadNote, count: int = 1) -> None:
         """Count something."""
         self.counts[note] = self.counts.get(note, 0) + count
+        if note is WorkloadNote.UNREADABLE and not self.first_unreadable:
+            self.first_unreadable = self.line
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +96,28 @@ def table(file: BinaryIO, delimiter: str, needed: Sequence[str], notes: TraceNot
     try:
         heads = [name.strip() for name in next(rows, [])]
         if missing := [name for name in needed if name not in heads]:
-            raise InvalidTrace(f"The file has no column {missing[0]}.")
+            raise InvalidTrace(translate("Line 1: the file has no column {name}.", name=missing[0]))
         for row in rows:
+            notes.line = rows.line_num
             if len(row) == len(heads):
                 yield dict(zip(heads, row, strict=True))
             elif row:
                 notes.add(WorkloadNote.UNREADABLE)
     except csv.Error as error:
-        raise InvalidTrace(f"The file is no table: {error}") from error
+        sentence = translate("Line {n}: this is no table: {error}", n=rows.line_num, error=error)
+        raise InvalidTrace(sentence) from error
 
 
 def _text(file: BinaryIO) -> Iterator[str]:
     """The lines of a file, bounded in length and number."""
-    left = MAX_BYTES
+    left, number = MAX_BYTES, 0
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
     while line := text.readline(MAX_LINE):
-        left -= len(line)
+        left, number = left - len(line), number + 1
         if left < 0:
-            raise InvalidTrace("The file is too large.")
+            raise InvalidTrace(translate("The file is too large."))
         if len(line) == MAX_LINE:
-            raise InvalidTrace("A line of the file is too long.")
+            raise InvalidTrace(translate("Line {n} is too long.", n=number))
         yield line.replace("\0", "")
 
 
@@ -141,16 +156,10 @@ def per_pod(pods: int, *, cards: float, cores: float, memory: float) -> Resource
 
 def trace_workload(jobs: Sequence[TraceJob], nodes: Sequence[NodeSpec], notes: TraceNotes) -> Workload:
     """The workload of these jobs on these nodes; the period is that of their submissions. Raises InvalidTrace."""
-    if not jobs:
-        raise InvalidTrace("The file has no job that can be read.")
-    if len(jobs) > MAX_JOBS or sum(job.pods for job in jobs) > MAX_PODS:
-        raise InvalidTrace(f"The file has more than {MAX_JOBS:,} jobs or {MAX_PODS:,} pods.")
-    queues = dict.fromkeys(job.queue for job in jobs)
-    if len(queues) > _MAX_QUEUES:
-        raise InvalidTrace(f"The file has more than {_MAX_QUEUES} queues.")
+    queues = checked_queues(jobs, notes)
     fitting = [job for job in jobs if any(_fits(job.request, node.allocatable) for node in nodes)]
     if not fitting:
-        raise InvalidTrace("No job of the file fits on these nodes.")
+        raise NothingFits(translate("No job of the file fits on these nodes."))
     if len(fitting) < len(jobs):
         notes.add(WorkloadNote.TOO_LARGE, len(jobs) - len(fitting))
     notes.counts |= {WorkloadNote.NODES_FROM_FILE: 1, WorkloadNote.EQUAL_PODS: 1}
@@ -158,6 +167,27 @@ def trace_workload(jobs: Sequence[TraceJob], nodes: Sequence[NodeSpec], notes: T
     starts, ends = made[0].submitted, max(job.submitted for job in made) + SECOND
     state = ClusterState(tuple(nodes), tuple(QueueSpec(name) for name in queues), ())
     return Workload(starts, ends, state, made, (), notes.counts)
+
+
+def checked_queues(jobs: Sequence[TraceJob], notes: TraceNotes) -> list[str]:
+    """The queues of the jobs of a file. Raises InvalidTrace if it has no jobs, or too many of something."""
+    if not jobs and notes.first_unreadable:
+        sentence = gettext_noop("No job of the file can be read. The first problem is in line {n}.")
+        raise InvalidTrace(translate(sentence, n=notes.first_unreadable))
+    if not jobs:
+        raise InvalidTrace(translate("The file has no job that can be read."))
+    if len(jobs) > MAX_JOBS or sum(job.pods for job in jobs) > MAX_PODS:
+        sentence = gettext_noop("The file has more than {jobs} jobs or {pods} pods.")
+        raise InvalidTrace(translate(sentence, jobs=MAX_JOBS, pods=MAX_PODS))
+    queues = dict.fromkeys(job.queue for job in jobs)
+    if len(queues) > _MAX_QUEUES:
+        raise InvalidTrace(translate("The file has more than {n} queues.", n=_MAX_QUEUES))
+    return [*queues]
+
+
+def too_many_jobs() -> InvalidTrace:
+    """The error of a file with more than `MAX_JOBS` jobs."""
+    return InvalidTrace(translate("The file has more than {n} jobs.", n=MAX_JOBS))
 
 
 def _fits(request: Resources, room: Resources) -> bool:

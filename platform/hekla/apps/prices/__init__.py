@@ -1,0 +1,1 @@
+"""Price lists: what an hour of a resource costs, and since when."""
