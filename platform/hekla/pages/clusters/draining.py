@@ -42,8 +42,7 @@ class DrainForm(forms.Form):
         """Send this preview with the form, instead of the one before."""
         token = preview.token if preview else ""
         if self.is_bound:
-            self.data = self.data.copy()
-            self.data["token"] = token
+            self.data = {**self.data, "token": token}
         else:
             self.initial["token"] = token
 
