@@ -12,7 +12,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from hekla.api.throttles import PerPersonThrottle
-from hekla.apps.measures.cost_selectors import COST_PERIODS
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.queues.models import Queue
 from hekla.backends import registry
@@ -79,7 +78,6 @@ def _settings() -> dict[str, Any]:
         "ENUM_NAME_OVERRIDES": {
             **{kind.__name__: [(p.value, p.value) for p in kind] for kind in _PHASES},
             "ClusterKind": registry.choices(),
-            "CostPeriod": [(one.value, one.value) for one in COST_PERIODS],
             "QueueState": Queue.State.choices,
             "ExperimentState": [(state, state) for state in LabRun.State.values],
         },
