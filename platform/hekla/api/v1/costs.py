@@ -74,7 +74,7 @@ class CostForecastSerializer(serializers.Serializer[Any]):
 class CostSerializer(PeriodReportSerializer):
     """Exact amounts in `currency`, as decimal texts. `cost`: by class, as of GPU time."""
 
-    period = serializers.ChoiceField([one.value for one in COST_PERIODS])
+    period = serializers.CharField(help_text="one of those of the query")  # type: ignore[assignment]
     measured_until = serializers.DateTimeField(allow_null=True)
     priced_since = serializers.DateTimeField(allow_null=True, help_text="begin of the first price list; null: none")
     currency = serializers.CharField(allow_blank=True)
