@@ -184,7 +184,7 @@ def test_traces_by_rest_and_command_line(
 
 
 @pytest.mark.parametrize(
-    ("stored", "shown"),
+    ("stored", "sentence"),
     [
         ("Its process ended with status 3.", "Its process ended with status 3."),
         ("It took more than 30 minutes.", "It took more than 30 minutes. Choose a shorter period."),
@@ -192,5 +192,5 @@ def test_traces_by_rest_and_command_line(
         ("queues: no such thing", "The experiment cannot run: queues: no such thing"),
     ],
 )
-def test_problems_of_earlier_versions_have_a_sentence_of_today(stored: str, shown: str) -> None:
-    assert problems.sentence(LabRun(problem=stored)) == shown
+def test_problems_of_earlier_versions_have_a_sentence_of_today(stored: str, sentence: str) -> None:
+    assert problems.sentence(LabRun(problem=stored)) == sentence

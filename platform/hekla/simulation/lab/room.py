@@ -69,9 +69,9 @@ class FreeRoom:
 
     def _most_of(self, requests: list[Vector]) -> float:
         least = np.minimum.reduce(requests)
-        asked = np.flatnonzero(least > 0)
-        if not len(asked):
+        requested = np.flatnonzero(least > 0)
+        if not len(requested):
             return np.inf
-        whole = self._whole[:, asked]
-        free = whole * (1 + _ROUNDING) - self._held[:, asked] + _TOLERANCE
-        return float(np.maximum(np.floor(free / least[asked]).min(axis=1), 0.0).sum())
+        whole = self._whole[:, requested]
+        free = whole * (1 + _ROUNDING) - self._held[:, requested] + _TOLERANCE
+        return float(np.maximum(np.floor(free / least[requested]).min(axis=1), 0.0).sum())
