@@ -38,20 +38,20 @@ class PriceListSerializer(serializers.ModelSerializer[PriceList]):
 
 
 class PriceListDetailSerializer(PriceListSerializer):
-    """A price list with its prices. `end_at`: when the next one begins. `is_valid`: whether it is valid now."""
+    """A price list with its prices. `end_at`: when the next one begins. `is_current`: whether it is valid now."""
 
     end_at = serializers.SerializerMethodField()
-    is_valid = serializers.SerializerMethodField()
+    is_current = serializers.SerializerMethodField()
     spec = serializers.SerializerMethodField()
 
     class Meta(PriceListSerializer.Meta):
-        fields = [*PriceListSerializer.Meta.fields, "end_at", "is_valid", "spec"]
+        fields = [*PriceListSerializer.Meta.fields, "end_at", "is_current", "spec"]
 
     @extend_schema_field(serializers.DateTimeField(allow_null=True))
     def get_end_at(self, found: PriceList) -> Any:  # noqa: ANN401  (serialized data)
         return selectors.until(found)
 
-    def get_is_valid(self, found: PriceList) -> bool:
+    def get_is_current(self, found: PriceList) -> bool:
         return selectors.at(clock.now()) == found
 
     @extend_schema_field(PRICE_SPEC)

@@ -144,8 +144,8 @@ def forecast_words(found: CostForecast, currency: str) -> ForecastWords:
     if found.error is None:
         error = _("How wrong it may be is not known: no past month is measured as a whole.")
     else:
-        facts = {"percent": f"{100 * found.error:.0f}", "months": len(found.past)}
-        error = _("On the same day of %(months)s past months it was wrong by %(percent)s %% on average.") % facts
+        on_average = {"percent": f"{100 * found.error:.0f}", "months": len(found.past)}
+        error = _("On the same day of %(months)s past months it was wrong by %(percent)s %% on average.") % on_average
     past = [
         (f"{one.month:%Y-%m}", in_words(one.forecast, currency), in_words(one.actual, currency),
          f"{100 * one.error:+.0f} %")
