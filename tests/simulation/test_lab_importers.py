@@ -127,8 +127,13 @@ def test_alibaba_has_parts_of_cards() -> None:
     assert [job.runs for job in found.jobs] == [((7140 * SECOND,),), ((3570 * SECOND,),), ((),)]
 
 
+DEEP = '[{"submitted_time": "2017-10-07 03:40:50", "attempts": [], "jobid": ' + "[" * 1000 + "]" * 1000 + "}]"
+
+
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "[]", "{", "\0\0\0", "x" * 200_000, '[{"attempts": 1}]', "\n\n"])
+@pytest.mark.parametrize(
+    "text", ["", "a,b\n1,2\n", "[]", "{", "\0\0\0", "x" * 200_000, '[{"attempts": 1}]', "\n\n", DEEP]
+)
 def test_other_files_are_refused(form: str, text: str) -> None:
     with pytest.raises(InvalidTrace):
         workload(text, form)
