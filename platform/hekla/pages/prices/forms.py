@@ -45,7 +45,9 @@ class PriceListForm(forms.Form):
         super().__init__(*args, **{**kwargs, "initial": first})
         spec = source or PriceSpec(name="-", currency="-")
         self.models = self._add("model", [*spec.models, *measures.models()], spec.models, "")
-        names = [*spec.queues, *queues.visible_to(user).values_list("name", flat=True)[:_MOST_QUEUES]]
+        visible = queues.visible_to(user)
+        names = [*spec.queues, *visible.values_list("name", flat=True)[:_MOST_QUEUES]]
+        self.more_queues = max(0, visible.count() - _MOST_QUEUES)
         self.queues = self._add("queue", names, spec.queues, "1")
         for number in range(_WINDOWS):
             window = spec.windows[number] if number < len(spec.windows) else None
