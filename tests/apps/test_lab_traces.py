@@ -143,6 +143,11 @@ def test_traces_by_rest_and_command_line(
     body = {"name": "big", "format": "sacct", "content": HEAD + JOBS.partition("\n")[2].replace("cpu=4", "cpu=400")}
     found = rest.post(traces, body, format="json")
     assert (found.status_code, found.json()["queues"], found.json()["owner"]) == (201, ["gpu"], "ada")
+    odd = ("9|" + "x" * 50_000 + "\n") * 30
+    large = rest.post(traces, {**body, "content": JOBS + odd}, format="json")  # other bodies have 1 MiB at most
+    assert (large.status_code, large.json()["notes"]["unreadable"]) == (201, 30)
+    assert rest.delete(reverse("api:v1:lab_trace", args=[large.json()["uid"]])).status_code == 204
+    assert rest.post(traces, {**body, "content": "x" * 8 * 2**20}, format="json").status_code == 413
     assert rest.post(traces, {**body, "format": "excel"}, format="json").status_code == 400
     wrong = rest.post(traces, {**body, "content": "a|b\n"}, format="json")
     assert (wrong.status_code, "Line 1" in wrong.content.decode()) == (400, True)

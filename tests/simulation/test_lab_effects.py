@@ -12,7 +12,7 @@ from hekla.domain.resources import Resources
 from hekla.engine.model import NodeSpec
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 from hekla.simulation.lab import experiment, results, simulated_run, synthetic
-from hekla.simulation.lab.change import read_change
+from hekla.simulation.lab.change import changed, read_change
 from hekla.simulation.lab.experiment import Experiment
 from hekla.simulation.lab.importers import read_trace
 from hekla.simulation.lab.workload import HOUR, Workload
@@ -95,6 +95,13 @@ def test_with_eight_more_nodes_nothing_waits() -> None:
     assert (hours(before), hours(after)) == (pytest.approx(4.0, abs=0.01), 0)
     assert (before["makespan"], after["makespan"]) == (pytest.approx(9.0, abs=0.01), 1.0)
     assert (after["total"]["slowdown"], after["fairness"]) == (1.0, pytest.approx(1.0))
+
+
+def test_more_nodes_of_one_kind_have_different_names() -> None:
+    """As with a goal beside more nodes: both may be like the same node."""
+    twice = {"nodes": [{"like": "node-0", "count": 2}, {"like": "node-0", "count": 1}]}
+    names = [node.name for node in changed(trace(("a", 0.0, 1.0, 1, 8)), read_change(twice)).state.nodes]
+    assert len(set(names)) == len(names) == 4
 
 
 @pytest.mark.parametrize(("most", "count"), [(64, 4), (3, None)])

@@ -13,7 +13,8 @@ from tests.support.examples import examples
 from hekla.cli.main import hekla
 from hekla.domain.resources import Resources
 from hekla.simulation.lab import synthetic
-from hekla.simulation.lab.importers import FORMATS, InvalidTrace, read_trace
+from hekla.simulation.lab.importers import FORMATS, InvalidTrace, read_trace, slurm
+from hekla.simulation.lab.importers.traces import TraceNotes
 from hekla.simulation.lab.workload import HOUR, SECOND, Workload, WorkloadNote
 
 SACCT = """\
@@ -87,6 +88,20 @@ def test_sacct_attempts_steps_and_jobs_without_end() -> None:
     assert WorkloadNote.NO_ZONE in notes
 
 
+def test_short_lines_do_not_name_endless_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of nodes may be much longer than its text: more names than pods are not read, nor more than bounded."""
+
+    def names(*rows: tuple[int, str]) -> list[int]:
+        times = "2026-01-01T00:00:00|2026-01-01T01:00:00|2026-01-01T03:00:00|COMPLETED"
+        lines = [f"{at}|ann|bio|gpu|{times}|{pods}|cpu=1|{nodes}" for at, (pods, nodes) in enumerate(rows)]
+        text = "\n".join([SACCT.partition("\n")[0], *lines])
+        return [len(job.attempts[0].nodes) for job in slurm.read(io.BytesIO(text.encode()), TraceNotes())]
+
+    assert names((1, "a[1-9999]"), (3, "a[1-3]"), (2, "x" * 300 + "[1-2]")) == [0, 3, 0]
+    monkeypatch.setattr(slurm, "MAX_PODS", 5)
+    assert names((3, "a[1-3]"), (3, "a[1-3]"), (2, "b,c")) == [3, 0, 2]
+
+
 def test_helios_divides_cards_among_nodes() -> None:
     found = workload(HELIOS, "helios")
     assert [len(job.group.pods) for job in found.jobs] == [2, 1, 1]
@@ -112,8 +127,13 @@ def test_alibaba_has_parts_of_cards() -> None:
     assert [job.runs for job in found.jobs] == [((7140 * SECOND,),), ((3570 * SECOND,),), ((),)]
 
 
+DEEP = '[{"submitted_time": "2017-10-07 03:40:50", "attempts": [], "jobid": ' + "[" * 1000 + "]" * 1000 + "}]"
+
+
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "[]", "{", "\0\0\0", "x" * 200_000, '[{"attempts": 1}]', "\n\n"])
+@pytest.mark.parametrize(
+    "text", ["", "a,b\n1,2\n", "[]", "{", "\0\0\0", "x" * 200_000, '[{"attempts": 1}]', "\n\n", DEEP]
+)
 def test_other_files_are_refused(form: str, text: str) -> None:
     with pytest.raises(InvalidTrace):
         workload(text, form)

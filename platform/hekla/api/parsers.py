@@ -11,14 +11,16 @@ from rest_framework.parsers import BaseParser
 from hekla.api.problems import TooLarge
 
 MAX_BODY_BYTES = 1024 * 1024
+_MAX_FILE_BYTES = 8 * MAX_BODY_BYTES
 _LAST_EXACT = 2**53
 """Up to it, each integer is a float."""
 
 
 class BoundedJSONParser(BaseParser):
-    """Parses a body that is one JSON object."""
+    """Parses a body that is one JSON object, of at most `most` bytes."""
 
     media_type = "application/json"
+    most = MAX_BODY_BYTES
 
     def parse(
         self,
@@ -28,7 +30,7 @@ class BoundedJSONParser(BaseParser):
     ) -> dict[str, Any]:
         """The object in the body. Raises ParseError, TooLarge."""
         try:
-            body = read_bounded(stream, parser_context)
+            body = read_bounded(stream, parser_context, self.most)
             document = json.loads(body, parse_constant=_refuse_constant, parse_float=_number)
             json.dumps(document, ensure_ascii=False).encode()  # refuses lone surrogates
         except (ValueError, RecursionError) as error:
@@ -36,6 +38,12 @@ class BoundedJSONParser(BaseParser):
         if not isinstance(document, dict):
             raise ParseError(_("The body must be a JSON object."))
         return document
+
+
+class FileInJSONParser(BoundedJSONParser):
+    """Parses a body that is one JSON object with a packed file in it. Only for operators: it takes memory."""
+
+    most = _MAX_FILE_BYTES
 
 
 class ManifestText(dict[str, bytes]):
@@ -76,20 +84,20 @@ class TableParser(BaseParser):
         return TableBytes(text=read_bounded(stream, parser_context))
 
 
-def read_bounded(stream: IO[Any], context: Mapping[str, Any] | None) -> bytes:
-    """The whole body of a request. Raises TooLarge beyond `MAX_BODY_BYTES`, announced or real."""
+def read_bounded(stream: IO[Any], context: Mapping[str, Any] | None, most: int = MAX_BODY_BYTES) -> bytes:
+    """The whole body of a request. Raises TooLarge beyond `most` bytes, announced or real."""
     announced = (context or {})["request"].META.get("CONTENT_LENGTH") or 0
-    if int(announced) > MAX_BODY_BYTES:
-        raise _too_large(int(announced))
-    body: bytes = stream.read(MAX_BODY_BYTES + 1)
-    if len(body) > MAX_BODY_BYTES:
-        raise _too_large(len(body))
+    if int(announced) > most:
+        raise _too_large(int(announced), most)
+    body: bytes = stream.read(most + 1)
+    if len(body) > most:
+        raise _too_large(len(body), most)
     return body
 
 
-def _too_large(size: int) -> TooLarge:
+def _too_large(size: int, most: int) -> TooLarge:
     sentence = _("The body has %(size).1f MiB. The limit is %(most)d MiB. Do not put large data into the job itself.")
-    return TooLarge(sentence % {"size": size / 1024**2, "most": MAX_BODY_BYTES // 1024**2})
+    return TooLarge(sentence % {"size": size / 1024**2, "most": most // 1024**2})
 
 
 def _number(text: str) -> int | float:

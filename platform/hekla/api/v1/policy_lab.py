@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from hekla.api.arrays import ArrayQuery, array
 from hekla.api.documents import validated
+from hekla.api.parsers import FileInJSONParser
 from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
@@ -149,6 +150,7 @@ class TraceSerializer(serializers.Serializer[Any]):
 
 class TracesView(ApiView):
     permission = Permission.MANAGE_CLUSTERS
+    parser_classes = (FileInJSONParser,)
     queries = {"get": ArrayQuery}
 
     @extend_schema(responses=TraceSerializer(many=True))

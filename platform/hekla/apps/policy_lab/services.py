@@ -155,6 +155,8 @@ def delete_trace(row: LabTrace, *, user: User, now: datetime) -> None:
     if not selectors.may_delete(user, row):
         raise Forbidden(_("Only its owner and platform admins can delete this trace."))
     with unit_of_work():
+        if not LabTrace.objects.select_for_update().filter(pk=row.pk).exists():
+            raise NotFound(_("Unknown trace. Maybe it was deleted."))
         if LabRun.objects.filter(trace=row, state__in=selectors.TO_DO).exists():
             raise Refused(_("An experiment with this trace is not over yet. Cancel it first."))
         _record_trace(row, events.LabTraceDeleted(name=row.name, format=row.format), user, now)

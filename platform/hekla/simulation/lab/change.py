@@ -192,7 +192,10 @@ def changed(workload: Workload, change: LabChange) -> Workload:
         problems += [Problem("nodes", translate("This cluster has no node {name}.", name=name)) for name in names]
         raise UnknownNames(problems, missing, names)
     nodes = [node for node in workload.state.nodes if node.name not in change.removed]
-    nodes += [made for one in change.nodes for made in _like(known[one.like], one.count, known)]
+    for one in change.nodes:  # several may be like the same node, and no two nodes have one name
+        made = _like(known[one.like], one.count, known)
+        known |= {node.name: node for node in made}
+        nodes += made
     queues = tuple(_changed_queue(queue, change.queues.get(queue.name)) for queue in workload.state.queues)
     state = replace(workload.state, nodes=tuple(nodes), queues=queues)
     later = tuple(

@@ -13,7 +13,7 @@ from hekla.simulation.lab.experiment import Experiment, FinishedRun, LabColumn
 from hekla.simulation.lab.simulated_run import Progress
 
 _REPORT_SECONDS = 0.5
-_COLLECT_STEPS = 500
+_COLLECT_STEPS, _COLLECT_ALL_STEPS = 500, 10_000
 _shared: dict[str, Any] = {}
 """What the processes of the runs inherit: the experiment, and the progress of each run."""
 
@@ -74,8 +74,10 @@ def _finish(name: LabColumn, at: int) -> FinishedRun:
     def report(done: float) -> None:
         nonlocal last, steps
         steps += 1
-        if steps % _COLLECT_STEPS == 0:
-            gc.collect(0)  # only what is new: the workload grows and is no garbage
+        if steps % _COLLECT_ALL_STEPS == 0:
+            gc.collect()  # jobs of the engine and their pods refer to each other, and live through many steps
+        elif steps % _COLLECT_STEPS == 0:
+            gc.collect(0)  # only what is new
         if monotonic() - last > _REPORT_SECONDS:
             part.value, last = done, monotonic()
             if os.getppid() != parent:  # nobody is left to wait for the result

@@ -45,7 +45,7 @@ def read(file: BinaryIO, notes: TraceNotes) -> Sequence[TraceJob]:
     for notes.line, row in enumerate(rows, start=1):
         try:
             found.append(_job(row, notes))
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
             notes.add(WorkloadNote.UNREADABLE)
     return found
 

@@ -23,27 +23,29 @@ from hekla.simulation.lab.importers.traces import (
     time_of,
     too_many_jobs,
 )
-from hekla.simulation.lab.workload import MAX_JOBS, WorkloadNote
+from hekla.simulation.lab.workload import MAX_JOBS, MAX_PODS, WorkloadNote
 
 _NEEDED = ("JobID", "Submit", "Start", "End", "State")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)[nc]?", re.ASCII)
 _UNITS = {"": 2**20, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 """sacct prints megabytes where it prints no unit."""
-_MAX_BYTES, _DIGITS, _MAX_ATTEMPTS = 2.0**60, 6, 100
+_MAX_BYTES, _DIGITS, _MAX_ATTEMPTS, _LONGEST_PREFIX = 2.0**60, 6, 100, 253
 _NODE = re.compile(r"([\w.-]*)\[([\d,-]+)\]|([\w.-]+)", re.ASCII)
 
 
 def read(file: BinaryIO, notes: TraceNotes) -> Sequence[TraceJob]:
     """The jobs of the file. Raises InvalidTrace."""
     found: dict[str, TraceJob] = {}
+    left = MAX_PODS  # names of nodes: a short line may name ten thousand
     for row in table(file, "|", _NEEDED, notes):
         if "." in row["JobID"]:
             continue
         try:
-            job = _job(row, notes)
+            job = _job(row, notes, left)
         except (ValueError, OverflowError):
             notes.add(WorkloadNote.UNREADABLE)
             continue
+        left -= sum(len(one.nodes) for one in job.attempts)
         before = found.get(row["JobID"])
         attempts = (*before.attempts, *job.attempts)[:_MAX_ATTEMPTS] if before else ()
         found[row["JobID"]] = replace(before, attempts=attempts) if before else job
@@ -52,7 +54,7 @@ def read(file: BinaryIO, notes: TraceNotes) -> Sequence[TraceJob]:
     return list(found.values())
 
 
-def _job(row: Mapping[str, str], notes: TraceNotes) -> TraceJob:
+def _job(row: Mapping[str, str], notes: TraceNotes, most_names: int) -> TraceJob:
     submitted, start, end = (time_of(row[name], notes) for name in ("Submit", "Start", "End"))
     if submitted is None:
         raise ValueError("no time of submission")
@@ -65,7 +67,7 @@ def _job(row: Mapping[str, str], notes: TraceNotes) -> TraceJob:
     cores = number_of(tres.get("cpu") or row.get("ReqCPUS") or "1", 1e7)
     has_run = start is not None and row["State"].split(" ")[0] not in ("PENDING",)
     never_ran = not has_run or (row["State"].startswith("CANCELLED") and start == end)
-    attempt = TraceAttempt(start or 0, end, _nodes(row.get("NodeList", "")))
+    attempt = TraceAttempt(start or 0, end, _nodes(row.get("NodeList", ""), min(pods, most_names)))
     return TraceJob(
         name_of(row.get("JobName") or row["JobID"]),
         name_of(row.get("Partition") or "default").split(",")[0],
@@ -95,18 +97,20 @@ def _memory(text: str) -> float:
     return found
 
 
-def _nodes(text: str) -> tuple[str, ...]:
-    """The names of `a[1-3,07],b`; none if they are not assigned, or too many."""
+def _nodes(text: str, most: int) -> tuple[str, ...]:
+    """The names of `a[1-3,07],b`; none if they are not assigned, or more than `most`."""
     found: list[str] = []
     for match in _NODE.finditer("" if text.startswith("None") else text):
+        if len(match[1] or "") > _LONGEST_PREFIX:
+            return ()
         for part in match[2].split(",") if match[2] else []:
             first, _dash, last = part.partition("-")
             if not first or max(len(first), len(last)) > _DIGITS:
                 return ()
             numbers = range(int(first), int(last or first) + 1)
-            if len(found) + len(numbers) > MAX_PODS_OF_A_JOB:
+            if len(found) + len(numbers) > most:
                 return ()
             found += [f"{match[1]}{at:0{len(first)}d}" for at in numbers]
         if match[3]:
             found.append(match[3])
-    return tuple(found) if len(found) <= MAX_PODS_OF_A_JOB else ()
+    return tuple(found) if len(found) <= most else ()

@@ -157,7 +157,7 @@ def per_pod(pods: int, *, cards: float, cores: float, memory: float) -> Resource
 def trace_workload(jobs: Sequence[TraceJob], nodes: Sequence[NodeSpec], notes: TraceNotes) -> Workload:
     """The workload of these jobs on these nodes; the period is that of their submissions. Raises InvalidTrace."""
     queues = checked_queues(jobs, notes)
-    fitting = [job for job in jobs if any(_fits(job.request, node.allocatable) for node in nodes)]
+    fitting = _fitting(jobs, nodes)
     if not fitting:
         raise NothingFits(translate("No job of the file fits on these nodes."))
     if len(fitting) < len(jobs):
@@ -188,6 +188,19 @@ def checked_queues(jobs: Sequence[TraceJob], notes: TraceNotes) -> list[str]:
 def too_many_jobs() -> InvalidTrace:
     """The error of a file with more than `MAX_JOBS` jobs."""
     return InvalidTrace(translate("The file has more than {n} jobs.", n=MAX_JOBS))
+
+
+def _fitting(jobs: Sequence[TraceJob], nodes: Sequence[NodeSpec]) -> list[TraceJob]:
+    """The jobs with a node that is large enough. Most of them request the same as others."""
+    known: dict[tuple[tuple[str, float], ...], bool] = {}
+    found = []
+    for job in jobs:
+        key = tuple(job.request.items())
+        if key not in known:
+            known[key] = any(_fits(job.request, node.allocatable) for node in nodes)
+        if known[key]:
+            found.append(job)
+    return found
 
 
 def _fits(request: Resources, room: Resources) -> bool:
