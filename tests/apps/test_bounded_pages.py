@@ -41,6 +41,7 @@ CUT = {
     "system:show": r"and \d{3} more",
     "jobs:pod": r"50 of \d{3} attempts",
     "policy_lab:create": r"40 queues",
+    "prices:create": r"\d{2,3} more queues",
     "queues:detail": r"and \d{3} more",
 }
 """Lists without pages of their own, and what stands where they are cut."""

@@ -17,7 +17,7 @@ ADDRESS = "127.0.0.1:7999"
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReplicaResponse:
     """Of a request by HTTP. `cookie`: the first that it sets, without its options."""
 
     status: int
@@ -43,7 +43,9 @@ class Replicas(Workers):
                 time.sleep(0.05)
             yield self
 
-    def request(self, name: str, method: str, path: str, body: str = "", host: str = ADDRESS, **headers: str) -> Answer:
+    def request(
+        self, name: str, method: str, path: str, body: str = "", host: str = ADDRESS, **headers: str
+    ) -> ReplicaResponse:
         """What this replica answers."""
         connection = http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=20)
         with closing(connection):
@@ -51,7 +53,7 @@ class Replicas(Workers):
             connection.request(method, path, body=body or None, headers=fields)
             found = connection.getresponse()
             cookie = (found.headers["Set-Cookie"] or "").partition(";")[0]
-            return Answer(found.status, found.read().decode(), cookie)
+            return ReplicaResponse(found.status, found.read().decode(), cookie)
 
     def open(self, name: str, path: str, cookie: str, host: str = ADDRESS) -> ClientConnection:
         """A websocket of a page of this host at this replica."""

@@ -245,7 +245,6 @@ mimetypes.add_type("text/javascript", ".js")
 
 HEARTBEAT_FILE, NOTIFY_SOCKET = CONFIG.heartbeat, CONFIG.notify_socket
 METRICS_HOST, METRICS_PORT, METRICS_TOKEN = CONFIG.metrics_host, CONFIG.metrics_port, CONFIG.metrics_token
-
 WEBHOOKS_MAY_BE_PRIVATE = CONFIG.webhooks_may_be_private
 
 CELERY_BROKER_URL = CONFIG.broker_url

@@ -172,6 +172,8 @@ ROUTES = {
     "api:v1:cycle_file": RouteAccess(OPERATORS),
     "api:v1:experiments": RouteAccess(OPERATORS, OPERATORS),
     "api:v1:experiment": RouteAccess(OPERATORS, delete=OPERATORS),
+    "api:v1:lab_traces": RouteAccess(OPERATORS, OPERATORS),
+    "api:v1:lab_trace": RouteAccess(OPERATORS, delete=OPERATORS),
     "api:v1:experiment_cancel": RouteAccess(post=OPERATORS),
     "api:v1:system": RouteAccess(OPERATORS),
     "api:v1:nodes": RouteAccess(SIGNED_IN),

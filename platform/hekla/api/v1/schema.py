@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from hekla.api.throttles import PerPersonThrottle
+from hekla.apps.announcements.models import Announcement
 from hekla.apps.policy_lab.models import LabRun
 from hekla.apps.queues.models import Queue
 from hekla.backends import registry
@@ -78,6 +79,7 @@ def _settings() -> dict[str, Any]:
         "ENUM_NAME_OVERRIDES": {
             **{kind.__name__: [(p.value, p.value) for p in kind] for kind in _PHASES},
             "ClusterKind": registry.choices(),
+            "AnnouncementLevel": Announcement.Level.choices,
             "QueueState": Queue.State.choices,
             "ExperimentState": [(state, state) for state in LabRun.State.values],
         },

@@ -46,7 +46,9 @@ class PriceListForm(forms.Form):
         super().__init__(*args, **{**kwargs, "initial": first})
         spec = source or PriceSpec(name="-", currency="-")
         self.models = self._add("model", [*spec.models, *measures.models()], spec.models, "")
-        names = [*spec.queues, *queues.visible_to(user).values_list("name", flat=True)[:_MOST_QUEUES]]
+        visible = queues.visible_to(user)
+        names = [*spec.queues, *visible.values_list("name", flat=True)[:_MOST_QUEUES]]
+        self.more_queues = max(0, visible.count() - _MOST_QUEUES)
         self.queues = self._add("queue", names, spec.queues, "1")
         self._rows = range(max(_WINDOWS, len(spec.windows)))  # the command line can set more
         for number in self._rows:
