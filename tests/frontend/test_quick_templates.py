@@ -223,6 +223,23 @@ def test_only_what_depends_on_the_language_alone_is_kept(engine: Engine, source:
     assert node.__dict__["texts"] == (texts if is_constant else None)
 
 
+def test_a_thread_that_finds_the_plan_of_a_component_finds_its_texts(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template, page = Template(_compiled("<c-button>x</c-button>"), engine=engine), engines["django"].from_string("")  # type: ignore[attr-defined]
+    page.template = template
+    [node] = [one for one in template.nodelist if isinstance(one, CottonComponentNode)]
+    known: list[bool] = []
+
+    def is_constant(_nodes: object, _plan_of: object) -> bool:
+        known.append("plan" in node.__dict__)
+        return True
+
+    monkeypatch.setattr(quick_components, "is_constant", is_constant)
+    page.render({}, RequestFactory().get("/"))
+    assert known == [False]
+
+
 def test_a_missing_variable_raises_the_same_exception() -> None:
     for name in ("missing", "missing.x", "n.x", "thing.x"):
         with pytest.raises(VariableDoesNotExist):

@@ -83,8 +83,13 @@ def test_beat_thread_sends_tasks_and_starts_again_after_an_error(
 
 
 def test_beat_process_sends_tasks_by_name_and_loads_none() -> None:
-    code = "from hekla.project.celery import app; app.Beat().init_loader(); import sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    code = (
+        "from hekla.project.celery import app; beat = app.Beat(); beat.init_loader(); beat.setup_logging(); import sys;"
+        "print(*sys.modules, file=sys.__stdout__); import logging; logging.getLogger('celery.beat').error('no broker')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "E celery.beat: no broker\n", "the lines of all processes have this form"
+    loaded = done.stdout.split()
     assert "hekla.launcher.beat_process" in loaded
     assert not {"hekla.controller.tasks", "hekla.apps.jobs.models"} & set(loaded)
     current_app.loader.import_default_modules()

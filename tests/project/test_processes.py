@@ -159,6 +159,10 @@ def test_sign_in_page_answers_before_the_other_pages_are_loaded(web: dict[str, A
     assert not loaded & LATE
 
 
+def test_web_server_is_imported_before_django_is_set_up() -> None:
+    assert "--lazy" in run("-m", "hekla.launcher.web_server", "--help").stdout
+
+
 def test_rest_is_loaded_by_its_first_request(web: dict[str, Any]) -> None:
     assert web["rest"] == HTTPStatus.UNAUTHORIZED
 

@@ -191,6 +191,15 @@ def test_allowed_hosts_on_all_interfaces_have_the_host_name() -> None:
     assert "0.0.0.0" not in network.url(Address("0.0.0.0", 8000))
 
 
+def test_listener_of_ipv6_leaves_ipv4_alone() -> None:
+    try:
+        listener = network.listen(Address("::1", 0))
+    except LaunchRefused:
+        pytest.skip("this machine has no IPv6")
+    with listener:
+        assert listener.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == 1
+
+
 def test_host_of_another_machine_is_refused() -> None:
     with pytest.raises(LaunchRefused, match=r"cannot listen on port 8000 of 192\.0\.2\.1"):
         network.check_free(Address("192.0.2.1", 8000))

@@ -47,7 +47,7 @@ def stalled(choice: ServerOptions, minutes: int, cluster: str | None, as_json: b
 @click.pass_obj
 def unused(choice: ServerOptions, /, as_json: bool, **query: str | None) -> None:
     """List pods that hold GPUs now without using them, those with most GPU time first."""
-    found = client_of(choice).get("unused-gpus", **query)
+    found = client_of(choice).get("unused-gpus", **query)["pods"]
     if as_json:
         output.as_json(found)
         return

@@ -18,7 +18,6 @@ import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
 from hekla.launcher.gc_tuning import settle_with_pages
-from hekla.pages import registry
 
 _TICK_SECONDS = 1.0
 """How old the `Date` of responses may be."""
@@ -38,6 +37,8 @@ class WebServer(uvicorn.Server):
         """Listen, and record that in the file, by the pid. A lazy server then loads the page after the sign-in."""
         await super().startup(sockets)
         if self.is_lazy:
+            from hekla.pages import registry  # noqa: PLC0415  (needs the models)
+
             Thread(target=registry.load_start_page, name="start page", daemon=True).start()
         if self.ready_file is not None:
             self.ready_file.write_text(str(os.getpid()), encoding="ascii")

@@ -68,11 +68,15 @@ class StalledPodsQuerySerializer(serializers.Serializer[Any]):
     )
 
 
-class UnusedGpusSerializer(_PodSerializer):
+class UnusedGpusPodSerializer(_PodSerializer):
     queue = serializers.CharField()
     gpus = serializers.FloatField()
     gpu_seconds = serializers.FloatField(help_text="since then")
     reason = serializers.CharField(help_text="idle: in a running job; gang: until enough pods of the job started")
+
+
+class UnusedGpusSerializer(serializers.Serializer[Any]):
+    pods = UnusedGpusPodSerializer(many=True)
 
 
 class UnusedGpusQuerySerializer(serializers.Serializer[Any]):
@@ -103,11 +107,11 @@ class StalledPodsView(ApiView):
 class UnusedGpusView(ApiView):
     queries = {"get": UnusedGpusQuerySerializer}
 
-    @extend_schema(responses=UnusedGpusSerializer(many=True))
+    @extend_schema(responses=UnusedGpusSerializer)
     def get(self, request: Request) -> Response:
         """Pods that hold GPUs now and have not used them for ten minutes, those with most GPU time first."""
         rows = ledger.waste(person(request), GpuTimeQuery(**self.query), now=clock.now())
-        return Response([_unused(one) for one in rows])
+        return Response({"pods": [_unused(one) for one in rows]})
 
 
 class JobRemindersView(ApiView):

@@ -56,6 +56,8 @@ def _listen(address: Address) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family is socket.AF_INET6:  # as event loops do: "::" does not open the addresses of IPv4 too
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.bind(place)
         listener.listen()
     except OSError:

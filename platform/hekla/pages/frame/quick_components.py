@@ -83,8 +83,9 @@ def _known_of(node: CottonComponentNode, context: Any) -> tuple[_Plan | None, di
     """The plan of this use, and its text in each language if it depends on nothing else."""
     known = node.__dict__
     if "plan" not in known:
-        known["plan"] = _plan_of(node, context)
+        # the plan last: another thread that finds it must find the texts too
         known["texts"] = {} if is_constant([node], lambda one: _plan_of(one, context)) else None
+        known["plan"] = _plan_of(node, context)
     return known["plan"], known["texts"]
 
 
