@@ -277,6 +277,21 @@ def test_a_change_that_nobody_vetoes_is_made_at_its_time(people):
     assert not Node.objects.get().is_cordoned
 
 
+def test_a_change_that_waits_is_not_made_while_its_rule_is_silenced(people):
+    made, now = rule(people, actions=[CORDON], veto_minutes=10), clock.now()
+    report(people, ready=False)
+    evaluate()
+    until = now + timedelta(hours=1)
+    services.silence(made, until=until, reason="New switches.", user=people.ada, now=now)
+    for minutes in (11, 13, 58):
+        services.act_due(now=now + timedelta(minutes=minutes))
+    assert not Node.objects.get().is_cordoned
+    services.silence(made, until=None, reason="", user=people.ada, now=now)
+    services.act_due(now=until)
+    assert Node.objects.get().is_cordoned
+    assert AlertAction.objects.get(kind="cordon").attempts == 1
+
+
 def test_an_alert_that_flaps_says_so_and_changes_nothing(people):
     rule(people, actions=[CORDON, {"kind": "notify", "people": ["ada"]}], actions_per_hour=50)
     for _ in range(planning.FLAPS):

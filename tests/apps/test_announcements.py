@@ -1,5 +1,6 @@
 """Announcements: who sees which banner, in which language, and for how long."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -33,6 +34,17 @@ def test_banner_is_for_everybody_or_for_members_of_a_tenant(people: People, as_:
     assert "For the lab" in as_(people.ada).get(reverse("announcements:list")).content.decode()
     assert "For the lab" not in as_(people.charlie).get(reverse("announcements:list")).content.decode()
     assert [one["text"] for one in as_(people.charlie).get(reverse("api:v1:announcements")).json()] == ["For <all>"]
+
+
+def test_members_of_one_tenant_do_not_learn_of_others(people: People, as_: Any) -> None:
+    services.announce(values={"text": "For two"}, tenants=[people.lab, people.other], user=people.ada, now=clock.now())
+    page = as_(people.charlie).get(reverse("announcements:list")).content.decode()
+    assert "For two" in page
+    assert not re.search(r"\bLab\b", page)
+    (found,) = as_(people.charlie).get(reverse("api:v1:announcements")).json()
+    assert found["tenants"] == [people.other.slug]
+    (found,) = as_(people.ada).get(reverse("api:v1:announcements")).json()
+    assert set(found["tenants"]) == {people.lab.slug, people.other.slug}
 
 
 def test_announcement_begins_and_ends(people: People) -> None:

@@ -7,15 +7,19 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.shared_people import db, people, shared_people
 from tests.apps.test_measures import MINUTE, measured
 
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.measures import following, job_costs, services
 from hekla.apps.measures.models import HolderCost
 from hekla.apps.prices import services as prices
 from hekla.apps.prices.models import PriceList
+from hekla.apps.queues import services as queues
 from hekla.apps.reports import composing
 from hekla.domain.errors import Forbidden, Refused
 from hekla.domain.prices import PriceSpec
@@ -133,6 +137,31 @@ def test_form_says_what_is_wrong_and_keeps_what_was_typed(people: Any, as_: Any)
     assert 'value="0.10"' in copied
 
 
+def test_first_lists_are_added_one_after_another(people: Any) -> None:
+    """There is no row yet to lock: two first lists at once could both begin in the past, in two currencies."""
+    now = clock.now()
+    with CaptureQueriesContext(connection) as queries:
+        prices.create(spec=spec(), begin_at=now - DAY, user=people.ada, now=now)
+    texts = [query["sql"] for query in queries]
+    lock = next(place for place, text in enumerate(texts) if text.startswith("LOCK TABLE"))
+    assert lock < next(place for place, text in enumerate(texts) if 'FROM "prices_pricelist"' in text)
+
+
+def test_new_queue_gets_no_factor_that_was_typed_for_another(people: Any, as_: Any) -> None:
+    address, client = reverse("prices:create"), as_(people.ada)
+    (field,) = re.findall(r'name="(queue_\w+)"', client.get(address).content.decode())
+    queues.create(cluster=people.cluster, name="a-first-one", actor=PLATFORM, now=clock.now())
+    assert client.post(address, {**FORM, field: "0.25"}).status_code == 302
+    assert PriceList.objects.get().factors == {str(people.queue.pk): "0.25"}
+
+
+def test_copy_of_a_list_keeps_all_windows(people: Any, as_: Any) -> None:
+    windows = [{"begin": hour, "end": hour + 1, "factor": f"0.{hour}"} for hour in range(1, 7)]
+    made = prices.create(spec=spec(windows=windows), begin_at=clock.now() + DAY, user=people.ada, now=clock.now())
+    copied = as_(people.ada).get(reverse("prices:create"), {"from": str(made.uid)}).content.decode()
+    assert re.search(r'name="window_5_factor"[^>]*value="0\.6"', copied)
+
+
 def test_factors_of_hidden_queues_are_not_for_others(people: Any, as_: Any) -> None:
     now = clock.now()
     made = prices.create(spec=spec(queues={"default": "0.25"}), begin_at=now + DAY, user=people.ada, now=now)
@@ -161,11 +190,11 @@ def test_estimate_is_from_the_limit_or_from_earlier_jobs(priced: Any, as_: Any) 
     assert found.sentences() == ["About 6.60 EUR for 30 min, the usual run time of 5 earlier jobs."]
 
 
-def test_pods_without_gpus_cost_something_too(people: Any, as_: Any) -> None:
-    """Nothing else is measured on a cluster without GPUs."""
+def pod_without_gpus(people: Any, **more: Any) -> Any:
+    """A pod with two cores for an hour and a half, on a cluster without GPUs, with these prices; all is measured."""
     type(people.cluster).objects.filter(pk=people.cluster.pk).update(kind="local")
     begin = clock.now().replace(minute=0, second=0, microsecond=0) - 3 * HOUR
-    prices.create(spec=spec(), begin_at=begin - DAY, user=people.ada, now=clock.now())
+    prices.create(spec=spec(**more), begin_at=begin - DAY, user=people.ada, now=clock.now())
     job = people.submit("plain", tasks=[{"name": "main", "command": ["true"], "resources": {"cpu": "2"}}])
     pod = job.pods.create(
         task="main", index=0, attempt=1, version=1, slot=0, address="", node="n", phase="succeeded", created_at=begin,
@@ -173,6 +202,18 @@ def test_pods_without_gpus_cost_something_too(people: Any, as_: Any) -> None:
     )  # fmt: skip
     following.refresh([job.pk], now=begin)
     services.roll_up(now=clock.now(), settle=timedelta(), most_seconds=60)
+    return pod
+
+
+def test_absurd_prices_stop_no_measures(people: Any) -> None:
+    always = {"begin": 0, "end": 0, "factor": "999.999"}
+    pod_without_gpus(people, cpu="9999999", queues={"default": "999.999"}, windows=[always])
+    assert max(HolderCost.objects.values_list("unmeasured", flat=True)) == 2**63 - 1
+
+
+def test_pods_without_gpus_cost_something_too(people: Any, as_: Any) -> None:
+    """Nothing else is measured on a cluster without GPUs."""
+    pod = pod_without_gpus(people)
     found = costs(as_, people.alice)
     assert {name: Decimal(amount) for name, amount in found["cost"].items() if Decimal(amount)} == {
         "gang": Decimal("0.3"), "unmeasured": Decimal("1.5"),

@@ -1,5 +1,6 @@
 """Signs that a pod makes no progress: of those that make none, and not of those that are merely quiet."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -95,3 +96,26 @@ def test_no_progress_without_times() -> None:
     unknown.add(1, 2.0)
     assert MetricProgress.of({"loss": unknown}) is None
     assert MetricProgress.stored({}) is None
+
+
+def test_steps_and_times_that_a_program_invents_break_no_judgement() -> None:
+    wild = MetricSeries()
+    for step in (-1.7e308, 1.7e308, -1.7e308, 1.7e308, -1.7e308):
+        wild.add(step, 1.0, 1e300)
+        wild.add(-step, 1.0, 0.1)
+    found = MetricProgress.of({"loss": wild})
+    assert found is not None
+    json.dumps(found.document(), allow_nan=False)
+    far = [progress(step=step, seconds=found.seconds, pace=pace) for step, pace in ((1.7e308, 1.0), (1e15, 1e-300))]
+    slow = progress(step=-1.7e308, pace=-1.7e308, longest=found.longest)
+    for others in (far, far[:1], far[1:]):
+        pods = [pod(progress=slow), pod(2, progress=found), *(pod(3 + n, progress=one) for n, one in enumerate(others))]
+        for stall in find_stalls(pods, quiet=QUIET, now=NOW):
+            json.dumps(dict(stall.figures), allow_nan=False)
+    stored = [MetricProgress.stored({**found.document(), "step": int(step), "pace": 1}) for step in (1.7e308, -1.7e308)]
+    assert signs(*(pod(number, progress=one) for number, one in enumerate(stored))) == []
+    wild.add(10**308, 1.0, 5.0)
+    wild.add(-(10**308), 1.0, 5.0)
+    assert MetricProgress.of({"loss": wild})
+    ahead = pod(progress=progress(step=1e300, pace=1e-9))
+    assert signs(ahead, pod(2, progress=progress())) == []

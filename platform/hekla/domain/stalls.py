@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
+from math import isfinite
 from statistics import median
 from typing import Any, Self
 
@@ -22,6 +23,8 @@ _PATIENCE = 3
 _SLOW = 0.7
 """A replica is slow below this part of the pace of the others, once it is so far behind them, of the time `quiet`:"""
 _BEHIND = 5
+_LONGEST = 10 * 365 * 86_400.0
+"""Longer times, in seconds, count as this one: programs choose the times in their files, and their steps."""
 
 
 class StallSign(StrEnum):
@@ -64,7 +67,7 @@ class MetricProgress:
         name = min(known, key=lambda name: (-known[name].count, name))
         one = series[name]
         points = sorted(
-            (point.seconds, point.step)
+            (min(point.seconds, _LONGEST), float(point.step))
             for point in (one.first, *(point for stretch in one.stretches for point in stretch), one.last)
             if point is not None and point.seconds is not None
         )
@@ -72,14 +75,19 @@ class MetricProgress:
         begin, end = points[3 * len(points) // 4 - 1] if len(points) > 1 else points[0], points[-1]
         passed = end[0] - begin[0]
         pace = (end[1] - begin[1]) / passed if passed > 0 else None
+        pace = pace if pace is not None and isfinite(pace) else None
         longest = max((after - before for before, after in pairwise(times)), default=0.0)
-        newest = max(one.last.seconds or 0.0 for one in known.values() if one.last)
+        newest = min(max(one.last.seconds or 0.0 for one in known.values() if one.last), _LONGEST)
         return cls(name, one.count, end[1], newest, round(longest, 1), pace)
 
     @classmethod
     def stored(cls, document: Mapping[str, Any]) -> Self | None:
         """What `document` stored; None for an empty one."""
-        return cls(**document) if document else None
+        if not document:
+            return None
+        # The database returns 1e300 as a whole number, of which not all differences are numbers with a point.
+        numbers = {name: document[name] for name in ("step", "seconds", "longest", "pace")}
+        return cls(**{**document, **{name: one if one is None else float(one) for name, one in numbers.items()}})
 
     def document(self) -> dict[str, Any]:
         """It as JSON-like data."""
@@ -178,9 +186,11 @@ def _slow_ones(pods: Sequence[PodActivity], least: timedelta) -> Iterator[Stall]
                 continue
             step, speed = median(one for one, _speed in others), median(one for _step, one in others)
             behind = step - own.step
-            if speed <= 0 or pace >= _SLOW * speed or timedelta(seconds=behind / speed) < least:
+            if not (isfinite(behind) and isfinite(speed)) or behind <= 0 or speed <= 0 or pace >= _SLOW * speed:
                 continue
-            since = (pod.marked_at or pod.started_at) - timedelta(seconds=behind / (speed - pace))
+            if timedelta(seconds=min(behind / speed, _LONGEST)) < least:
+                continue
+            since = (pod.marked_at or pod.started_at) - timedelta(seconds=min(behind / (speed - pace), _LONGEST))
             figures: dict[str, float | str] = {
                 "metric": own.metric, "step": own.step, "pace": pace, "other_step": step, "other_pace": speed,
             }  # fmt: skip

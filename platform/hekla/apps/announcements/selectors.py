@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
@@ -11,6 +11,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.announcements.models import Announcement, Dismissal
 from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import NotFound
 
 MOST_BANNERS = 3
@@ -18,16 +19,20 @@ MOST_BANNERS = 3
 
 
 def visible_to(user: User, *, now: datetime) -> QuerySet[Announcement]:
-    """The announcements that the person can see, the newest first. Over ones are seen by those who write them."""
-    found = Announcement.objects.select_related("author").prefetch_related("tenants").order_by("-begin_at", "-id")
+    """The announcements that the person can see, the newest first. Over ones are seen by those who write them.
+
+    Of their tenants, those that the person can see.
+    """
+    found = Announcement.objects.select_related("author").order_by("-begin_at", "-id")
     if accounts.may(user, Permission.ANNOUNCE):
-        return found
+        return found.prefetch_related("tenants")
     found = found.filter(_in_force(now))
     if accounts.may(user, Permission.SEE_EVERYTHING):
-        return found
-    mine = Announcement.tenants.through.objects.filter(tenant__in=tenancy.visible_ids(user))
-    others = Announcement.tenants.through.objects.filter(announcement=OuterRef("pk"))
-    return found.filter(~Exists(others) | Exists(mine.filter(announcement=OuterRef("pk"))))
+        return found.prefetch_related("tenants")
+    own = tenancy.visible_ids(user)
+    through = Announcement.tenants.through.objects.filter(announcement=OuterRef("pk"))
+    found = found.filter(~Exists(through) | Exists(through.filter(tenant__in=own)))
+    return found.prefetch_related(Prefetch("tenants", Tenant.objects.filter(pk__in=own)))
 
 
 def current(user: User, *, now: datetime) -> list[Announcement]:

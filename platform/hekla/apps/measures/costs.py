@@ -13,7 +13,7 @@ from django.db import connection
 from hekla.apps.measures import sum_tables
 from hekla.apps.measures.levels import DAY, HOUR, PARTS, floor, to_ms
 from hekla.apps.measures.models import HolderGpuTime
-from hekla.apps.measures.sum_tables import StepAmounts, SumTable
+from hekla.apps.measures.sum_tables import MOST, StepAmounts, SumTable
 from hekla.apps.prices.selectors import PriceHistory
 from hekla.domain.gpu_time import HELD, GpuClass
 from hekla.domain.prices import PricedResource, PriceRates, cost
@@ -85,5 +85,5 @@ def _course(key: tuple[Any, ...], amounts: dict[str, int], rates: PriceRates, ho
     """The columns of a row. Amounts of one class are rounded together, once."""
     queue, resource, model = key[0], key[-2], key[-1]
     rate = rates.rate(resource, queue, hour, model)
-    costs = {name: [cost(resource, amount, rate)] for name, amount in amounts.items()}
-    return {"held": [sum(amounts.values())], **costs}
+    costs = {name: [min(cost(resource, amount, rate), MOST)] for name, amount in amounts.items()}
+    return {"held": [min(sum(amounts.values()), MOST)], **costs}

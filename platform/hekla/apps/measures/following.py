@@ -15,7 +15,7 @@ from hekla.apps.measures.models import GpuHolding, MeasuredCluster, MeasuresCurs
 OF_JOBS = ("PodCreated", "PodBound", "PodPhaseChanged", "PodEvicted", "JobPhaseChanged", "JobChanged")
 OF_NODES = (NODE_CHANGED, CLUSTER_REMOVED)
 OF_PRICES = ("PriceListCreated",)
-_AT_ONCE = 2000
+_AT_ONCE, _JOBS_AT_ONCE = 2000, 200
 _Spans = defaultdict[int, set[stale.StaleTime]]
 """By cluster, the times whose sums differ now. They are marked together: each pod has others."""
 _FIELDS = (
@@ -36,8 +36,9 @@ def read_part(cursor: MeasuresCursor, *, now: datetime) -> bool:
         elif event.kind in OF_PRICES:
             stale.mark_unpriced(datetime.fromisoformat(event.payload["begin"]), now=now)
     jobs = {UUID(event.subject.removeprefix("job:")) for event in found if event.kind in OF_JOBS}
-    if jobs:
-        _refresh(Job.objects.filter(uid__in=jobs).values_list("pk", flat=True), spans)
+    ids = list(Job.objects.filter(uid__in=jobs).order_by("pk").values_list("pk", flat=True)) if jobs else []
+    for begin in range(0, len(ids), _JOBS_AT_ONCE):  # all pods of these jobs are in memory together
+        _refresh(ids[begin : begin + _JOBS_AT_ONCE], spans)
     stale.mark(spans, now=now)
     cursor.last = max(last, cursor.last) if is_all else found[-1].pk
     cursor.save(update_fields=["last"])

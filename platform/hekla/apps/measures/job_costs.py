@@ -20,8 +20,9 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.prices import PricedResource, in_words
 
-ENOUGH, _NEWEST = 5, 2000
-"""How many earlier jobs an estimated run time needs; how many completed jobs of a cluster are looked through."""
+ENOUGH, _NEWEST, _ALIKE = 5, 2000, 200
+"""How many earlier jobs an estimated run time needs; how many completed jobs of a cluster are looked through, and how
+many of these of the person."""
 _HOUR = timedelta(hours=1)
 _ANY = ""
 
@@ -74,7 +75,8 @@ def _run_times(spec: JobSpec, queue: Queue, owner_id: int) -> list[int]:
     """Seconds that completed jobs with the same commands and images took: of this person, kind and queue."""
     completed = Job.objects.filter(cluster_id=queue.cluster_id, phase=JobPhase.COMPLETED).order_by("-id")
     alike = Job.objects.filter(pk__in=list(completed.values_list("pk", flat=True)[:_NEWEST]), owner_id=owner_id)
-    rows = alike.filter(kind=spec.kind, queue_id=queue.pk).values_list("spec__tasks", "started_at", "finished_at")
+    alike = alike.filter(kind=spec.kind, queue_id=queue.pk).order_by("-id")
+    rows = alike.values_list("spec__tasks", "started_at", "finished_at")[:_ALIKE]  # specifications can be long
     wanted = _commands(spec.document().get("tasks", ()))
     return [
         round((ended - began).total_seconds())

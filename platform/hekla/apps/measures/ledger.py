@@ -73,11 +73,15 @@ def holdings(user: User, query: GpuTimeQuery, what: GpuClass, *, now: datetime) 
 
 
 def _chosen(user: User, query: GpuTimeQuery) -> QuerySet[GpuHolding]:
-    rows = GpuHolding.objects.filter(Chosen.of(query, user).of_holders, gpus__gt=0)
-    if not query.model:
+    return of_model(GpuHolding.objects.filter(Chosen.of(query, user).of_holders, gpus__gt=0), query.model)
+
+
+def of_model(rows: QuerySet[GpuHolding], model: str) -> QuerySet[GpuHolding]:
+    """Those that held GPUs of this model, if it was one of its node; empty: all."""
+    if not model:
         return rows
     keys = {name: OuterRef(name) for name in ("cluster_id", "node", "resource")}
-    return rows.filter(Exists(GpuCapacity.objects.filter(**keys, model=query.model)))
+    return rows.filter(Exists(GpuCapacity.objects.filter(**keys, model=model)))
 
 
 def _of_class(what: GpuClass) -> Q:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hekla.apps.accounts.models import User
 from hekla.apps.measures.holdings import overlapping
-from hekla.apps.measures.ledger import HeldGpus, gpu_us_of, pods_of
+from hekla.apps.measures.ledger import HeldGpus, gpu_us_of, of_model, pods_of
 from hekla.apps.measures.levels import HOUR, floor, hours, to_ms
 from hekla.apps.measures.models import GpuCapacity, GpuHolding
 from hekla.apps.measures.selectors import Chosen, GpuTimeQuery
@@ -69,7 +69,8 @@ class PriceMeter:
 def pod_costs(user: User, query: GpuTimeQuery, *, now: datetime) -> list[HeldGpus]:
     """The newest pods that held something in the period, at most MOST_PODS + 1. Raises NotFound."""
     begin, end = query.bounds(now)
-    rows = overlapping(GpuHolding.objects.filter(Chosen.of(query, user).of_holders), begin, end)
+    chosen = of_model(GpuHolding.objects.filter(Chosen.of(query, user).of_holders), query.model)
+    rows = overlapping(chosen, begin, end)
     found = list(rows.order_by("-bound_at", "-pod_id", "resource")[: MOST_PODS + 1])
     models, pods = _models(found), pods_of(found)
     return with_costs(

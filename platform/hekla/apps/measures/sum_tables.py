@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+MOST = 2**63 - 1
+"""The largest amount that a column holds. Only absurd prices or requests lead there; they must not stop all sums."""
 StepAmounts = dict[str, list[int]]
 """Amounts by column in each step."""
 Sums = Mapping[tuple[Any, ...], StepAmounts]
@@ -24,8 +26,8 @@ class SumTable:
 
     @property
     def totals(self) -> str:
-        """The columns of classes, added up."""
-        return ", ".join(f"sum({one})" for one in self.classes)
+        """The columns of classes, added up, as far as a column can hold it."""
+        return ", ".join(f"least(sum({one}), {MOST})" for one in self.classes)
 
     @property
     def columns(self) -> str:

@@ -5,7 +5,7 @@ Only the first list may begin in the past, because nothing had a price before.
 
 from datetime import UTC, datetime, timedelta
 
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
@@ -55,7 +55,8 @@ def _create(
         raise Invalid([Problem(f"queues.{name}", _("Unknown queue “%s”.") % name) for name in unknown])
     try:
         with unit_of_work():
-            found = list(PriceList.objects.select_for_update().order_by("begin_at"))
+            _wait_for_others()
+            found = list(PriceList.objects.order_by("begin_at"))
             _check(found, spec, begin, now)
             document = spec.document()
             factors = document.pop("queues")
@@ -73,6 +74,12 @@ def _create(
     except IntegrityError as error:
         raise _overlap() from error
     return row
+
+
+def _wait_for_others() -> None:
+    """Let one process add a list at a time. Locks on rows would not do: two first lists have none to lock."""
+    with connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE prices_pricelist IN SHARE ROW EXCLUSIVE MODE")
 
 
 def _check(found: list[PriceList], spec: PriceSpec, begin: datetime, now: datetime) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta
+from hashlib import sha256
 from typing import Any
 
 from django import forms
@@ -49,13 +50,18 @@ class PriceListForm(forms.Form):
         names = [*spec.queues, *visible.values_list("name", flat=True)[:_MOST_QUEUES]]
         self.more_queues = max(0, visible.count() - _MOST_QUEUES)
         self.queues = self._add("queue", names, spec.queues, "1")
-        for number in range(_WINDOWS):
+        self._rows = range(max(_WINDOWS, len(spec.windows)))  # the command line can set more
+        for number in self._rows:
             window = spec.windows[number] if number < len(spec.windows) else None
             self._add_window(number, window.model_dump() if window else {})
 
     def _add(self, prefix: str, names: Sequence[str], known: Mapping[str, str], default: str) -> dict[str, str]:
-        """Add a field for each name. Returns the names by field."""
-        found = {f"{prefix}_{number}": name for number, name in enumerate(dict.fromkeys(names))}
+        """Add a field for each name. Returns the names by field.
+
+        Fields are named after what they are about, not by number: a queue that is added while somebody types must not
+        move prices to others.
+        """
+        found = {f"{prefix}_{sha256(name.encode()).hexdigest()[:16]}": name for name in dict.fromkeys(names)}
         for field, name in found.items():
             self.fields[field] = _price(name, required=False, initial=known.get(name, default))
         return found
@@ -86,7 +92,7 @@ class PriceListForm(forms.Form):
     @property
     def window_rows(self) -> list[list[forms.BoundField]]:
         return [[self[f"window_{number}_{name}"] for name in ("days", "begin", "end", "factor")]
-                for number in range(_WINDOWS)]  # fmt: skip
+                for number in self._rows]  # fmt: skip
 
     def begin_at(self) -> datetime:
         """The chosen begin, by the clock of the console."""
@@ -114,7 +120,7 @@ class PriceListForm(forms.Form):
 
     def _windows(self) -> list[int]:
         """The numbers of the rows that are used."""
-        return [number for number in range(_WINDOWS) if self.cleaned_data[f"window_{number}_days"]]
+        return [number for number in self._rows if self.cleaned_data[f"window_{number}_days"]]
 
     def attach_problems(self, error: HeklaError) -> None:
         """Show an error at the field that it is about."""

@@ -9,9 +9,9 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, F, Q, Value, When
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
@@ -33,7 +33,7 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.queues import services as queue_services
 from hekla.apps.queues.models import Queue
 from hekla.domain import events
-from hekla.domain.alert_rules import AlertActionKind
+from hekla.domain.alert_rules import CHANGING, AlertActionKind
 from hekla.domain.errors import Forbidden, HeklaError, NotFound
 from hekla.domain.policies import LifecycleAction
 from hekla.lib.backoff import backoff_delay
@@ -42,6 +42,7 @@ from hekla.lib.encryption import DecryptionError
 log = logging.getLogger(__name__)
 MOST_ATTEMPTS = 12
 _BUSY_SECONDS = 6.0
+_SILENT_PAUSE = timedelta(minutes=1)
 _URGENCY = Case(
     When(~Q(kind=AlertActionKind.WEBHOOK), then=Value(0)), When(rule__tenant=None, then=Value(1)), default=Value(2)
 )
@@ -82,6 +83,8 @@ def _claim(now: datetime) -> AlertAction | None:
 
 
 def _act(action: AlertAction, now: datetime) -> bool:
+    if _waits_for_silence(action, now):
+        return False
     try:
         _require_owner(action)
         if action.kind == AlertActionKind.WEBHOOK:
@@ -105,6 +108,19 @@ def _act(action: AlertAction, now: datetime) -> bool:
         log.exception("action %s of alert rule %s failed", action.uid, action.rule.uid)
         why = _("It failed. The log of the console says why.")
         return _failed(action, why, now, is_final=action.attempts >= MOST_ATTEMPTS)
+    return True
+
+
+def _waits_for_silence(action: AlertAction, now: datetime) -> bool:
+    """Postpone a change whose rule was silenced after it was planned: it was announced, and somebody may be at work.
+
+    Only for a moment, as people can end the silence early. If the alert still fires then, the change is made.
+    """
+    silent_until = action.rule.silenced_until
+    if silent_until is None or silent_until <= now or action.moment != FIRE or action.kind not in CHANGING:
+        return False
+    own = AlertAction.objects.filter(pk=action.pk, done_at=None, abandoned_at=None)
+    own.update(due_at=min(silent_until, now + _SILENT_PAUSE), attempts=F("attempts") - 1)
     return True
 
 

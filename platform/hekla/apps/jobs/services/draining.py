@@ -53,8 +53,9 @@ class DrainedPods:
 
 
 def token_of(keys: Iterable[int]) -> str:
-    """Names these pods (primary keys) in a short text."""
-    return "-".join(str(key) for key in sorted(keys)) or _NO_PODS
+    """Names these pods (primary keys) in a short text; empty if there are too many: then nothing is compared."""
+    found = sorted(keys)
+    return ("-".join(map(str, found)) or _NO_PODS) if len(found) <= _MOST_NAMED_PODS else ""
 
 
 def drain(node: Node, *, reason: str, user: User, now: datetime, token: str = "") -> DrainedPods:
