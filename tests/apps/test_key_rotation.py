@@ -39,6 +39,7 @@ NOT_SECRET = {
     ("signin.SecurityKey", "credential_id"),
     ("signin.SecurityKey", "public_key"),
     ("cycle_records.CycleRecord", "data"),
+    ("policy_lab.LabTrace", "content"),
 }
 
 

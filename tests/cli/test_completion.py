@@ -33,6 +33,7 @@ def test_commands_are_completed() -> None:
         "show-evictions",
         "show-risk",
         "scale",
+        "stalled",
         "set-priority",
         "set-notifications",
     }

@@ -482,7 +482,7 @@ def test_labels_are_bounded(people: People, monkeypatch: pytest.MonkeyPatch) -> 
     people.submit("one"), people.submit("two", queue="queue-s3")
     scraped = scrape()
     values = {name: {one.labels[name] for one in scraped.samples if name in one.labels} for name in _BOUNDED}
-    assert len(values["cluster"]) == 2
+    assert len(values["cluster"] & {"sim", "s1", "s2", "s3"}) == 2  # others are those of tests before, of this process
     assert len(values["queue"]) == 2
     assert len(values["resource"]) <= 3 * 2
     labels = {label for one in scraped.samples if one.name.startswith("hekla_") for label in one.labels}
