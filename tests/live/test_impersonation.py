@@ -10,6 +10,7 @@ from django.db import connections
 from django.test import Client
 from django.urls import reverse
 from tests.apps.access_world import impersonate
+from tests.support.live_views import add_view
 from tests.support.websocket import Socket
 
 from hekla.apps.accounts import services as accounts
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def page_with_the_username(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hekla.live.guard.EVERY_SECONDS", 0.2)
     view = registry.LiveView(lambda user, _params: frozenset({f"user:{user.pk}"}), lambda user, _params: str(user))
-    monkeypatch.setitem(registry._views, "who", (view,))
+    add_view(monkeypatch, "who", (view,))
 
 
 @pytest.fixture

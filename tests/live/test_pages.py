@@ -12,6 +12,7 @@ from django.db import connections
 from django.test import Client
 from django.urls import reverse
 from redis import Redis
+from tests.support.live_views import add_view
 from tests.support.websocket import Socket
 
 from hekla.apps.accounts import services as accounts
@@ -43,7 +44,7 @@ def _topics(user: User, params: registry.Params) -> frozenset[str]:
 
 @pytest.fixture(autouse=True)
 def _counting_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry._views, "counting", (registry.LiveView(_topics, _render),))
+    add_view(monkeypatch, "counting", (registry.LiveView(_topics, _render),))
 
 
 @pytest.fixture
@@ -142,7 +143,7 @@ async def test_failed_rendering_is_retried(open_page: Open, monkeypatch) -> None
             raise ValueError("not this time")
         return _render(user, params)
 
-    monkeypatch.setitem(registry._views, "counting", (registry.LiveView(_topics, sometimes),))
+    add_view(monkeypatch, "counting", (registry.LiveView(_topics, sometimes),))
     page = await open_page(f"view=counting&job=7&since={await record_event()}")
     await page.message()
     await record_event()

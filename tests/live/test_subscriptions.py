@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError, connections
 from django.utils.translation import get_language
 from tests.live.test_pages import record_event
+from tests.support.live_views import add_view
 from tests.support.websocket import Socket
 
 from hekla.apps.accounts import services as accounts
@@ -51,8 +52,8 @@ def _topics(user: User, params: registry.Params) -> frozenset[str]:
 def _views(monkeypatch: pytest.MonkeyPatch) -> None:
     _rendered.clear()
     monkeypatch.setattr(guard, "EVERY_SECONDS", 0.2)
-    monkeypatch.setitem(registry._views, "shared", (LiveView(_topics, _render, _tenants),))
-    monkeypatch.setitem(registry._views, "own", (LiveView(_topics, _render, private_audience),))
+    add_view(monkeypatch, "shared", (LiveView(_topics, _render, _tenants),))
+    add_view(monkeypatch, "own", (LiveView(_topics, _render, private_audience),))
 
 
 def _person(name: str) -> User:
@@ -141,7 +142,7 @@ async def test_updates_have_the_language_of_the_page(
 ) -> None:
     """The browser's preferred language decides for the page, without a cookie that the socket could read."""
     view = LiveView(lambda *_: frozenset({"job:7"}), lambda *_: str(get_language()))
-    monkeypatch.setitem(registry._views, "language", (view,))
+    add_view(monkeypatch, "language", (view,))
     page = await open_page(f"language{query}", people["alice"])
     await record_event()
     assert await _next_rendering(page) == language
@@ -168,7 +169,7 @@ async def test_parts_of_a_page_are_sent_separately(
         return frozenset({f"owner:{user.pk}"})
 
     parts = LiveView(own_topic, _render), LiveView(_topics, _render, _tenants)
-    monkeypatch.setitem(registry._views, "parts", parts)
+    add_view(monkeypatch, "parts", parts)
     pages = {name: await open_page("parts", people[name]) for name in ("alice", "bob")}
     await record_event(f"owner:{people['alice'].pk}")
     assert (await pages["alice"].message())["part"] == 0
@@ -192,7 +193,7 @@ async def test_audience_is_checked_again_before_rendering(
     view = LiveView(
         lambda _user, _params: frozenset({"queues"}), render, may_read, audience_topics=frozenset({"queues"})
     )
-    monkeypatch.setitem(registry._views, "queue?", (view,))
+    add_view(monkeypatch, "queue?", (view,))
     pages = {name: await open_page("queue?", people[name]) for name in ("alice", "bob")}
     readers.remove("bob")
     await record_event("queues")
