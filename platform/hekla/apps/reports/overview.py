@@ -100,12 +100,18 @@ def overview(user: User, query: MeasuresQuery, *, now: datetime) -> Overview:
 def _of_gpus(report: GpuTimeReport) -> dict[OverviewFigure, OverviewValue]:
     totals, before = report.totals, report.before
     found = {
-        OverviewFigure.USEFUL: OverviewValue(*(_percent(one, (GpuClass.USEFUL,)) for one in (totals, before))),
+        OverviewFigure.USEFUL: OverviewValue(*map(_useful, (totals, before))),
         OverviewFigure.WASTED: OverviewValue(*(_sum(one, WASTED) / GPU_HOUR for one in (totals, before))),
     }
     if report.is_capacity:
         found[OverviewFigure.HELD] = OverviewValue(*(_percent(one, HELD) for one in (totals, before)))
     return found
+
+
+def _useful(amounts: Amounts) -> float | None:
+    """None also if the use of all that pods held is unknown: 0 would say that they used nothing."""
+    is_known = amounts.get(GpuClass.USEFUL) or amounts.get(GpuClass.IDLE) or not amounts.get(GpuClass.UNMEASURED)
+    return _percent(amounts, (GpuClass.USEFUL,)) if is_known else None
 
 
 def _percent(amounts: Amounts, classes: tuple[GpuClass, ...]) -> float | None:

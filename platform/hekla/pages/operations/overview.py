@@ -83,7 +83,7 @@ def arranged(chosen: Sequence[OverviewFigure] | None) -> list[ArrangedTile]:
 def words(what: OverviewFigure, value: float | None) -> str:
     """A value with its unit."""
     if value is None:
-        return _("none")
+        return _("not known")
     match UNITS.get(what):
         case "percent":
             return f"{value:.0f} %"
