@@ -29,11 +29,13 @@ def test_sheets_and_modules_come_once_and_below_what_they_import(tmp_path: Path)
     (tmp_path / "a.css").write_text("a { color: red } /* said */\n")
     (tmp_path / "b.css").write_text("b { color: blue }\n")
     assert bundles.style_sheet(tmp_path / "all.css") == "a { color: red } b { color: blue }\n"
-    words = "// Words.\nexport const LANGUAGE = 'en';\nexport function say() {}\n"
+    words = "// Words.\nexport const LANGUAGE = 'en';\n/** Says\n * it. */\nexport function say() {}\n"
     app = 'import { say } from "./words.js";\nimport * as all from "./words.js";\nsay(all.LANGUAGE);\n'
     script = bundles.script(_static(tmp_path, app=app, words=words))
     assert script.startswith("var htmx = 1\n;var idiomorph_ext = 1\n;(() => {")
     assert script.count("function say()") == 1
+    assert "Words." not in script
+    assert "it. */" not in script
     assert (
         script.index("const $words =") < script.index("const { say } = $words;") < script.index("const all = $words;")
     )

@@ -12,7 +12,7 @@ VENDOR = ("htmx.min.js", "idiomorph-ext.min.js")
 """Classic scripts of others that precede our modules, in this order."""
 _SHEET = re.compile(r'^@import "([\w./-]+\.css)";\n', re.MULTILINE)
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
-_LINE_COMMENT = re.compile(r"^ *//.*\n| +// .*$|^ +", re.MULTILINE)
+_COMMENT = re.compile(r"^ */\*\*[\s\S]*?\*/\n|^ *//.*\n| +// .*$|^ +", re.MULTILINE)
 """With the indentation. A literal over several lines, which this would change, is refused below."""
 _IMPORT = re.compile(r'^import (?:\{([^}]*)\}|\* as (\w+)) from "\./([\w-]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
@@ -41,7 +41,7 @@ def _add_module(folder: Path, name: str, modules: dict[str, str], importers: tup
         return
     if name in importers:
         raise ValueError(f"{name}.js: imports itself by way of {', '.join(importers)}")
-    text = _LINE_COMMENT.sub("", (folder / f"{name}.js").read_text("utf-8"))
+    text = _COMMENT.sub("", (folder / f"{name}.js").read_text("utf-8"))
     for match in _IMPORT.finditer(text):
         _add_module(folder, match[3], modules, (*importers, name))
     text = _IMPORT.sub(_constant, text)
