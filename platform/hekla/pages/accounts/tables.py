@@ -8,13 +8,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_filters import ChoiceFilter
-from markupsafe import escape as text
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, PlatformRole
 from hekla.lib import clock
 from hekla.pages.frame import html
 from hekla.pages.frame.card_use import UsageColumns
+from hekla.pages.frame.html import text
 from hekla.pages.frame.row_actions import Button, row_actions
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, ListTable, named
 

@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 
 from django.urls import NoReverseMatch
 from django.utils.safestring import SafeString
-from markupsafe import escape as text
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -13,6 +12,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.audit.objects import AuditObject
 from hekla.apps.audit.selectors import AuditEntry
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 
 _BY_KEY = {
     "alert-rule": "alerts:detail",

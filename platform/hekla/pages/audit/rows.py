@@ -5,13 +5,13 @@ from urllib.parse import quote
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from markupsafe import escape as text
 
 from hekla.apps.accounts.models import User
 from hekla.apps.audit.selectors import AuditEntry
 from hekla.apps.event_log.words import kind_in_words
 from hekla.pages.audit import links
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 
 
 def audit_rows(entries: Iterable[AuditEntry], user: User) -> SafeString:

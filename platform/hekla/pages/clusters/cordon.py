@@ -6,10 +6,10 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from markupsafe import escape as text
 
 from hekla.apps.clusters.models import Node
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 from hekla.pages.frame.row_actions import Button, Question, post_form
 
 _TOKEN = SafeString("<token>")

@@ -12,11 +12,11 @@ from math import ceil
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from markupsafe import escape as text
 
 from hekla.domain.resources import Resources
 from hekla.pages.clusters.node_state import is_in_use, word_of_state
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 from hekla.pages.queues.figures import NodeView, bars, together
 from hekla.pages.queues.usage_cells import bars_of, card_bars, share
 

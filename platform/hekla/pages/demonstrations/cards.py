@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from markupsafe import escape as text
 
 from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS
 from hekla.apps.demonstrations.scenes import Demonstration, Topic
 from hekla.apps.sentences import space_after
 from hekla.pages.frame import html
 from hekla.pages.frame.buttons import button
+from hekla.pages.frame.html import text
 from hekla.pages.frame.row_actions import hidden
 
 

@@ -5,9 +5,9 @@
 
 from django.template import Context
 from django.utils.safestring import SafeString
-from markupsafe import escape as text
 
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 
 
 def button(

@@ -3,9 +3,9 @@
 from django.forms import BoundField
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from markupsafe import escape as text
 
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 
 
 def form_field(field: BoundField, unit: str = "", wide: object = "", unmarked: object = "") -> SafeString:

@@ -3,6 +3,7 @@
 The components of the same names call these too, so each has one markup. All user input is escaped by `text`.
 """
 
+import re
 from datetime import datetime
 from functools import cache, lru_cache
 
@@ -16,11 +17,20 @@ from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.utils.timezone import get_current_timezone_name, localtime
 from django.utils.translation import get_language, get_language_info
-from markupsafe import escape as text
+from markupsafe import escape
 
 from hekla.apps.job_history import labels
 
 NOTHING = SafeString('<span class="muted nothing">–</span>')
+_special = re.compile("[&<>'\"]").search
+
+
+def text(value: object) -> str:
+    """The value as HTML: escaped, unless it is HTML. As `escape` of MarkupSafe, in a fifth of its steps for most."""
+    kind = type(value)
+    if kind is str:
+        return value if _special(value) is None else escape(value)  # type: ignore[return-value, arg-type]
+    return value if kind is SafeString else escape(value)  # type: ignore[return-value]
 
 
 @cache

@@ -10,9 +10,9 @@ from django import forms
 from django.db.models import QuerySet
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from markupsafe import escape as text
 
 from hekla.apps.accounts.models import User
+from hekla.pages.frame.html import text
 
 MOST_OFFERED = 200
 """With more people, any other user name can be typed."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
-from markupsafe import escape as text
 
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from django.forms.renderers import BaseRenderer
 from django.forms.utils import flatatt
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from markupsafe import escape as text
+
+from hekla.pages.frame.html import text
 
 
 class LongSelect(forms.Select):

@@ -26,10 +26,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django_filters import CharFilter
 from django_tables2.columns import BoundColumn
-from markupsafe import escape as text
 
 from hekla.apps.filter_sets import QuickFilterSet
 from hekla.pages.frame import current_tenant, html
+from hekla.pages.frame.html import text
 from hekla.pages.frame.people import person
 
 Words = str | Promise

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from markupsafe import escape as text
 
 from hekla.apps.jobs.models import MOST_JOBS_ON_NODE
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 
 if TYPE_CHECKING:
     from hekla.apps.jobs.selectors import JobOnNode

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from markupsafe import escape as text
 
 from hekla.apps.notifications import labels
 from hekla.apps.notifications.choices import Channel, Moment
 from hekla.apps.notifications.models import Delivery, Notification
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 
 STATES = {
     Moment.STARTED: "running",

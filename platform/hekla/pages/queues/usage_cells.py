@@ -5,10 +5,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from django.utils.safestring import SafeString
-from markupsafe import escape as text
 
 from hekla.domain.card_resources import of_cards
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 
 if TYPE_CHECKING:
     from hekla.pages.queues.figures import UsageBar  # with the engine, which templates do not need

@@ -4,10 +4,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from markupsafe import escape as text
 
 from hekla.apps.presets.models import Preset
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 from hekla.pages.frame.row_actions import Button, Question, hidden, post_form, row_actions
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, ListTable
 
