@@ -12,14 +12,14 @@ from hekla.pages.frame import html
 from hekla.pages.frame.html import text
 from hekla.pages.frame.row_actions import Button, Question, post_form
 
-_TOKEN = SafeString("<token>")
-"""Nothing else in a form has it, since all texts are escaped."""
+TOKEN = SafeString("<token>")
+"""Stands for the token in a form. Nothing else in it is this, since all texts are escaped."""
 
 
 def cordon_form(node: Node, back: str, token: object) -> SafeString:
     """The button in its form. `back`: "node" returns to its page, "list" to the list; `token`: as of `post_form`."""
     key = node.pk, node.name, node.is_cordoned, back, get_language()
-    return SafeString(_form(*key).replace(_TOKEN, text(token))) if token else _form(*key, has_token=False)
+    return SafeString(_form(*key).replace(TOKEN, text(token))) if token else _form(*key, has_token=False)
 
 
 @lru_cache(maxsize=8192)
@@ -27,7 +27,7 @@ def _form(
     pk: int, name: str, is_cordoned: bool, back: str, language: str | None, *, has_token: bool = True
 ) -> SafeString:
     """Cached, with a mark in place of the token: a list has the forms of fifty nodes."""
-    address, words, token = html.address("clusters:cordon", pk), _words(language), _TOKEN if has_token else ""
+    address, words, token = html.address("clusters:cordon", pk), _words(language), TOKEN if has_token else ""
     if is_cordoned:
         button = Button(words.uncordon, picture="play")
         return post_form(address, button, token, {"cordon": "no", "from": back})

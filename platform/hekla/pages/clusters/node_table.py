@@ -1,25 +1,44 @@
 """The table of nodes: one line each, with cards first."""
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections import defaultdict
+from collections.abc import Callable, MutableMapping
+from functools import cached_property, lru_cache
 from math import floor
 
+from django.template import Context
 from django.template.defaultfilters import truncatechars
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
-from hekla.pages.clusters.cordon import cordon_form, drain_link
+from hekla.pages.clusters.cordon import TOKEN, cordon_form, drain_link
 from hekla.pages.clusters.node_state import state_badge, state_word
 from hekla.pages.frame import html
+from hekla.pages.frame.html import text
 from hekla.pages.frame.row_actions import row_actions
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextSearch, named
-from hekla.pages.jobs.node_jobs import node_jobs
+from hekla.pages.jobs.node_jobs import job_links, words
 from hekla.pages.queues.figures import NodeView
 from hekla.pages.queues.usage_cells import bars_of, card_bars, usage_cell
 
-_LONGEST = 80
+_LONGEST, _MOST_ROWS = 80, 1000
+_JOBS = SafeString("<jobs>")
+"""Stands for the jobs in a row. Nothing else in it is this, since all texts are escaped."""
+
+
+class NodeRows:
+    """The rows of nodes that have not changed, as one reader's page had them: others have other jobs, and tokens."""
+
+    def __init__(self) -> None:
+        self._rows: defaultdict[tuple[bool, ...], dict[int, str]] = defaultdict(dict)
+
+    def of(self, *kind: bool) -> MutableMapping[int, str]:
+        """The rows by the row id of the node. `kind`: what differs between pages, such as whether rows have actions."""
+        rows = self._rows[kind]
+        if len(rows) >= _MOST_ROWS:
+            rows.clear()
+        return rows
 
 
 def _state(view: NodeView) -> SafeString:
@@ -46,10 +65,6 @@ def _measured(view: NodeView) -> str:
     return _("%(cpu)s %% CPU, %(memory)s %% memory") % {"cpu": cpu, "memory": memory}
 
 
-def _jobs(view: NodeView) -> SafeString | None:
-    return SafeString(f'<span class="one-line">{node_jobs(view.jobs)}</span>') if view.jobs else None
-
-
 def _cluster(view: NodeView) -> SafeString:
     return _cluster_cell(view.node.cluster.name, view.node.cluster.is_simulated, get_language())
 
@@ -62,7 +77,7 @@ def _cluster_cell(name: str, is_simulated: bool, _language: str | None) -> SafeS
 
 
 class NodesTable(ListTable):
-    """All nodes. `facts.may_cordon`: whether the reader may cordon them."""
+    """All nodes. `facts.rows`: a NodeRows, of the same nodes in the same language."""
 
     label = gettext_lazy("Nodes")
     suggests = "node"
@@ -82,14 +97,36 @@ class NodesTable(ListTable):
     cpu = ListColumn(gettext_lazy("CPU"), sort="free_cpu", cell=_usage_of("cpu"))
     memory = ListColumn(gettext_lazy("Memory"), sort="free_memory", cell=_usage_of("memory"))
     measured = ListColumn(gettext_lazy("Measured usage"), sort="measured_cpu", cell=_measured)
-    jobs = ListColumn(gettext_lazy("Jobs"), cell=_jobs)
+    jobs = ListColumn(gettext_lazy("Jobs"), cell=lambda _view: _JOBS)
     cluster = ListColumn(gettext_lazy("Cluster"), sort="node__cluster__name", cell=_cluster)
     actions = ActionsColumn()
 
+    def row(self, record: NodeView, context: Context) -> SafeString:  # type: ignore[override]
+        """A row. Only its jobs, and the token of its form, differ from reader to reader."""
+        self.context, rows, pk = context, self._rows, record.node.pk
+        row = rows.get(pk)
+        if row is None:
+            row = rows[pk] = super().row(record, context)
+        jobs = f'<span class="one-line">{job_links(record.jobs, *self._words)}</span>' if record.jobs else html.NOTHING
+        return SafeString(row.replace(_JOBS, jobs).replace(TOKEN, self._token))
+
     def render_actions(self, record: NodeView) -> SafeString:
-        """A link to its drain, and the button that cordons it, with the token of the page's forms."""
-        form = cordon_form(record.node, "list", self.context.get("csrf_token"))
-        return row_actions(drain_link(record.node), form)
+        """A link to its drain, and the button that cordons it, with the place of the token of the page's forms."""
+        return row_actions(drain_link(record.node), cordon_form(record.node, "list", TOKEN if self._token else ""))
+
+    @cached_property
+    def _token(self) -> str:
+        """The token of the forms; empty in live parts."""
+        return text(self.context.get("csrf_token") or "")
+
+    @cached_property
+    def _rows(self) -> MutableMapping[int, str]:
+        rows: NodeRows = self.facts["rows"]
+        return rows.of(bool(self._token), "actions" in self.columns.names())
+
+    @cached_property
+    def _words(self) -> tuple[str, str]:
+        return words()
 
 
 def _text(view: NodeView) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
@@ -22,7 +23,7 @@ from hekla.domain.resources import Resources
 from hekla.lib import clock
 from hekla.pages.clusters import draining, heat_map
 from hekla.pages.clusters.node_state import state_badge
-from hekla.pages.clusters.node_table import NODE_SEARCH, NodesTable
+from hekla.pages.clusters.node_table import NODE_SEARCH, NodeRows, NodesTable
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import TextSearch, listing, listing_of
@@ -52,20 +53,21 @@ def node_parts(user: User, query: QueryDict) -> dict[str, Any]:
 class _Drawn:
     """All nodes with their usage and their map, as of `whole` and `usage`; only to be read, since requests share it.
 
-    `without_values`: the columns that no node has a value for.
+    `map`: the map as HTML; `without_values`: the columns that no node has a value for; `rows`: those of the list.
     """
 
     whole: Occupancy
     usage: Mapping[int, NodeMeasurement]
     views: Sequence[NodeView]
-    maps: Sequence[heat_map.ClusterMap]
+    map: str
     without_values: tuple[str, ...]
+    rows: NodeRows = field(default_factory=NodeRows)
 
     @cached_property
     def search(self) -> TextSearch:
         """The search of the list, which reads the text of each node once."""
-        texts = {view.node.id: NODE_SEARCH.text(view) for view in self.views}
-        return TextSearch(lambda view: texts[view.node.id], NODE_SEARCH.hint)
+        texts = {id(view): NODE_SEARCH.text(view).casefold() for view in self.views}
+        return TextSearch(lambda view: texts[id(view)], NODE_SEARCH.hint, is_folded=True)
 
     def is_of(self, whole: Occupancy, usage: Mapping[int, NodeMeasurement]) -> bool:
         """Whether nothing has changed since."""
@@ -84,8 +86,20 @@ def _drawn(query: QueryDict) -> tuple[int, _Drawn]:
     if known is None or not known.is_of(whole, usage):
         views = figures.nodes(whole, with_demonstrations=with_demonstrations)
         node_usage.add_usage(views, usage)
-        known = _last[key] = _Drawn(whole, usage, views, heat_map.cluster_maps(views), _without_values(views))
+        without = _without_values(views)
+        known = _last[key] = _Drawn(whole, usage, views, _map(views, has_usage="measured" not in without), without)
     return whole.number, known
+
+
+def _map(views: Sequence[NodeView], *, has_usage: bool) -> str:
+    """The map as HTML; empty without nodes. `has_usage`: whether the usage of some node was measured."""
+    facts = {
+        "maps": heat_map.cluster_maps(views),
+        "undrawn": max(0, len(views) - heat_map.MOST_CELLS),
+        "steps": range(heat_map.STEPS + 1),
+        "has_usage": has_usage,
+    }
+    return render_to_string("clusters/_heat_map.html", facts) if views else ""
 
 
 def _without_values(views: Sequence[NodeView]) -> tuple[str, ...]:
@@ -102,10 +116,7 @@ def _parts(drawn: _Drawn) -> dict[str, Any]:
     return {
         "apart": len(drawn.whole.nodes) - len(drawn.views),
         "notices": notices.everywhere(),
-        "maps": drawn.maps,
-        "undrawn": max(0, len(drawn.views) - heat_map.MOST_CELLS),
-        "steps": range(heat_map.STEPS + 1),
-        "has_usage": "measured" not in drawn.without_values,
+        "map": drawn.map,
     }
 
 
@@ -118,7 +129,7 @@ def _options(drawn: _Drawn, user: User, rights: Rights) -> dict[str, Any]:
         return own
 
     hidden = () if accounts.may(user, Permission.MANAGE_CLUSTERS) else ("actions",)
-    return {"rows": with_jobs, "exclude": (*drawn.without_values, *hidden)}
+    return {"rows": with_jobs, "exclude": (*drawn.without_values, *hidden), "facts": {"rows": drawn.rows}}
 
 
 @require_safe

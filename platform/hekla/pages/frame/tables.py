@@ -33,6 +33,8 @@ from hekla.pages.frame.html import text
 from hekla.pages.frame.people import person
 
 Words = str | Promise
+Cell = tuple[SafeString, Callable[[Any], object], SafeString]
+"""The cells of a column: their opening tag, the function of a record with their content, and their closing tag."""
 MOST_IN_ADDRESS = 1000
 _SESSION = "lists"
 _SORT, _PAGE, _EVERYTHING, _TENANT = "sort", "page", "all", "tenant"
@@ -155,26 +157,31 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
 
     def row(self, record: object, context: Context) -> SafeString:
         """A row of the table. The cell that names it is its head."""
-        self.context, name = context, self.ids.format(record)
-        cells = "".join([f"{begin}{text(content(record))}{end}" for begin, content, end in self._cells])
-        mark = f' id="{text(name)}"' if name else ""
-        return SafeString(f"<tr{mark}>{cells}</tr>")
+        self.context = context
+        name = text(self.ids.format(record)) if self.ids else ""
+        mark = f' id="{name}"' if name else ""
+        return SafeString(f"<tr{mark}>{self.texts(self.cells, record)}</tr>")
+
+    @staticmethod
+    def texts(cells: Iterable[Cell], record: object) -> str:
+        """Some cells of a row."""
+        return "".join([f"{begin}{text(content(record))}{end}" for begin, content, end in cells])
 
     def foot(self) -> SafeString:
         """The row below all others; empty if no column has a foot."""
         feet = [bound.column.foot for bound in self.columns]
         if not any(feet):
             return SafeString()
-        cells = zip(feet, self._cells, strict=True)
+        cells = zip(feet, self.cells, strict=True)
         parts = ((begin, foot(self.facts) if foot else "", end) for foot, (begin, _content, end) in cells)
         return format_html("<tr>{}</tr>", format_html_join("", "{}{}{}", parts))
 
     @cached_property
-    def _cells(self) -> list[tuple[SafeString, Callable[[Any], object], SafeString]]:
-        """For each column: the opening tag of its cells, the content function, and the closing tag."""
+    def cells(self) -> list[Cell]:
+        """The cells of each column."""
         return [self._cell(bound) for bound in self.columns]
 
-    def _cell(self, bound: BoundColumn) -> tuple[SafeString, Callable[[Any], object], SafeString]:
+    def _cell(self, bound: BoundColumn) -> Cell:
         column = bound.column
         content = getattr(self, f"render_{bound.name}", None) or column.content_of(self, bound)
         if bound.name == self.title:
@@ -224,16 +231,22 @@ class _TextForm(forms.Form):
 
 @dataclass(frozen=True)
 class TextSearch:
-    """The search of a list that is not a queryset: it searches the text of each row."""
+    """The search of a list that is not a queryset: it searches the text of each row.
+
+    `is_folded`: whether the texts are without case already (`casefold`).
+    """
 
     text: Callable[[Any], str]
     hint: Words = ""
+    is_folded: bool = False
 
     def found(self, rows: Iterable[Any], words: str) -> list[Any]:
         """The rows whose text contains these words, ignoring case; all rows without words."""
         if not words:
             return list(rows)
         wanted, text = words.casefold(), self.text
+        if self.is_folded:
+            return [row for row in rows if wanted in text(row)]
         return [row for row in rows if wanted in text(row).casefold()]
 
 

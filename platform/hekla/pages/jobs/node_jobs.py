@@ -18,19 +18,29 @@ if TYPE_CHECKING:
 
 def node_jobs(found: Sequence["JobOnNode"]) -> SafeString:
     """Links to the first eight jobs on a node."""
-    (comma, pods), more = _words(get_language()), " …" if len(found) > MOST_JOBS_ON_NODE else ""
-    return SafeString(comma.join([_link(one, pods) for one in found[:MOST_JOBS_ON_NODE]]) + more)
+    return SafeString(job_links(found, *words()))
+
+
+def job_links(found: Sequence["JobOnNode"], comma: str, pods: str) -> str:
+    """The same, for lists of many nodes, with `words`."""
+    more = " …" if len(found) > MOST_JOBS_ON_NODE else ""
+    return comma.join([_link(one, pods) for one in found[:MOST_JOBS_ON_NODE]]) + more
+
+
+def words() -> tuple[str, str]:
+    """What separates two jobs, and how the number of their pods is said, in the language in force."""
+    return _words(get_language())
 
 
 @cache
 def _words(_language: str | None) -> tuple[str, str]:
-    """What separates two jobs, and the number of their pods, translated once for all lists."""
+    """Translated once for all lists."""
     return _(", "), _(" (%(n)s pods)")
 
 
 def _link(one: "JobOnNode", pods: str) -> str:
     """`pods`: how their number is said, translated once for all links."""
-    place, name = html.address("jobs:detail", one.uid), text(one.name)
+    place = html.address("jobs:detail", one.uid)
     if one.count == 1:
-        return f'<a href="{place}#pod-{one.pod_id}">{name} {text(one.pod_name)}</a>'
-    return f'<a href="{place}">{name}</a>{text(pods % {"n": one.count})}'
+        return f'<a href="{place}#pod-{one.pod_id}">{text(f"{one.name} {one.pod_name}")}</a>'
+    return f'<a href="{place}">{text(one.name)}</a>{text(pods % {"n": one.count})}'

@@ -3,8 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-from uuid import UUID
+from typing import Any, NamedTuple
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import connection
@@ -99,11 +98,10 @@ def card_holders(nodes: Collection[Node]) -> dict[tuple[int, str], list[Pod]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class JobOnNode:
-    """Pods of one job on a node: their number, and the row id and name of the first."""
+class JobOnNode(NamedTuple):
+    """Pods of one job on a node: their number, and the row id and name of the first. A page has hundreds."""
 
-    uid: UUID
+    uid: str
     name: str
     pod_id: int
     pod_name: str
@@ -111,7 +109,7 @@ class JobOnNode:
 
 
 _FIRST_PODS = """
-    SELECT id, cluster_id, node, task, index, count, uid, name
+    SELECT id, cluster_id, node, task || '-' || index, count, uid::text, name
     FROM (
         SELECT first.id, job.cluster_id, wanted.node, first.task, first.index, first.count, job.uid, job.name,
             row_number() OVER (PARTITION BY wanted.node, job.cluster_id ORDER BY first.id) AS place
@@ -150,6 +148,6 @@ def jobs_on(nodes: Collection[Node], user: User, rights: Rights) -> dict[tuple[i
     found: defaultdict[tuple[int, str], list[JobOnNode]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_FIRST_PODS, wanted)
-        for pk, cluster_id, node, task, index, count, uid, name in cursor.fetchall():
-            found[cluster_id, node].append(JobOnNode(uid, name, pk, f"{task}-{index}", count))
+        for pk, cluster_id, node, pod, count, uid, name in cursor.fetchall():
+            found[cluster_id, node].append(JobOnNode(uid, name, pk, pod, count))
     return found
