@@ -7,7 +7,7 @@ object that was deleted has its name, too. A page of entries needs four queries,
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext_lazy
 
@@ -16,7 +16,6 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.tenancy.models import Tenant
 
 NOUNS: Mapping[str, Any] = {
     "alert-rule": gettext_lazy("alert rule {name}"),
@@ -68,6 +67,15 @@ _FEW_EVENTS = {
 """Objects with so few events that those of a page can be read."""
 
 
+class AuditedTenant(NamedTuple):
+    """A tenant in the audit log: there are hundreds, and a page needs only this of each."""
+
+    pk: int
+    slug: str
+    name: str
+    is_active: bool
+
+
 @dataclass(frozen=True, slots=True)
 class AuditObject:
     """The object of an entry. `noun`: its phrase, with a place for the name. `key`: after the colon of the subject."""
@@ -87,7 +95,7 @@ class AuditObject:
 class ObjectNames:
     """The names of the objects of some events."""
 
-    def __init__(self, events: Collection[LoggedEvent], tenants: Mapping[int, Tenant]) -> None:
+    def __init__(self, events: Collection[LoggedEvent], tenants: Mapping[int, AuditedTenant]) -> None:
         self._tenants = tenants
         keys: dict[str, set[str]] = defaultdict(set)
         for event in events:

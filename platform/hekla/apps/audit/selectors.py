@@ -11,13 +11,12 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.audit.objects import AuditObject, ObjectNames
+from hekla.apps.audit.objects import AuditedTenant, AuditObject, ObjectNames
 from hekla.apps.audit.sentences import Sentence, sentence
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.words import kind_in_words
 from hekla.apps.tenancy import selectors as tenancy
-from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Forbidden
 
 PAGE = 50
@@ -47,7 +46,7 @@ class AuditEntry:
     """One action of a person."""
 
     event: LoggedEvent
-    tenant: Tenant | None
+    tenant: AuditedTenant | None
     object: AuditObject
 
     @property
@@ -67,7 +66,7 @@ class AuditEntry:
 
 
 def acts(
-    user: User, query: AuditQuery, *, most: int = PAGE, readable: Sequence[Tenant] | None = None
+    user: User, query: AuditQuery, *, most: int = PAGE, readable: Sequence[AuditedTenant] | None = None
 ) -> list[AuditEntry]:
     """The newest actions that match the query and that the person may see. Raises Forbidden.
 
@@ -103,14 +102,15 @@ def all_acts(user: User, query: AuditQuery) -> Iterator[list[AuditEntry]]:
         query = replace(query, before=found[-1].event.pk)
 
 
-def audited(user: User) -> list[Tenant]:
+def audited(user: User) -> list[AuditedTenant]:
     """The tenants whose audit log the person may see. Raises Forbidden if there are none."""
-    if accounts.may(user, Permission.SEE_AUDIT):
-        return list(tenancy.all_tenants())
-    allowed = tenancy.where(user, Permission.SEE_AUDIT)
-    if not allowed:
-        raise Forbidden(_("Only tenant admins, platform admins and operators can see the audit log."))
-    return list(tenancy.all_tenants().filter(pk__in=allowed))
+    tenants = tenancy.all_tenants()
+    if not accounts.may(user, Permission.SEE_AUDIT):
+        allowed = tenancy.where(user, Permission.SEE_AUDIT)
+        if not allowed:
+            raise Forbidden(_("Only tenant admins, platform admins and operators can see the audit log."))
+        tenants = tenants.filter(pk__in=allowed)
+    return [AuditedTenant(*row) for row in tenants.values_list("pk", "slug", "name", "is_active")]
 
 
 def parse_query(query: Mapping[str, str]) -> AuditQuery:

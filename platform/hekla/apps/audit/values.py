@@ -46,6 +46,9 @@ def describe_role(value: Any) -> str:  # noqa: ANN401  (any value in an event)
 
 
 def _words(value: Any) -> str:  # noqa: ANN401
+    if isinstance(value, str):
+        instant = _INSTANT.fullmatch(value)
+        return f"{instant[1]} {instant[2]} UTC" if instant else value
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -54,8 +57,6 @@ def _words(value: Any) -> str:  # noqa: ANN401
         return _(", ").join(f"{name}={_words(one)}" for name, one in value.items())
     if isinstance(value, list):
         return _(", ").join(_words(one) for one in value)
-    if isinstance(value, str) and (instant := _INSTANT.fullmatch(value)):
-        return f"{instant[1]} {instant[2]} UTC"
     return str(value)
 
 

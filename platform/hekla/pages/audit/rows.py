@@ -18,6 +18,7 @@ def audit_rows(entries: Iterable[AuditEntry], user: User) -> SafeString:
     """The rows of these entries, with links to the pages that this person can open."""
     time, tenant, about = (text(words) for words in (_("Time"), _("Tenant"), _("All about this object")))
     kinds: dict[str, str] = {}
+    moment = html.moments(exact=True)
 
     def row(entry: AuditEntry) -> str:
         event = entry.event
@@ -25,7 +26,7 @@ def audit_rows(entries: Iterable[AuditEntry], user: User) -> SafeString:
             kinds[event.kind] = f'<a href="?kind={text(event.kind)}">{text(kind_in_words(event.kind))}</a>'
         place = f'<a href="?object={quote(event.subject, safe="")}">{about}</a>'
         return (
-            f'<tr><td data-label="{time}">{html.moment(event.at, exact=True)}</td>'
+            f'<tr><td data-label="{time}">{moment(event.at)}</td>'
             f'<th scope="row" class="audit-sentence">{links.sentence(entry, user)}'
             f'<span class="row-note">{kinds[event.kind]} · {place}</span></th>'
             f'<td data-label="{tenant}">{text(entry.tenant.name) if entry.tenant else "–"}</td></tr>'

@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import tzinfo
-from functools import cache
+from functools import lru_cache
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone, translation
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from hekla.apps.accounts.models import User
@@ -42,16 +43,16 @@ def show(request: HttpRequest) -> HttpResponse:
         "file": f"{reverse('audit_file')}?{filters.urlencode()}",
         "most": audit.MOST_EXPORTED,
         "tenants": options(((one.slug, one.name) for one in tenants), {query.tenant}) if len(tenants) > 1 else "",
-        "kinds": options(_kinds(translation.get_language()), {query.kind}),
+        "kinds": _kinds(translation.get_language(), query.kind if query.kind in KINDS else ""),
         "people": person_picker.options(tenancy.known_people(user)),
     }
     return render(request, "audit/list.html", context)
 
 
-@cache
-def _kinds(_language: str | None) -> list[tuple[str, str]]:
-    """All kinds with their labels in the language in force, by label."""
-    return sorted(((kind, str(words)) for kind, words in KINDS.items()), key=lambda one: one[1])
+@lru_cache(maxsize=512)
+def _kinds(_language: str | None, chosen: str) -> SafeString:
+    """The options of all kinds with their labels in the language in force, by label."""
+    return options(sorted(((kind, str(words)) for kind, words in KINDS.items()), key=lambda one: one[1]), {chosen})
 
 
 @require_safe

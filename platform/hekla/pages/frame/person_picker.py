@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from hekla.apps.accounts.models import User
-from hekla.pages.frame.html import text
+from hekla.pages.frame.selects import option
 
 MOST_OFFERED = 200
 """With more people, any other user name can be typed."""
@@ -45,4 +45,4 @@ def options(people: QuerySet[User] | Iterable[User]) -> SafeString:
         labelled = [(username, display_name or username) for username, display_name in names]
     else:
         labelled = [(one.username, str(one)) for one in people]
-    return SafeString("".join(f'<option value="{text(key)}">{text(label)}</option>' for key, label in labelled))
+    return SafeString("".join([option(key, label) for key, label in labelled]))

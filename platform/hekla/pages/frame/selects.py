@@ -1,6 +1,7 @@
 """Choices of which there are hundreds."""
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Any
 
 from django import forms
@@ -29,11 +30,14 @@ class LongSelect(forms.Select):
 
 def options(choices: Iterable[tuple[object, object]], chosen: Collection[str]) -> SafeString:
     """The options of these values and labels. `chosen`: the selected values."""
-    parts = (
-        f'<option value="{text(key)}"{" selected" if key in chosen else ""}>{text(label)}</option>'
-        for key, label in ((str(key), str(label)) for key, label in choices)
-    )
-    return SafeString("".join(parts))
+    texts = [(str(key), str(label)) for key, label in choices]
+    return SafeString("".join([option(key, label, key in chosen) for key, label in texts]))
+
+
+@lru_cache(maxsize=8192)
+def option(key: str, label: str, is_chosen: bool = False) -> str:
+    """An option. Cached, since the same hundreds are on many pages."""
+    return f'<option value="{text(key)}"{" selected" if is_chosen else ""}>{text(label)}</option>'
 
 
 class ManyCheckboxes(forms.CheckboxSelectMultiple):
