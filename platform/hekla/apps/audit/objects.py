@@ -96,7 +96,7 @@ class ObjectNames:
     """The names of the objects of some events."""
 
     def __init__(self, events: Collection[LoggedEvent], tenants: Mapping[int, AuditedTenant]) -> None:
-        self._tenants = tenants
+        self._tenants, self._nouns = tenants, dict[str, str]()
         keys: dict[str, set[str]] = defaultdict(set)
         for event in events:
             kind, _colon, key = event.subject.partition(":")
@@ -111,7 +111,7 @@ class ObjectNames:
     def of(self, event: LoggedEvent) -> AuditObject:
         """The object of one of the events."""
         kind, _colon, key = event.subject.partition(":")
-        noun = str(NOUNS.get(kind, "{name}"))
+        noun = self._nouns.get(kind) or self._nouns.setdefault(kind, str(NOUNS.get(kind, "{name}")))
         if event.kind == "QuotaSet" and (of_members := _QUOTAS.get(event.payload.get("of", ""))):
             username = str(event.payload.get("username", "")).replace("{", "{{").replace("}", "}}")
             noun = str(of_members).replace("{username}", username)

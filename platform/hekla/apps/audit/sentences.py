@@ -54,7 +54,7 @@ def sentence(event: LoggedEvent, object_name: str) -> Sentence:
     """The sentence about an event. `object_name`: its object in words, such as `queue vision`."""
     facts = event.payload
     template = SENTENCES.get(event.kind)
-    words = str(template(event) if callable(template) else template or _unknown(event))
+    words = _unknown(event) if template is None else str(template(event) if callable(template) else template)
     named = ((name, value) for name, value in facts.items() if f"{{{name}}}" in words)
     values = _Places({name: describe_value(event.kind, name, value) for name, value in named})
     values |= {"actor": event.who, "object": object_name, **_extra(event)}
