@@ -1,16 +1,14 @@
 """Endpoints of nodes and environments."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
-from django.utils.timezone import get_current_timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.arrays import ArrayPages, ArrayQuery, array
+from hekla.api.times import RestTimes
 from hekla.api.v1.serializers import EnvironmentSerializer, NodeSerializer
 from hekla.api.views import ApiView
 from hekla.apps.clusters import selectors as clusters
@@ -45,7 +43,7 @@ class EnvironmentsView(ApiView):
 def _documents(nodes: Sequence[Node], whole: Occupancy) -> Iterator[dict[str, Any]]:
     """The nodes as `NodeSerializer` describes them. It is not run: with 1,000 nodes it takes most of the time."""
     cards, usage = clusters.node_cards(nodes), clusters.fresh_usage(nodes, now=clock.now())
-    nothing, times, amounts = Resources(), _Times(), dict[int, dict[str, str]]()
+    nothing, times, amounts = Resources(), RestTimes(), dict[int, dict[str, str]]()
     for node in nodes:
         pk, measured = node.id, usage.get(node.id)
         used = whole.machines.get((node.cluster_id, node.name), nothing)
@@ -92,18 +90,6 @@ def _described(node: Node) -> dict[str, Any]:
         "hypernodes": node.hypernodes,
         "numa": node.numa,
     }
-
-
-class _Times(dict[datetime, str]):
-    """Instants as REST shows them. Most nodes are measured at the same ones."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._field = serializers.DateTimeField(default_timezone=get_current_timezone())
-
-    def __missing__(self, at: datetime) -> str:
-        text = self[at] = str(self._field.to_representation(at))
-        return text
 
 
 def _usage(measured: NodeMeasurement) -> dict[str, Any]:
