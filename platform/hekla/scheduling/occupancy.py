@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Lock
+from typing import Any
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Node
@@ -39,13 +40,15 @@ class QueueUsage:
 class Occupancy:
     """The usage at an instant: nodes with their allocatable resources, what is held on each, and queues by row id.
 
-    Nodes and queues without an entry hold nothing. `number`: the last event that is included.
+    Nodes and queues without an entry hold nothing. `number`: the last event that is included. `derived`: what pages
+    made of it, by keys of their own, with the language if there are words; for all to read until something changes.
     """
 
     number: int
     nodes: Sequence[tuple[Node, Resources]]
     machines: Mapping[NodeKey, Resources]
     queues: Mapping[int, QueueUsage]
+    derived: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -104,7 +107,9 @@ class _Sums:
                 {place: Resources(amounts) for place, amounts in self._machines.items()},
                 {pk: QueueUsage(Resources(self._queues[pk]), self._running[pk], self._waiting[pk]) for pk in known},
             )
-        return replace(self._cached, number=number, nodes=nodes)
+        elif self._cached.nodes is not nodes:
+            self._cached = replace(self._cached, nodes=nodes, derived={})
+        return replace(self._cached, number=number)
 
 
 @dataclass

@@ -5,7 +5,6 @@ from collections.abc import Callable, MutableMapping
 from functools import cached_property, lru_cache
 from math import floor
 
-from django.template import Context
 from django.template.defaultfilters import truncatechars
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -101,14 +100,14 @@ class NodesTable(ListTable):
     cluster = ListColumn(gettext_lazy("Cluster"), sort="node__cluster__name", cell=_cluster)
     actions = ActionsColumn()
 
-    def row(self, record: NodeView, context: Context) -> SafeString:  # type: ignore[override]
+    def row(self, record: NodeView) -> str:
         """A row. Only its jobs, and the token of its form, differ from reader to reader."""
-        self.context, rows, pk = context, self._rows, record.node.pk
+        rows, pk = self._rows, record.node.id
         row = rows.get(pk)
         if row is None:
-            row = rows[pk] = super().row(record, context)
+            row = rows[pk] = super().row(record)
         jobs = f'<span class="one-line">{job_links(record.jobs, *self._words)}</span>' if record.jobs else html.NOTHING
-        return SafeString(row.replace(_JOBS, jobs).replace(TOKEN, self._token))
+        return row.replace(_JOBS, jobs).replace(TOKEN, self._token)
 
     def render_actions(self, record: NodeView) -> SafeString:
         """A link to its drain, and the button that cordons it, with the place of the token of the page's forms."""

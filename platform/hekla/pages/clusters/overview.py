@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import get_language
+
 from hekla.apps.accounts.models import User
 from hekla.apps.audit.objects import NOUNS
 from hekla.apps.audit.sentences import sentence
@@ -72,11 +74,9 @@ def use_by_cluster(whole: Occupancy) -> dict[int, ClusterUse]:
 
 def of(cluster: Cluster, whole: Occupancy, user: User) -> dict[str, Any]:
     """The parts of the page that follow its nodes, queues, jobs and events."""
-    own = cluster.pk
-    nodes = [view for view in figures.nodes(whole) if view.node.cluster_id == own]
     views = figures.views_of(queues.of_cluster(cluster), whole)
     return {
-        **_capacity(nodes),
+        **_capacity(cluster, whole),
         "queues": sorted(views, key=lambda view: -(view.use.running + view.use.waiting))[:_MOST_QUEUES],
         "queue_count": len(views),
         **_jobs(cluster, views, user),
@@ -84,7 +84,17 @@ def of(cluster: Cluster, whole: Occupancy, user: User) -> dict[str, Any]:
     }
 
 
-def _capacity(nodes: list[NodeView]) -> dict[str, Any]:
+def _capacity(cluster: Cluster, whole: Occupancy) -> dict[str, Any]:
+    """What its nodes have. Made once for all readers, since few of thousands of nodes change between two requests."""
+    key = _capacity, cluster.pk, get_language()
+    found: dict[str, Any] | None = whole.derived.get(key)
+    if found is None:
+        nodes = [view for view in figures.nodes(whole) if view.node.cluster_id == cluster.pk]
+        found = whole.derived[key] = _capacity_of(nodes)
+    return found
+
+
+def _capacity_of(nodes: list[NodeView]) -> dict[str, Any]:
     ready, whole = [view for view in nodes if view.node.is_ready and not view.node.is_cordoned], figures.capacity(nodes)
     return {
         "node_count": len(nodes),

@@ -106,11 +106,12 @@ def _sorted_by(query: QueryDict, sort: str) -> str:
 
 def phase(value: str, title: str = "") -> SafeString:
     """A badge of a phase: colour, shape and word. `title`: the tooltip."""
-    return _phase(value, title, get_language())
+    return phase_in(get_language() or "", value, title)
 
 
 @lru_cache(maxsize=1024)
-def _phase(value: str, title: str, _language: str | None) -> SafeString:
+def phase_in(_language: str, value: str, title: str = "") -> SafeString:
+    """The same in this language, which is the one in force, for lists."""
     more = f' title="{text(title)}"' if title else ""
     shape, word = icon(f"phase-{value}"), text(labels.phase(value))
     return SafeString(f'<span class="badge phase-{text(value)}"{more}>{shape}{word}</span>')

@@ -23,6 +23,7 @@ from django.template.loader import get_template
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 from django_filters import CharFilter
 from django_tables2.columns import BoundColumn
@@ -155,29 +156,33 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
         number = column.column.kind == "number"
         return html.column_head(words, column.name if column.orderable else "", sort, number, query, address)
 
-    def row(self, record: object, context: Context) -> SafeString:
-        """A row of the table. The cell that names it is its head."""
+    def body(self, records: Iterable[Any], context: Context) -> SafeString:
+        """The rows of the table, as a part of the page with this context."""
         self.context = context
-        name = text(self.ids.format(record)) if self.ids else ""
-        mark = f' id="{name}"' if name else ""
-        return SafeString(f"<tr{mark}>{self.texts(self.cells, record)}</tr>")
+        return SafeString("".join([self.row(record) for record in records]))
 
-    @staticmethod
-    def texts(cells: Iterable[Cell], record: object) -> str:
-        """Some cells of a row."""
-        return "".join([f"{begin}{text(content(record))}{end}" for begin, content, end in cells])
+    def row(self, record: Any) -> str:  # noqa: ANN401  (any row)
+        """A row of the table. The cell that names it is its head."""
+        mark = f' id="{text(self.ids.format(record))}"' if self.ids else ""
+        parts = [part for begin, content, end in self._cells for part in (begin, text(content(record)), end)]
+        return f"<tr{mark}>{''.join(parts)}</tr>"
 
     def foot(self) -> SafeString:
         """The row below all others; empty if no column has a foot."""
         feet = [bound.column.foot for bound in self.columns]
         if not any(feet):
             return SafeString()
-        cells = zip(feet, self.cells, strict=True)
+        cells = zip(feet, self._cells, strict=True)
         parts = ((begin, foot(self.facts) if foot else "", end) for foot, (begin, _content, end) in cells)
         return format_html("<tr>{}</tr>", format_html_join("", "{}{}{}", parts))
 
     @cached_property
-    def cells(self) -> list[Cell]:
+    def language(self) -> str:
+        """The language in force, for cells that cache what they say: it takes longer to look up than most cells."""
+        return get_language() or ""
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
         """The cells of each column."""
         return [self._cell(bound) for bound in self.columns]
 

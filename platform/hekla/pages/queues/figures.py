@@ -1,7 +1,7 @@
 """The current usage of nodes and queues, for the pages that show it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -129,20 +129,24 @@ class NodeView:
 
 @dataclass
 class QueueView:
-    """A queue with its usage. `limit`: its capability, at most the capacity of its cluster."""
+    """A queue with its usage. `limit`: its capability, at most the capacity of its cluster.
+
+    `language`: the one of the words of its bars.
+    """
 
     queue: Queue
     limit: Resources
     use: QueueUsage
+    language: str
 
     @cached_property
     def bars(self) -> Sequence[UsageBar]:
-        return bars(self.use.used, self.limit)
+        return _bars(self.use.used, self.limit, self.language)
 
     @property
     def card_share(self) -> float:
         """The largest share of its cards that is in use; -1 without cards. To sort by."""
-        return max(map(self._share, of_cards(self.limit)), default=-1.0)
+        return max(map(self._share, _resources_of_cards(self.limit)), default=-1.0)
 
     @property
     def cpu_share(self) -> float:
@@ -157,6 +161,12 @@ class QueueView:
     def _share(self, name: str) -> float:
         most = self.limit.amount(name)
         return self.use.used.amount(name) / most if most else -1.0
+
+
+@lru_cache(maxsize=4096)
+def _resources_of_cards(limit: Resources) -> tuple[str, ...]:
+    """The resources that belong to cards. Cached, since most queues have the same ones."""
+    return tuple(of_cards(limit))
 
 
 @lru_cache(maxsize=4096)
@@ -284,8 +294,8 @@ def queue_views(user: User, whole: Occupancy, rights: Rights | None = None) -> l
 
 def views_of(rows: Iterable[Queue], whole: Occupancy) -> list[QueueView]:
     """These queues with their usage."""
-    clusters, uses = by_cluster(whole), whole.queues
-    return [QueueView(queue, _limit(queue, clusters), uses.get(queue.pk, QueueUsage())) for queue in rows]
+    clusters, uses, language = by_cluster(whole), whole.queues, get_language() or ""
+    return [QueueView(queue, _limit(queue, clusters), uses.get(queue.id) or QueueUsage(), language) for queue in rows]
 
 
 def as_tree(views: Sequence[QueueView]) -> list[Branch]:
@@ -306,16 +316,22 @@ def as_tree(views: Sequence[QueueView]) -> list[Branch]:
     return found
 
 
-def by_cluster(whole: Occupancy) -> dict[int, Resources]:
+def by_cluster(whole: Occupancy) -> Mapping[int, Resources]:
     """The total allocatable resources of each cluster, by the cluster's primary key."""
-    found: dict[int, list[Resources]] = defaultdict(list)
-    for node, allocatable in whole.nodes:
-        found[node.cluster_id].append(allocatable)
-    return {cluster: _sum(parts) for cluster, parts in found.items()}
+    found: dict[int, Resources] | None = whole.derived.get(by_cluster)
+    if found is None:
+        parts: dict[int, list[Resources]] = defaultdict(list)
+        for node, allocatable in whole.nodes:
+            parts[node.cluster_id].append(allocatable)
+        found = whole.derived[by_cluster] = {cluster: _sum(those) for cluster, those in parts.items()}
+    return found
 
 
-def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
-    cluster, bound = whole.get(queue.cluster_id, Resources()), Resources.parse_limits(queue.capability)
+def _limit(queue: Queue, whole: Mapping[int, Resources]) -> Resources:
+    cluster = whole.get(queue.cluster_id, _NOTHING)
+    if not queue.capability:
+        return cluster
+    bound = Resources.parse_limits(queue.capability)
     return Resources({n: min(amount, bound.get(n, amount)) for n, amount in cluster.items()})
 
 

@@ -29,8 +29,14 @@ def _cell(bar: "UsageBar") -> str:
 
 def card_bars(bars: Sequence["UsageBar"]) -> list["UsageBar"]:
     """The bars of cards of every kind."""
-    cards = set(of_cards(bar.name for bar in bars))
+    cards = _cards_among(tuple([bar.name for bar in bars]))
     return [bar for bar in bars if bar.name in cards]
+
+
+@lru_cache(maxsize=1024)
+def _cards_among(names: tuple[str, ...]) -> frozenset[str]:
+    """Cached, since most nodes and queues have the same resources."""
+    return frozenset(of_cards(names))
 
 
 def bars_of(bars: Sequence["UsageBar"], name: str) -> list["UsageBar"]:

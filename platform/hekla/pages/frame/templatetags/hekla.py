@@ -1,6 +1,6 @@
 """Filters and tags for all pages: small pieces of markup, and amounts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import template
@@ -56,6 +56,6 @@ def hidden_initial(field: BoundField) -> SafeString | str:
 
 
 @register.simple_tag(takes_context=True)
-def table_row(context: template.Context, table: ListTable, record: object) -> SafeString:
-    """A row of a list. The context has the CSRF token for its forms."""
-    return table.row(record, context)
+def table_body(context: template.Context, table: ListTable, records: Iterable[Any]) -> SafeString:
+    """The rows of a list. The context has the CSRF token for their forms."""
+    return table.body(records, context)
