@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -107,6 +107,22 @@ def get(slug: str, user: User) -> Tenant:
     if tenant is None:
         raise NotFound(_("Unknown tenant."))
     return tenant
+
+
+class NamedTenant(NamedTuple):
+    """A tenant, for a link to its page."""
+
+    slug: str
+    name: str
+
+
+def named_by_member(user_ids: Collection[int]) -> dict[int, list[NamedTenant]]:
+    """The tenants of which each of these people is a member, by name."""
+    found: dict[int, list[NamedTenant]] = defaultdict(list)
+    memberships = Membership.objects.filter(user__in=user_ids).order_by("tenant__name")
+    for user_id, slug, name in memberships.values_list("user_id", "tenant__slug", "tenant__name"):
+        found[user_id].append(NamedTenant(slug, name))
+    return found
 
 
 def members(tenant: Tenant) -> QuerySet[Membership]:

@@ -1,6 +1,9 @@
 """The table of people."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from functools import cache, cached_property
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 from django.utils.html import format_html
@@ -11,6 +14,7 @@ from django_filters import ChoiceFilter
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, PlatformRole
+from hekla.apps.tenancy.selectors import NamedTenant
 from hekla.lib import clock
 from hekla.pages.frame import html
 from hekla.pages.frame.card_use import UsageColumns
@@ -28,26 +32,26 @@ _SIGN_INS = [
 ]
 
 
+class _Words(NamedTuple):
+    none: str
+    never: str
+    comma: str
+    act_for: str
+
+
+@cache
+def _words(_language: str) -> _Words:
+    """The words of the cells in the language in force, translated once for all rows."""
+    return _Words(_("none"), _("never"), _(", "), _("Impersonate %(person)s"))
+
+
 def _name(user: User) -> SafeString:
     note = user.username if user.is_active else format_html("{} · {}", user.username, _("sign-in disabled"))
-    return named("accounts:edit", user.pk, user, note)
-
-
-def _tenants(user: User) -> SafeString:
-    """Links to the first tenants of a person, whose page lists all. Their memberships are prefetched."""
-    memberships = list(user.memberships.all())
-    first = memberships[:_MOST_IN_CELL]
-    links = [html.link("tenancy:detail", one.tenant.slug, one.tenant.name) for one in first]
-    if (left := len(memberships) - len(first)) > 0:
-        more = ngettext("and %(n)s more", "and %(n)s more", left) % {"n": left}
-        links.append(html.link("accounts:edit", user.pk, more))
-    words = ", ".join(one.tenant.name for one in memberships[:_MOST_IN_TITLE])
-    listed = _(", ").join(links)
-    return SafeString(f'<span class="one-line" title="{text(words)}">{listed}</span>' if links else "")
+    return named("accounts:edit", user.pk, str(user), note)
 
 
 class PeopleTable(UsageColumns, ListTable):
-    """All people."""
+    """All people. `facts.tenants`: those of each person on the page, by user id."""
 
     label = gettext_lazy("People")
     suggests = "person"
@@ -55,27 +59,46 @@ class PeopleTable(UsageColumns, ListTable):
     is_dense = True
 
     name = ListColumn(gettext_lazy("Person"), sort="username", cell=_name)
-    role = ListColumn(
-        gettext_lazy("Platform role"),
-        sort="platform_role",
-        cell=lambda user: PLATFORM_ROLE_LABELS[PlatformRole(user.platform_role)] if user.platform_role else _("none"),
-    )
-    tenants = ListColumn(gettext_lazy("Tenants"), cell=_tenants)
+    role = ListColumn(gettext_lazy("Platform role"), sort="platform_role")
+    tenants = ListColumn(gettext_lazy("Tenants"))
     gpus = ListColumn(gettext_lazy("GPUs now"), number=True)
     hours = ListColumn(gettext_lazy("GPU-hours this month"), number=True)
-    last_login = ListColumn(
-        gettext_lazy("Last sign-in"),
-        sort="last_login",
-        cell=lambda user: html.moment(user.last_login) if user.last_login else _("never"),
-    )
-    since = ListColumn(gettext_lazy("Added"), sort="date_joined", cell=lambda user: html.moment(user.date_joined))
+    last_login = ListColumn(gettext_lazy("Last sign-in"), sort="last_login")
+    since = ListColumn(gettext_lazy("Added"), sort="date_joined")
     actions = ActionsColumn()
+
+    @cached_property
+    def _words(self) -> _Words:
+        return _words(self.language)
+
+    def render_role(self, record: User) -> object:
+        """The platform role."""
+        role = record.platform_role
+        return PLATFORM_ROLE_LABELS[PlatformRole(role)] if role else self._words.none
+
+    def render_tenants(self, record: User) -> SafeString:
+        """Links to the first tenants of a person, whose page lists all."""
+        tenants: Sequence[NamedTenant] = self.facts["tenants"].get(record.pk, ())
+        links = [html.link("tenancy:detail", one.slug, one.name) for one in tenants[:_MOST_IN_CELL]]
+        if (left := len(tenants) - len(links)) > 0:
+            more = ngettext("and %(n)s more", "and %(n)s more", left) % {"n": left}
+            links.append(html.link("accounts:edit", record.pk, more))
+        title, listed = ", ".join([one.name for one in tenants[:_MOST_IN_TITLE]]), self._words.comma.join(links)
+        return SafeString(f'<span class="one-line" title="{text(title)}">{listed}</span>' if links else "")
+
+    def render_last_login(self, record: User) -> str:
+        """When the person last signed in."""
+        return self.moment(record.last_login) if record.last_login else self._words.never
+
+    def render_since(self, record: User) -> str:
+        """When the person was added."""
+        return self.moment(record.date_joined)
 
     def render_actions(self, record: User) -> SafeString:
         """A link to act for the person, unless they may not sign in or are a platform admin."""
         if not record.is_active or record.platform_role == PlatformRole.ADMIN:
             return SafeString()
-        button = Button(_("Impersonate %(person)s") % {"person": record}, "quiet")
+        button = Button(self._words.act_for % {"person": record}, "quiet")
         return row_actions(button.link(html.address("accounts:impersonate", record.pk)))
 
 

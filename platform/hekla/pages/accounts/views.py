@@ -5,7 +5,6 @@ from functools import partial
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
-from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -20,7 +19,8 @@ from hekla.apps.accounts.scopes import Scope
 from hekla.apps.forms import attach, form_page
 from hekla.apps.jobs import spending
 from hekla.apps.jobs.spending import CardSpending
-from hekla.apps.tenancy.models import Membership
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.selectors import NamedTenant
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.accounts.forms import PersonChangeForm, PersonForm, ProfileForm, TokenForm
@@ -32,15 +32,20 @@ from hekla.pages.frame.tables import listing
 from hekla.pages.signin.entry import freshly_proved
 
 _TOKENS = 20
-_MEMBERSHIPS = Prefetch("memberships", Membership.objects.select_related("tenant").order_by("tenant__name"))
 
 
 @require_safe
 def people(request: HttpRequest) -> HttpResponse:
     """List all people."""
     services.require(person(request), Permission.MANAGE_PEOPLE)
-    everybody = selectors.everybody().prefetch_related(_MEMBERSHIPS)
-    people = listing(request, PeopleTable, everybody, PeopleFilter, **with_use(spending.of_people))
+    tenants: dict[int, list[NamedTenant]] = {}
+
+    def with_tenants(records: list[User]) -> list[User]:
+        tenants.update(tenancy.named_by_member([one.pk for one in records]))
+        return records
+
+    options = with_use(spending.of_people, with_tenants, tenants=tenants)
+    people = listing(request, PeopleTable, selectors.everybody(), PeopleFilter, **options)
     return render(request, "accounts/list.html", {"people": people})
 
 

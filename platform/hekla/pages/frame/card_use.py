@@ -33,12 +33,19 @@ class UsageColumns:
         return found
 
 
-def with_use(read: Callable[[Collection[int], datetime], Mapping[int, CardSpending]]) -> dict[str, Any]:
-    """The options of a listing that read the use of the rows of its page: `rows` and `facts`."""
+def with_use(
+    read: Callable[[Collection[int], datetime], Mapping[int, CardSpending]],
+    first: Callable[[list[Any]], list[Any]] = list,
+    **facts: object,
+) -> dict[str, Any]:
+    """The options of a listing that read the use of the rows of its page: `rows` and `facts`.
+
+    `first`: what else is done with the rows; `facts`: further ones of the table.
+    """
     use: dict[int, CardSpending] = {}
 
     def rows(records: list[Any]) -> list[Any]:
         use.update(read([record.pk for record in records], clock.now()))
-        return records
+        return first(records)
 
-    return {"rows": rows, "facts": {"use": use}}
+    return {"rows": rows, "facts": {"use": use, **facts}}

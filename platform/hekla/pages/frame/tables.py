@@ -10,6 +10,7 @@ parameters; `all=yes` opens the list without them, and clears them.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
@@ -180,6 +181,11 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
     def language(self) -> str:
         """The language in force, for cells that cache what they say: it takes longer to look up than most cells."""
         return get_language() or ""
+
+    @cached_property
+    def moment(self) -> Callable[[datetime], SafeString]:
+        """An instant as `html.moment` shows it, for cells: the time zone is looked up once."""
+        return html.moments(exact=False)
 
     @cached_property
     def _cells(self) -> list[Cell]:
