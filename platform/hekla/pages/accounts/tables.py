@@ -88,11 +88,11 @@ class PeopleTable(UsageColumns, ListTable):
 
     def render_last_login(self, record: User) -> str:
         """When the person last signed in."""
-        return self.moment(record.last_login) if record.last_login else self._words.never
+        return self.moment_of(record.last_login) if record.last_login else self._words.never
 
     def render_since(self, record: User) -> str:
         """When the person was added."""
-        return self.moment(record.date_joined)
+        return self.moment_of(record.date_joined)
 
     def render_actions(self, record: User) -> SafeString:
         """A link to act for the person, unless they may not sign in or are a platform admin."""

@@ -1,5 +1,6 @@
 """The tables of flows and templates."""
 
+from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest, QueryDict
@@ -16,12 +17,8 @@ from hekla.domain.phases import FlowPhase
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ListColumn, Listing, ListTable, OwnedFilter, listing, listing_of, named
 
+Row = dict[str, Any]
 _STATES = {FlowPhase.SUCCEEDED: "done", FlowPhase.FAILED: "failed"}
-
-
-def _steps(row: dict[str, Any]) -> SafeString:
-    state, words = _STATES.get(row["flow"].phase, "running"), f"{row['done']} / {row['all']}"
-    return html.progress(row["done"], row["all"], label=_("Completed steps"), state=state, words=words)
 
 
 def _tasks(template: JobTemplate) -> str:
@@ -45,16 +42,31 @@ class FlowsTable(ListTable):
         sort="name",
         cell=lambda row: named("flows:detail", row["flow"].uid, row["flow"].name, _owner(row["flow"])),
     )
-    phase = ListColumn(gettext_lazy("State"), sort="phase", cell=lambda row: html.phase(row["flow"].phase))
-    steps = ListColumn(gettext_lazy("Steps"), cell=_steps)
-    started = ListColumn(
-        gettext_lazy("Started"), sort="started_at", cell=lambda row: html.moment(row["flow"].started_at)
-    )
-    duration = ListColumn(
-        gettext_lazy("Duration"),
-        cell=lambda row: html.duration(row["flow"].started_at, row["flow"].ended_at),
-        number=True,
-    )
+    phase = ListColumn(gettext_lazy("State"), sort="phase")
+    steps = ListColumn(gettext_lazy("Steps"))
+    started = ListColumn(gettext_lazy("Started"), sort="started_at")
+    duration = ListColumn(gettext_lazy("Duration"), number=True)
+
+    @cached_property
+    def _completed(self) -> str:
+        return _("Completed steps")
+
+    def render_phase(self, record: Row) -> SafeString:
+        """The state."""
+        return html.phase_in(self.language, record["flow"].phase)
+
+    def render_steps(self, record: Row) -> SafeString:
+        """How many steps are completed."""
+        done, every, state = record["done"], record["all"], _STATES.get(record["flow"].phase, "running")
+        return html.progress(done, every, label=self._completed, state=state, words=f"{done} / {every}")
+
+    def render_started(self, record: Row) -> SafeString:
+        """When it was started."""
+        return self.moment_of(record["flow"].started_at)
+
+    def render_duration(self, record: Row) -> SafeString:
+        """How long it took, or takes so far."""
+        return self.duration_of(record["flow"].started_at, record["flow"].ended_at)
 
 
 class FlowsFilter(OwnedFilter):

@@ -31,7 +31,9 @@ def text(value: object) -> str:
     kind = type(value)
     if kind is str:
         return value if _special(value) is None else escape(value)  # type: ignore[return-value, arg-type]
-    return value if kind is SafeString else escape(value)  # type: ignore[return-value]
+    if kind is SafeString:
+        return value  # type: ignore[return-value]
+    return str(value) if kind is int else escape(value)
 
 
 @cache
@@ -147,6 +149,16 @@ def duration(began: datetime | None, ended: datetime | None) -> SafeString:
     if not ended:
         return _duration(began, None)
     return _took(began, ended, get_current_timezone_name(), get_language())
+
+
+def durations() -> Callable[[datetime | None, datetime | None], SafeString]:
+    """A function that does the same for many rows, which looks up the time zone and the language only once."""
+    zone, language = get_current_timezone_name(), get_language()
+
+    def between(began: datetime | None, ended: datetime | None) -> SafeString:
+        return _took(began, ended, zone, language) if began and ended else duration(began, ended)
+
+    return between
 
 
 @lru_cache(maxsize=4096)

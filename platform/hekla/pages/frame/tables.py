@@ -183,9 +183,14 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
         return get_language() or ""
 
     @cached_property
-    def moment(self) -> Callable[[datetime], SafeString]:
+    def moment_of(self) -> Callable[[datetime], SafeString]:
         """An instant as `html.moment` shows it, for cells: the time zone is looked up once."""
         return html.moments(exact=False)
+
+    @cached_property
+    def duration_of(self) -> Callable[[datetime | None, datetime | None], SafeString]:
+        """The time between two instants as `html.duration` shows it, for cells."""
+        return html.durations()
 
     @cached_property
     def _cells(self) -> list[Cell]:
