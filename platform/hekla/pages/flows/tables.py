@@ -17,7 +17,7 @@ from hekla.domain.phases import FlowPhase
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ListColumn, Listing, ListTable, OwnedFilter, listing, listing_of, named
 
-Row = dict[str, Any]
+_Row = dict[str, Any]
 _STATES = {FlowPhase.SUCCEEDED: "done", FlowPhase.FAILED: "failed"}
 
 
@@ -51,20 +51,20 @@ class FlowsTable(ListTable):
     def _completed(self) -> str:
         return _("Completed steps")
 
-    def render_phase(self, record: Row) -> SafeString:
+    def render_phase(self, record: _Row) -> SafeString:
         """The state."""
         return html.phase_in(self.language, record["flow"].phase)
 
-    def render_steps(self, record: Row) -> SafeString:
+    def render_steps(self, record: _Row) -> SafeString:
         """How many steps are completed."""
         done, every, state = record["done"], record["all"], _STATES.get(record["flow"].phase, "running")
         return html.progress(done, every, label=self._completed, state=state, words=f"{done} / {every}")
 
-    def render_started(self, record: Row) -> SafeString:
+    def render_started(self, record: _Row) -> SafeString:
         """When it was started."""
         return self.moment_of(record["flow"].started_at)
 
-    def render_duration(self, record: Row) -> SafeString:
+    def render_duration(self, record: _Row) -> SafeString:
         """How long it took, or takes so far."""
         return self.duration_of(record["flow"].started_at, record["flow"].ended_at)
 
