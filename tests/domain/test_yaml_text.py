@@ -93,6 +93,29 @@ def test_any_text_is_read_or_refused(text):
     assert isinstance(outcome(text), list) or len(outcome(text)) == 1
 
 
+plain = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=100)
+
+
+def lists_and_mappings(children):
+    return st.lists(children, max_size=4) | st.dictionaries(plain.filter(bool), children, max_size=4)
+
+
+@given(st.recursive(plain | st.none() | st.booleans() | st.integers() | st.floats(), lists_and_mappings, max_leaves=12))
+def test_plain_texts_are_written_alike_by_both_writers(data):
+    document = {"data": data}
+    assert yaml_text._is_plain([document])
+    quick = yaml_text.write([document, document])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml_text, "_is_plain", lambda _data: False)
+        assert yaml_text.write([document, document]) == quick
+
+
+@pytest.mark.parametrize("text", ["two\nlines", "é", "\t", "a" * 101])
+def test_other_texts_are_left_to_the_usual_writer(text):
+    assert not yaml_text._is_plain([{"data": [text]}])
+    assert not yaml_text._is_plain([{text: 1}])
+
+
 def outcome(text):
     try:
         return yaml_text.read(text)

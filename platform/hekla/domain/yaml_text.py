@@ -175,9 +175,30 @@ for _tag, _rule in _NUMBERS:  # besides its own rules: quote text that any parse
     _Dumper.add_implicit_resolver(_tag, _rule, list("-+0123456789."))
 
 
+class _QuickDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes short plain texts in a quarter of the time, with LibYAML. It writes others otherwise in some cases."""
+
+    yaml_representers = _Dumper.yaml_representers
+    yaml_implicit_resolvers = _Dumper.yaml_implicit_resolvers
+    ignore_aliases = _Dumper.ignore_aliases
+
+
 def write(documents: list[dict[str, Any]]) -> str:
     """The documents as YAML, in the order of their keys."""
-    return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    dumper = _QuickDumper if _is_plain(documents) else _Dumper
+    return yaml.dump_all(documents, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+_plain_text = re.compile(r"[ -~]{1,100}").fullmatch
+
+
+def _is_plain(data: object) -> bool:
+    """Whether all texts inside are short, of one line and ASCII."""
+    if isinstance(data, str):
+        return not data or _plain_text(data) is not None
+    if isinstance(data, dict):
+        return all(map(_is_plain, data.values())) and all(isinstance(key, str) and _plain_text(key) for key in data)
+    return all(map(_is_plain, data)) if isinstance(data, list) else data is None or isinstance(data, bool | int | float)
 
 
 def entries(data: object) -> Iterator[tuple[str, Any]]:
