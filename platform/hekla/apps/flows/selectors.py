@@ -39,6 +39,16 @@ def templates(user: User) -> QuerySet[JobTemplate]:
     return JobTemplate.objects.filter(_within_reach(user)).select_related("tenant", "owner").order_by("name", "id")
 
 
+def searchable() -> QuerySet[Flow]:
+    """All flows without deleted ones, for a search that adds which tenants its reader sees."""
+    return Flow.objects.filter(deleted_at=None)
+
+
+def searchable_templates() -> QuerySet[JobTemplate]:
+    """All templates, for a search that adds which tenants its reader sees."""
+    return JobTemplate.objects.all()
+
+
 def _within_reach(user: User) -> Q:
     everything = accounts.may(user, Permission.SEE_EVERYTHING)
     return Q() if everything else Q(tenant__in=tenancy.where(user, Permission.SEE_TENANT))

@@ -1,11 +1,10 @@
 """The registry of searchable kinds. Each feature registers its own; a search queries all of them, in order."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils.functional import Promise
 
 from hekla.apps.accounts.models import User
@@ -42,41 +41,42 @@ class Source:
 class OwnedSource:
     """A searchable kind of things with a name, a tenant and a uid. One query searches all such kinds.
 
-    `visible`: those that a person may see. `view`: the page of one of them, by its uid. `state`: the field that stands
-    beside the tenant, if any.
+    `rows`: all of them; a search finds those in the tenants that the person sees. `view`: the page of one of them, by
+    its uid. `state`: the field that stands beside the tenant, if any.
     """
 
     kind: str
     label: str | Promise
     icon: str
     order: int
-    visible: Callable[[User], QuerySet[Any]]
+    rows: Callable[[], QuerySet[Any]]
     view: str
     state: str = ""
 
 
 AnySource = Source | OwnedSource
 _groups: list[Callable[[], Iterable[AnySource]]] = []
+_sources: list[AnySource] = []
 
 
 def add_sources(group: Callable[[], Iterable[AnySource]]) -> None:
-    """Add these kinds to all searches. The function is called for every search, so it can import them for the first."""
+    """Add these kinds to all searches. The function is called at the first search, so it can import them only then."""
     _groups.append(group)
+    _sources.clear()
 
 
-def sources() -> list[AnySource]:
+def sources() -> Sequence[AnySource]:
     """All sources, in order."""
-    return sorted((source for group in _groups for source in group()), key=lambda source: source.order)
+    if not _sources:
+        found = sorted((source for group in _groups for source in group()), key=lambda source: source.order)
+        _sources[:] = found
+        return found
+    return _sources
 
 
 def get(kind: str) -> AnySource:
-    """The source of that kind."""
-    return {source.kind: source for source in sources()}[kind]
-
-
-def named(text: str) -> Q:
-    """A filter for rows whose name contains the text, or whose `uid` equals it."""
-    try:
-        return Q(name__icontains=text) | Q(uid=UUID(text))
-    except ValueError:
-        return Q(name__icontains=text)
+    """The source of that kind. Raises KeyError."""
+    for source in sources():
+        if source.kind == kind:
+            return source
+    raise KeyError(kind)

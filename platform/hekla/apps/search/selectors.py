@@ -2,14 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
+from uuid import UUID
 
-from django.db.models import F, QuerySet, Value
+from django.db.models import BigIntegerField, F, Q, QuerySet, TextField, UUIDField, Value
 from django.urls import reverse
 
+from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.compiled import CompiledValues, OneOf, Parameter
 from hekla.apps.search import registry
-from hekla.apps.search.registry import LIMIT_OF_EACH, AnySource, Hit, OwnedSource, named
+from hekla.apps.search.registry import LIMIT_OF_EACH, AnySource, Hit, OwnedSource
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 
@@ -41,17 +46,42 @@ def _owned(user: User, text: str, sources: Sequence[OwnedSource]) -> Mapping[str
     found: dict[str, list[Hit]] = defaultdict(list)
     if not sources:
         return found
-    views = {source.kind: source.view for source in sources}
-    first, *others = (_rows(source, user, text) for source in sources)
-    for kind, name, tenant, state, uid in first.union(*others, all=True):
+    views, uid = {source.kind: source.view for source in sources}, _uid(text)
+    sees_all = accounts.may(user, Permission.SEE_EVERYTHING)
+    values = {"text": text, "uid": uid, "tenants": [] if sees_all else tenancy.where(user, Permission.SEE_TENANT)}
+    for kind, name, tenant, state, key in _query(tuple(views), sees_all, uid is not None).rows(**values):
         note = f"{tenant} · {state}" if state else tenant
-        found[kind].append(Hit(kind, name, note, reverse(views[kind], args=[uid])))
+        found[kind].append(Hit(kind, name, note, reverse(views[kind], args=[key])))
     return found
 
 
-def _rows(source: OwnedSource, user: User, text: str) -> QuerySet[Any, Any]:
-    matching = source.visible(user).filter(named(text)).order_by("-id")
+def _uid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+@cache
+def _query(kinds: tuple[str, ...], sees_all: bool, has_uid: bool) -> CompiledValues:
+    """Compiled once, since Django takes longer to build a union than the database to run it."""
+    return CompiledValues(lambda: _union([registry.get(kind) for kind in kinds], sees_all, has_uid))
+
+
+def _union(sources: Sequence[AnySource], sees_all: bool, has_uid: bool) -> QuerySet[Any, Any]:
+    first, *others = (_rows(one, sees_all, has_uid) for one in sources if isinstance(one, OwnedSource))
+    return first.union(*others, all=True)
+
+
+def _rows(source: OwnedSource, sees_all: bool, has_uid: bool) -> QuerySet[Any, Any]:
+    """The newest rows with the text in their name, or with this uid, in the tenants of the parameter `tenants`."""
+    matching = Q(name__icontains=Parameter("text", TextField()))
+    if has_uid:
+        matching |= Q(uid=Parameter("uid", UUIDField()))
+    rows = source.rows().filter(matching).order_by("-id")
+    if not sees_all:
+        rows = rows.filter(OneOf("tenant", "tenants", BigIntegerField()))
     state = F(source.state) if source.state else Value("")
-    marked = matching.annotate(source_kind=Value(source.kind), source_state=state)
+    marked = rows.annotate(source_kind=Value(source.kind), source_state=state)
     found: QuerySet[Any, Any] = marked.values_list("source_kind", "name", "tenant__name", "source_state", "uid")
     return found[:LIMIT_OF_EACH]

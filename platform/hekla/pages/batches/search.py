@@ -5,4 +5,4 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.batches import selectors
 from hekla.apps.search.registry import OwnedSource
 
-SOURCES = [OwnedSource("batch", _("Batches"), "clone", 40, selectors.visible_to, "batches:detail")]
+SOURCES = [OwnedSource("batch", _("Batches"), "clone", 40, selectors.searchable, "batches:detail")]

@@ -6,6 +6,6 @@ from hekla.apps.flows import selectors
 from hekla.apps.search.registry import OwnedSource
 
 SOURCES = [
-    OwnedSource("flow", _("Flows"), "flows", 20, selectors.visible_to, "flows:detail"),
-    OwnedSource("template", _("Templates"), "flows", 30, selectors.templates, "flows:template"),
+    OwnedSource("flow", _("Flows"), "flows", 20, selectors.searchable, "flows:detail"),
+    OwnedSource("template", _("Templates"), "flows", 30, selectors.searchable_templates, "flows:template"),
 ]

@@ -5,4 +5,4 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.jobs import selectors
 from hekla.apps.search.registry import OwnedSource
 
-SOURCES = [OwnedSource("job", _("Jobs"), "jobs", 10, selectors.visible_to, "jobs:detail", "phase")]
+SOURCES = [OwnedSource("job", _("Jobs"), "jobs", 10, selectors.searchable, "jobs:detail", "phase")]

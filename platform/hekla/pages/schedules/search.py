@@ -5,4 +5,4 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.schedules import selectors
 from hekla.apps.search.registry import OwnedSource
 
-SOURCES = [OwnedSource("schedule", _("Schedules"), "clock", 50, selectors.visible_to, "schedules:detail")]
+SOURCES = [OwnedSource("schedule", _("Schedules"), "clock", 50, selectors.searchable, "schedules:detail")]

@@ -97,6 +97,7 @@ from hekla.apps.jobs.selectors.visibility import (
     may_act,
     names,
     newest,
+    searchable,
     seeing,
     visible_to,
 )
@@ -168,6 +169,7 @@ __all__ = [
     "replica_states",
     "run_times",
     "running_among",
+    "searchable",
     "seeing",
     "source_of",
     "source_to_start_in",

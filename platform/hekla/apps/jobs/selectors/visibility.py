@@ -45,6 +45,11 @@ def visible_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
     return known_to(user, rights).filter(deleted_at=None)
 
 
+def searchable() -> QuerySet[Job]:
+    """All jobs without deleted ones, for a search that adds which tenants its reader sees."""
+    return Job.objects.filter(deleted_at=None)
+
+
 def deleted_for(user: User, rights: Rights | None = None) -> QuerySet[Job]:
     """The deleted jobs that this person can still see, newest first."""
     return known_to(user, rights).filter(deleted_at__isnull=False)
