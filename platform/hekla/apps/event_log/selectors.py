@@ -1,6 +1,6 @@
 """Queries for the event log, by number and by subject."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -22,6 +22,7 @@ from django.db.models import (
     Value,
     When,
 )
+from django.db.models.expressions import RawSQL
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, Upper
 
@@ -207,7 +208,7 @@ def of_people(
         return list(matching[:limit])
     if ":" in named:
         return list(matching.filter(subject=named)[:limit])
-    among_newest = _among_newest(found, matching, named, limit)
+    among_newest = _among_newest(found, narrower, matching, named, limit)
     if among_newest is not None:
         return among_newest
     # Two queries: each uses an index of its own, and one with both conditions none.
@@ -218,7 +219,7 @@ def of_people(
 
 
 def _among_newest(
-    found: QuerySet[LoggedEvent], matching: QuerySet[LoggedEvent], named: str, limit: int
+    found: QuerySet[LoggedEvent], narrower: Mapping[str, Any], matching: QuerySet[LoggedEvent], named: str, limit: int
 ) -> list[LoggedEvent] | None:
     """The same result, if it is among the newest events that match; None if not, since the text is in few names.
 
@@ -231,11 +232,10 @@ def _among_newest(
         return None
     last = own[-1].pk if len(own) == limit else 0  # older ones cannot be among the first
     newer = matching.filter(pk__gt=last)  # at most the window
-    others = found.filter(_known(set(newer.values_list("subject", flat=True))))
-    if matching is found:
-        others = others.filter(pk__lte=last)  # the newer ones with the name are `own`
-    naming = others.alias(names=_NAMES).filter(**has_name)
-    named_ones = {event.subject for event in own} | set(naming.order_by().values_list("subject", flat=True).distinct())
+    subjects = {subject for subject, kind in newer.values_list("subject", "kind") if narrower or kind not in _FIRSTS}
+    others = found.filter(_known(subjects)).exclude(pk__gt=last, **narrower)  # the newer ones with the name are `own`
+    naming = others.alias(names=_NAMES).filter(**has_name).order_by().values_list("subject", flat=True)
+    named_ones = {event.subject for event in own} | (set(naming.distinct()) if subjects else set())
     rest = newer.filter(_known(named_ones)).exclude(pk__in=[event.pk for event in own])
     return _newest([*own, *rest[:limit]])[:limit]
 
@@ -247,7 +247,7 @@ def _newest(events: Iterable[LoggedEvent]) -> list[LoggedEvent]:
 def _known(subjects: Collection[str]) -> Q:
     """Whether the object of an event is one of these, which have the name that is searched in events of their own."""
     known = [one for one in subjects if not one.startswith(_BROAD)]
-    return Q(_IsOneOf(F("subject"), Value(known, ArrayField(TextField()))))
+    return Q(_IsOneOf(F("subject"), RawSQL("%s::text[]", [known])))  # an array field would prepare each of them
 
 
 class _IsOneOf(Func):
@@ -276,6 +276,8 @@ _NAMES: "Func[Any]" = Func(F("payload"), function="hekla_event_names", output_fi
 _GRAM = 3
 _MOST_NAMED = 1000
 _WINDOW = 4000
+_FIRSTS = ("JobSubmitted", "BatchSubmitted", "FlowStarted")
+"""Kinds of events that are the first ones of their objects: there are none before that could name it."""
 _SHORT = timedelta(days=8)
 """A period whose events are sorted: there are not many by people."""
 _BROAD = ("user:", "tenant:")
