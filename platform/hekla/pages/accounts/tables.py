@@ -84,7 +84,7 @@ class PeopleTable(UsageColumns, ListTable):
             more = ngettext("and %(n)s more", "and %(n)s more", left) % {"n": left}
             links.append(html.link("accounts:edit", record.pk, more))
         title, listed = ", ".join([one.name for one in tenants[:_MOST_IN_TITLE]]), self._words.comma.join(links)
-        return SafeString(f'<span class="one-line" title="{text(title)}">{listed}</span>' if links else "")
+        return SafeString(f'<span class="one-line" title="{text(title)}">{listed}</span>') if links else html.NOTHING
 
     def render_last_login(self, record: User) -> str:
         """When the person last signed in."""
