@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any, NamedTuple, TypedDict
 
 from django.db import connection
-from django.db.models import Count, FloatField, Func, Q, QuerySet, Value
+from django.db.models import CharField, Count, FloatField, Func, Q, QuerySet, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
@@ -42,6 +42,12 @@ _POLICY_TEXT = "SELECT text FROM clusters_policyversion WHERE cluster_id = %s OR
 """Written out: a reconcile asks several times, and building the query costs Django more than running it."""
 
 _BY_ID = CompiledQuery(lambda: Cluster.objects.filter(pk=Parameter("pk", Cluster._meta.pk)))
+_BY_NAME = CompiledQuery(
+    lambda: Cluster.objects.filter(name=Parameter("name", CharField())).select_related("lease", "health")
+)
+_KEY_OF = CompiledQuery(
+    lambda: StoredClusterKey.objects.filter(cluster=Parameter("cluster", Cluster._meta.pk)).select_related("added_by")
+)
 
 
 class BackendFacts(TypedDict):
@@ -62,10 +68,9 @@ def all_clusters() -> QuerySet[Cluster]:
 
 def get(name: str) -> Cluster:
     """The cluster with this name, its lease and its health. Raises NotFound."""
-    cluster = Cluster.objects.filter(name=name).select_related("lease", "health").first()
-    if cluster is None:
-        raise NotFound(_("Unknown cluster."))
-    return cluster
+    for cluster in _BY_NAME.rows(name=name):
+        return cluster
+    raise NotFound(_("Unknown cluster."))
 
 
 def by_id(cluster_id: int) -> Cluster:
@@ -77,7 +82,7 @@ def by_id(cluster_id: int) -> Cluster:
 
 def key(cluster: Cluster) -> StoredClusterKey | None:
     """The stored credentials of the cluster, or None."""
-    return StoredClusterKey.objects.filter(cluster=cluster).select_related("added_by").first()
+    return next(iter(_KEY_OF.rows(cluster=cluster.pk)), None)
 
 
 def backend_facts(cluster: Cluster) -> BackendFacts:

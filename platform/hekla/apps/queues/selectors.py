@@ -202,8 +202,8 @@ def _named(condition: Q) -> QuerySet[Queue]:
 
 
 _ONE_OF_TENANTS = Q(tenants__isnull=True) | Q(OneOf("tenants", "tenants", Tenant._meta.pk))
-_EVERY = CompiledQuery(_in_order)
-_VISIBLE_TO = CompiledQuery(lambda: _in_order().filter(_ONE_OF_TENANTS).distinct())
+_EVERY = CompiledQuery(_in_order, shares=True)
+_VISIBLE_TO = CompiledQuery(lambda: _in_order().filter(_ONE_OF_TENANTS).distinct(), shares=True)
 _NAME = Parameter("name", Queue._meta.get_field("name"))
 _OF_NAME = CompiledQuery(lambda: _in_order().filter(name=_NAME))
 _VISIBLE_OF_NAME = CompiledQuery(lambda: _in_order().filter(_ONE_OF_TENANTS, name=_NAME).distinct())
