@@ -1,5 +1,6 @@
 """Resource usage of pods: samples that are thinned with age and deleted, shown to readers of the job."""
 
+import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -143,26 +144,30 @@ def test_long_history_has_bounded_points(people: People) -> None:
     assert {round(point.cores, 6) for point in points[1:]} == {0.5}
 
 
+def drawn(picture):
+    return json.loads(picture.json)["figure"]
+
+
 def test_plots_have_units_request_lines_and_gpus_if_any(people: People) -> None:
     at = [NOW + timedelta(seconds=10 * n) for n in range(2)]
     points = [selectors.UsagePoint("main-0", when, 0.5, 512 * MIB, None, None) for when in at]
     requests = {"main-0": Resources.parse({"cpu": "2", "memory": "1Gi"})}
     cpu, memory = plots.pictures(points, requests)
     assert (cpu.title, memory.title) == ("CPU (cores)", "Memory (MiB)")
-    assert [line.name for line in memory.figure.data] == ["main-0", "requested"]
-    assert memory.figure.data[1].y == (1024, 1024)
-    assert memory.figure.layout.showlegend
-    assert cpu.figure.data[0].x[0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
+    assert [line["name"] for line in drawn(memory)["data"]] == ["main-0", "requested"]
+    assert drawn(memory)["data"][1]["y"] == [1024, 1024]
+    assert drawn(memory)["layout"]["showlegend"]
+    assert drawn(cpu)["data"][0]["x"][0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
     with_gpu = [selectors.UsagePoint("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
     assert [picture.title for picture in plots.pictures(with_gpu, requests)][2:] == ["Busy GPUs", "GPU memory (GiB)"]
     part = {"main-0": Resources.parse({"volcano.sh/gpu-memory": "1536"})}
-    assert plots.pictures(with_gpu, part)[3].figure.data[1].y == (1.5, 1.5)
+    assert drawn(plots.pictures(with_gpu, part)[3])["data"][1]["y"] == [1.5, 1.5]
     assert plots.pictures([], requests) == []
     short = [
         selectors.UsagePoint("main-0", when, cores, MIB, None, None)
         for when, cores in zip(at, (None, 1.0), strict=True)
     ]
-    assert [picture.figure.data[0].mode for picture in plots.pictures(short, requests)] == ["markers", "lines"]
+    assert [drawn(picture)["data"][0]["mode"] for picture in plots.pictures(short, requests)] == ["markers", "lines"]
     assert plots.pictures(points[:1], requests) == []
     assert [row.most_memory for row in plots.rows(points[:1], requests)] == ["512 MiB"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import Any
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -14,9 +14,6 @@ from hekla.domain.cards import MEMORY
 from hekla.domain.resources import Resources
 from hekla.pages.frame import plots
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 _MIB = 2**20
 _SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", _MIB))
 Value = Callable[[UsagePoint], float | None]
@@ -24,15 +21,10 @@ Value = Callable[[UsagePoint], float | None]
 
 @dataclass(frozen=True, slots=True)
 class UsagePlot:
-    """One figure. `title` contains the unit."""
+    """One figure. `title` contains the unit; `json`: the figure for the page's script."""
 
     title: str
-    figure: "go.Figure"
-
-    @property
-    def json(self) -> SafeString:
-        """The figure as JSON for the page's script."""
-        return plots.to_json(self.figure)
+    json: SafeString
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +90,20 @@ def _row(line: str, points: Sequence[UsagePoint], requested: Resources) -> Usage
 
 
 def _picture(title: str, points: Sequence[UsagePoint], value: Value, requested: float | None) -> UsagePlot:
-    figure = plots.new_figure(
-        xaxis_type="date", yaxis_rangemode="tozero", legend_orientation="h", legend_y=-0.2, showlegend=False
-    )
+    lines: list[dict[str, Any]] = []
     for line, some in _by_line(points).items():
         values = [_rounded(value(point)) for point in some]
         is_line = sum(one is not None for one in values) > 1  # the first sample of a pod has no CPU rate
         mode = "lines" if is_line else "markers"
-        figure.add_scatter(x=[_instant(point) for point in some], y=values, mode=mode, name=line)
+        lines.append({"type": "scatter", "mode": mode, "name": line, "x": [_instant(one) for one in some], "y": values})
     if requested is not None:
-        ends = [min(line.x[0] for line in figure.data), max(line.x[-1] for line in figure.data)]
-        figure.add_scatter(
-            x=ends, y=[requested, requested], mode="lines", name=_("requested"), line_dash="dash", line_width=1.5
-        )
-    figure.layout.showlegend = len(figure.data) > 1
-    return UsagePlot(title, figure)
+        ends = [min(line["x"][0] for line in lines), max(line["x"][-1] for line in lines)]
+        dashes = {"dash": "dash", "width": 1.5}
+        level = {"type": "scatter", "mode": "lines", "name": _("requested"), "x": ends, "y": [requested, requested]}
+        lines.append({**level, "line": dashes})
+    axes = {"xaxis": {"type": "date"}, "yaxis": {"rangemode": "tozero"}}
+    legend = {"orientation": "h", "y": -0.2}
+    return UsagePlot(title, plots.json_of(lines, **axes, legend=legend, showlegend=len(lines) > 1))
 
 
 def _instant(point: UsagePoint) -> str:
