@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -144,7 +145,7 @@ def test_long_history_has_bounded_points(people: People) -> None:
     assert {round(point.cores, 6) for point in points[1:]} == {0.5}
 
 
-def drawn(picture):
+def drawn(picture: plots.UsagePlot) -> Any:
     return json.loads(picture.json)["figure"]
 
 
