@@ -92,6 +92,7 @@ def test_values_are_settings_of_every_process(helm: Path) -> None:
         assert settings["HEKLA_RESTART_BACKOFF"] == "2.5"
         assert settings["HEKLA_KEEP_FAILED_GIB"] == "50"
         assert settings["HEKLA_WORKBENCH_DOMAIN"] == "tools.example.com"
+        assert settings["HEKLA_WORKBENCH_HOST"] == ""
         assert settings["HEKLA_HSTS_SECONDS"] == "86400"
 
 
