@@ -1,4 +1,4 @@
-"""What a person reads, and agrees to, before they enter a session at the host that all sessions of the console share."""
+"""What a person reads, and agrees to, before they enter a session at the host that all sessions share."""
 
 from typing import Any
 
