@@ -126,15 +126,15 @@ def shared_host_notice(session: ToolSession) -> str:
     if not settings.WORKBENCH_HOST:
         return ""
     notice = _(
-        "All sessions of this console share the host %(host)s. Its program can read and use every other session whose "
-        "page is still open in your browser. So one is open at a time: this one ends your other one there and deletes "
-        "what its pages stored. Close their tabs before."
+        "All sessions of this console share the host %(host)s. The program of this one can read and use every other "
+        "session whose page is still open in your browser. Only one is open at a time: opening this one ends your "
+        "other session there and deletes what its pages stored. Close its tabs first."
     ) % {"host": settings.WORKBENCH_HOST}
     if session.tool != Tool.PORT:
         return notice
     below = _(
-        "The program must work below a path: its page is at %(path)s. Requests reach it without this part, which is in "
-        "their header X-Forwarded-Prefix."
+        "The program must work below a path: its page is at %(path)s. It gets requests without this part, and finds "
+        "it in the header X-Forwarded-Prefix."
     ) % {"path": f"{mount(session.slug)}/"}
     return f"{notice} {below}"
 
