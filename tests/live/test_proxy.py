@@ -104,7 +104,7 @@ class ProxySetup:
         return found
 
     def get(self, path: str, *, method: str = "GET", body: Any = None, **more: str) -> http.client.HTTPResponse:
-        """As a browser makes it. `at` replaces the path of the session; `cookie`, `host` and others what it would send."""
+        """A request as a browser makes it. `at`: instead of the path of the session; others: of the browser's headers."""
         headers = {"host": more.pop("host", "") or self.host, "cookie": more.pop("cookie", self.cookie)}
         path = more.pop("at", self.mount) + path
         headers |= {name.replace("_", "-"): value for name, value in more.items()}

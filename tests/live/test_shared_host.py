@@ -38,8 +38,9 @@ def test_paths_lead_into_the_session_of_the_cookie_only(place: ProxySetup) -> No
     refused = {
         403: [f"/{other.slug}/headers", f"http://{SHARED_HOST}/{other.slug}/headers", f"http://evil/{other.slug}/"],
         404: [
-            *("/", "/headers", f"{mount}/../{other.slug}/headers", f"{mount}/..%2f{other.slug}/headers"),
-            *(f"{mount}/%2e%2e/{other.slug}/headers", f"http://{SHARED_HOST}{mount}/../{other.slug}/", f"{mount}x/headers"),
+            *("/", "/headers", f"{mount}x/headers", f"{mount}/../{other.slug}/headers"),
+            *(f"{mount}/..%2f{other.slug}/headers", f"{mount}/%2e%2e/{other.slug}/headers"),
+            f"http://{SHARED_HOST}{mount}/../{other.slug}/",
         ],
     }  # fmt: skip
     for status, paths in refused.items():
