@@ -337,6 +337,10 @@ def test_ingress_routes_the_public_host_to_web(helm: Path) -> None:
     selector = object_named(objects, "Service", "hekla")["spec"]["selector"]
     labels = {name: pod["metadata"]["labels"] for name, pod in pods(objects).items()}
     assert [name for name, found in labels.items() if selector.items() <= found.items()] == ["web"]
+    both = render(helm, minimal_with(ingress__enabled=True, settings__workbenchHost="tools.example.org"))
+    spec = object_named(both, "Ingress", "hekla")["spec"]
+    hosts = ["hekla.example.org", "tools.example.org"]
+    assert [rule["host"] for rule in spec["rules"]] == spec["tls"][0]["hosts"] == hosts
 
 
 def test_metrics_alerts_and_dashboard_equal_the_files(helm: Path) -> None:

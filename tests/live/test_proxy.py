@@ -104,7 +104,7 @@ class ProxySetup:
         return found
 
     def get(self, path: str, *, method: str = "GET", body: Any = None, **more: str) -> http.client.HTTPResponse:
-        """A request as a browser makes it. `at`: instead of the path of the session; others: of the browser's headers."""
+        """A request as a browser makes it. `at`: instead of the session's path; others: instead of its headers."""
         headers = {"host": more.pop("host", "") or self.host, "cookie": more.pop("cookie", self.cookie)}
         path = more.pop("at", self.mount) + path
         headers |= {name.replace("_", "-"): value for name, value in more.items()}
