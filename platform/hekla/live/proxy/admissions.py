@@ -207,16 +207,21 @@ class Admissions:
                 await asyncio.sleep(LOOK_EVERY_SECONDS)
                 try:
                     await self.look()
-                except (DatabaseError, RedisError) as error:
+                except DatabaseError as error:
                     log.warning("cannot look up which sessions are open: %s", error)
         finally:
             self._task = None  # also after a mistake: the next request starts it again
 
 
 def _lasting(entries: Set[EntryPass]) -> set[EntryPass]:
-    """Those of these passes whose sessions are open, and that count in their browsers."""
+    """Those of these passes whose sessions are open, and that count in their browsers, as far as the cache knows."""
     slugs = selectors.still_open({one.slug for one in entries})
-    return {one for one in browsers.current(entries) if one.slug in slugs}
+    lasting = {one for one in entries if one.slug in slugs}
+    try:
+        return browsers.current(lasting)
+    except RedisError as error:
+        log.warning("cannot look up which sessions are open in browsers: %s", error)
+        return lasting
 
 
 def _grant(found: EntryPass, visitor: Visitor) -> Grant:
