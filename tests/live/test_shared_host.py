@@ -124,11 +124,11 @@ def test_another_person_in_the_same_browser_ends_it_too(place: ProxySetup) -> No
 
 def test_pages_say_what_is_shared_before_a_session_opens(place: ProxySetup) -> None:
     host = {"host": f"localhost:{place.port}"}
-    page, way = (reverse(f"workbench:{name}", args=[place.session.uid]) for name in ("session", "enter"))
+    page, enter_page = (reverse(f"workbench:{name}", args=[place.session.uid]) for name in ("session", "enter"))
     tools = reverse("workbench:tools", args=[place.pod.job.uid, place.pod.pk])
-    for address, fields in ((tools, {"port": str(place.tool_port)}), (way, {})):
+    for address, fields in ((tools, {"port": str(place.tool_port)}), (enter_page, {})):
         assert place.browser.post(address, fields).headers["Location"] == page
-    assert place.browser.post(way, headers={"HX-Request": "true"}).headers["HX-Redirect"] == page
+    assert place.browser.post(enter_page, headers={"HX-Request": "true"}).headers["HX-Redirect"] == page
     place.enter(place.ticket())
     text = place.browser.get(f"{page}?go").content.decode()
     assert f"share the host {SHARED_HOST}" in text
@@ -140,7 +140,7 @@ def test_pages_say_what_is_shared_before_a_session_opens(place: ProxySetup) -> N
         "This ends another session"
         in place.browser.get(reverse("workbench:session", args=[other.uid])).content.decode()
     )
-    opened = place.browser.post(way, {"agreed": "yes"}, headers=host)
+    opened = place.browser.post(enter_page, {"agreed": "yes"}, headers=host)
     url = opened.headers["Refresh"].partition("url=")[2]
     assert url.startswith(f"http://{place.host}{place.mount}{entry.ENTER_PATH}?ticket=")
     address = f"/api/v1/jobs/{place.pod.job.uid}/sessions/{place.session.uid}/url"
