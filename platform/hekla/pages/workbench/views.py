@@ -104,10 +104,8 @@ def _open_tool(pod: Pod, tool: Tool, request: HttpRequest) -> HttpResponse:
 
 def _to_page(request: HttpRequest, found: ToolSession) -> HttpResponse:
     """The page of a session, which says why it is not open yet."""
-    response = redirect("workbench:session", found.uid)
-    if request.headers.get("HX-Request"):
-        response = HttpResponse(headers={"HX-Redirect": response.url})
-    return response
+    page = reverse("workbench:session", args=[found.uid])
+    return HttpResponse(headers={"HX-Redirect": page}) if request.headers.get("HX-Request") else redirect(page)
 
 
 def _enter(request: HttpRequest, found: ToolSession) -> HttpResponse:
