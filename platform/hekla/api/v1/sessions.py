@@ -134,7 +134,7 @@ class JobSessionUrlView(ApiView):
         token = request.auth.pk if isinstance(request.auth, ApiToken) else None
         login = request._request.session.session_key if token is None else None
         ticket = entry.issue_ticket(found, login=login, token=token)
-        url, notice = entry.entry_url(found, ticket, request.get_host()), entry.shared_host_notice(found)
+        url, notice = entry.entry_url(found, ticket, request.get_host()), " ".join(entry.shared_host_notices(found))
         return respond(SessionUrlSerializer({"url": url, "notice": notice}))
 
 

@@ -178,6 +178,6 @@ class GuestUrlView(ApiView):
         ticket = entry.issue_ticket(guest.session, login=login, token=token, person=user.pk, guest=guest.pk)
         url, notice = (
             entry.entry_url(guest.session, ticket, request.get_host()),
-            entry.shared_host_notice(guest.session),
+            " ".join(entry.shared_host_notices(guest.session)),
         )
         return respond(GuestUrlSerializer({"url": url, "notice": notice}))

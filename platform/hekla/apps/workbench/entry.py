@@ -121,22 +121,20 @@ def entry_url(session: ToolSession, ticket: str, console: str) -> str:
     return f"{scheme()}://{name}{f':{port}' if port else ''}{mount(session.slug)}{ENTER_PATH}?ticket={ticket}"
 
 
-def shared_host_notice(session: ToolSession) -> str:
-    """What a person must know before they enter a session on a shared host; empty if each has its own."""
+def shared_host_notices(session: ToolSession) -> list[str]:
+    """What a person must know before they enter a session on a shared host; nothing if each has its own."""
     if not settings.WORKBENCH_HOST:
-        return ""
-    notice = _(
+        return []
+    apart = _(
         "All sessions of this console share the host %(host)s. The program of this one can read and use every other "
         "session whose page is still open in your browser. Only one is open at a time: opening this one ends your "
         "other session there and deletes what its pages stored. Close its tabs first."
     ) % {"host": settings.WORKBENCH_HOST}
-    if session.tool != Tool.PORT:
-        return notice
     below = _(
         "The program must work below a path: its page is at %(path)s. It gets requests without this part, and finds "
         "it in the header X-Forwarded-Prefix."
     ) % {"path": f"{mount(session.slug)}/"}
-    return f"{notice} {below}"
+    return [apart, below] if session.tool == Tool.PORT else [apart]
 
 
 def scheme() -> str:

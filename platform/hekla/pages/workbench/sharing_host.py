@@ -20,6 +20,6 @@ def has_agreed(request: HttpRequest) -> bool:
 def part(session: ToolSession, request: HttpRequest) -> dict[str, Any]:
     """The context of `_sharing_host.html`."""
     return {
-        "shared_host_notice": entry.shared_host_notice(session),
+        "shared_host_notices": entry.shared_host_notices(session),
         "ends_other": browsers.open_elsewhere(session, person(request).pk),
     }
