@@ -28,6 +28,7 @@ from hekla.pages import registry
 from hekla.pages.impersonation import reach
 
 __all__ = ["db", "shared_world"]
+pytestmark = pytest.mark.slow
 ANSWERS, ROUTES = access.answers(), access.declared()
 
 

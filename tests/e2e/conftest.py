@@ -152,6 +152,15 @@ def hekla(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
     server.end_pods()
 
 
+@pytest.fixture(scope="package")
+def killed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeklaServer]:
+    """One server for the tests that kill its processes; `order` gives them to one worker, one after another."""
+    server = HeklaServer(tmp_path_factory.mktemp("killed") / "home")
+    yield server
+    server.stop()
+    server.end_pods()
+
+
 @pytest.fixture(scope="session")
 def admin_page(hekla: HeklaServer, browser: Browser) -> Iterator[Page]:
     """The page of the first admin for all tests, who signs in with the one-time link. See `page`."""
