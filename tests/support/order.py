@@ -1,11 +1,11 @@
 """A pytest plugin: the order of test files, and which of several workers takes them.
 
 Files with tests in a browser go to one worker (`_Files`): another would start a console and a Chromium of its own for
-them. It takes the longest of all workers, so they come first there. Those that kill a console go to one, too. Tests that need Kubernetes go to another worker:
-each would start a control plane, which uses a core's part also when idle. They come next, so that it can end soon; the
-other tests of their files are spread with the rest. Files with slow tests come before the others: otherwise one worker
-runs the slowest while the others are done. The order within a file stays, except for its tests in a browser or on
-Kubernetes.
+them. It takes the longest of all workers, so they come first there. So do the files that kill a console. Tests that
+need Kubernetes go to another worker: each would start a control plane, which uses a core's part also when idle. They
+come next, so that it can end soon; the other tests of their files are spread with the rest. Files with slow tests come
+before the others: otherwise one worker runs the slowest while the others are done. Then a worker runs the files that no
+other has (`shares`). The order within a file stays, except for its tests in a browser or on Kubernetes.
 
 In a single process the tests in a browser come last, for the reason that `browser` gives.
 """
@@ -61,7 +61,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def place(item: pytest.Item) -> tuple[bool, ...]:
         path = item.path
         is_late = in_browser[path] is not are_many
-        return is_late, item.nodeid not in has_plane, not is_first[path], not is_long[path], needs_browser(item)
+        is_of_all = are_many and owner(path, config.rootpath, 1) is None
+        turn = (not is_first[path], not is_long[path], is_of_all)
+        return is_late, item.nodeid not in has_plane, *turn, needs_browser(item)
 
     items.sort(key=place)
     if are_many:
