@@ -39,33 +39,28 @@ def live_server(django_db_setup: None, live_server: LiveServer) -> Iterator[Live
     end_idle_connections()
 
 
-@pytest.fixture(autouse=True)
-def clear_occupancy_cache() -> None:
-    """A process caches rows. The cache must not outlive the rows that a test rolls back."""
-    from hekla.scheduling import occupancy
-
-    occupancy.forget()
-
-
-@pytest.fixture(autouse=True)
-def forget_wrong_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The count of wrong passwords of a name must not outlive the test, and tests share their names."""
-    from hekla.apps.signin import slowdown
-
-    monkeypatch.setattr(slowdown, "_PREFIX", f"slowdown:{uuid.uuid4()}")
-
-
-@pytest.fixture(autouse=True)
-def no_search_time_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def no_search_time_limits(django_test_environment: None) -> Iterator[None]:
     """What the search for suggestions finds must not depend on how busy the machine is."""
     from hekla.simulation import what_if
 
-    for name in ("_TYPING_SECONDS", "_TRYING_SECONDS", "_WAITING_SECONDS"):
-        monkeypatch.setattr(what_if, name, 60.0)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_TYPING_SECONDS", "_TRYING_SECONDS", "_WAITING_SECONDS"):
+            patch.setattr(what_if, name, 60.0)
+        yield
 
 
 @pytest.fixture(autouse=True)
-def english() -> Iterator[None]:
-    """A test must not inherit the language that an earlier test activated."""
+def alone() -> Iterator[None]:
+    """What a process remembers must not outlive the test: rows, which are rolled back, wrong passwords of a name, which
+    tests share, and the language.
+
+    One fixture for all of it: each takes its time in thousands of tests.
+    """
+    from hekla.apps.signin import slowdown
+    from hekla.scheduling import occupancy
+
+    occupancy.forget()
+    slowdown._PREFIX = f"slowdown:{uuid.uuid4()}"
     with translation.override("en"):
         yield
