@@ -7,9 +7,10 @@ import pytest
 from django.db import connections
 from django.utils import translation
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from pytest_django.live_server_helper import LiveServer
 from tests.support.economy import end_idle_connections
-from tests.support.examples import examples
+from tests.support.examples import EVERY, examples
 from tests.support.servers import has_tables
 
 from hekla.launcher import catalogues
@@ -21,6 +22,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # a machine may be busy
 )
 settings.load_profile("hekla")
+if EVERY > 1:
+    # Of a few examples, hardly one is a constant of Hekla's code. Each worker would read those of all modules, and each
+    # strategy would choose the fitting ones out of ten thousand.
+    providers._get_local_constants = lambda: providers._local_constants
 catalogues.compile_stale()
 
 
