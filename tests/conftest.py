@@ -37,6 +37,15 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
             database["TEST"]["TEMPLATE"] = database["NAME"]
 
 
+def _no_marks() -> None:
+    """Takes the place of fixtures of pytest-django that run before each test for marks that no test has."""
+
+
+_django_set_urlconf = pytest.fixture(scope="session", name="_django_set_urlconf")(_no_marks)
+_django_isolate_apps = pytest.fixture(scope="session", name="_django_isolate_apps")(_no_marks)
+_invalid_templates = pytest.fixture(scope="session", name="_template_string_if_invalid_marker")(_no_marks)
+
+
 @pytest.fixture(scope="session")
 def live_server(django_db_setup: None, live_server: LiveServer) -> Iterator[LiveServer]:
     """That of pytest-django, without connections after it."""
