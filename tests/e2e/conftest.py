@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException
@@ -150,6 +150,26 @@ def hekla(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
     yield server
     server.stop()
     server.end_pods()
+
+
+@pytest.fixture(scope="session")
+def killed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeklaServer]:
+    """One server for the tests that kill its processes; `order` gives them to one worker, one after another."""
+    server = HeklaServer(tmp_path_factory.mktemp("killed") / "home")
+    yield server
+    server.stop()
+    server.end_pods()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """End the server that tests kill with the last of them. It would run as long as the other tests."""
+    result = yield
+    names, later = getattr(item, "fixturenames", ()), getattr(nextitem, "fixturenames", ())
+    if "killed_server" in names and "killed_server" not in later and isinstance(item, pytest.Function):
+        for fixture in item._fixtureinfo.name2fixturedefs["killed_server"]:
+            fixture.finish(item._request)  # type: ignore[arg-type]  # as in `tests.support.browser`
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,13 @@
 """Crawl the console by its links."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
 from django.urls import Resolver404, resolve
-from playwright.sync_api import Page
+from playwright.sync_api import APIResponse, Page, Response
 
 NON_PAGE_NAMESPACES = ("api", "openpai", "live")
 START_PAGES = (
@@ -53,16 +53,19 @@ class CrawledPage:
     parts: list[str]
 
 
-def crawl(page: Page, *further: tuple[str, str]) -> Iterator[CrawledPage]:
+def crawl(
+    page: Page, *further: tuple[str, str], visit: Callable[[str], APIResponse | Response] | None = None
+) -> Iterator[CrawledPage]:
     """One page of every linked route, as the person of `page` gets it. The pages are requested, not rendered.
 
-    `further`: pages to which a form or a tab leads, each with the page that has it.
+    `further`: pages to which a form or a tab leads, each with the page that has it. `visit`: gets a page otherwise.
     """
+    visit = visit or page.request.get
     starts = (*START_PAGES, *further)
     queue, known = deque(starts), {*(route_of(path) for path, _ in starts), *FILES}
     while queue:
         path, linked_from = queue.popleft()
-        response = page.request.get(path)
+        response = visit(path)
         assert response.status == 200, (path, linked_from)
         html = response.text()
         addresses = _Addresses(html, response.url)

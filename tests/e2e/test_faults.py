@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,15 +25,8 @@ BESIDE = {"name": "beside", "kind": "simulated", "config": {"nodes": [{"name": "
 """A second cluster, which the same processes reconcile."""
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[HeklaServer]:
-    server = HeklaServer(tmp_path / "home")
-    yield server
-    server.stop()
-    server.end_pods()
-
-
-def test_killed_processes_restart_and_no_work_is_lost(server: HeklaServer, tmp_path: Path) -> None:
+def test_killed_processes_restart_and_no_work_is_lost(killed_server: HeklaServer, tmp_path: Path) -> None:
+    server = killed_server
     rng = random.Random(7)
     pod_logs = tmp_path / "diary"
     pod_logs.mkdir()

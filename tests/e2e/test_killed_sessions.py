@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,15 +85,8 @@ class Lab:
         raise AssertionError("no pod")
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[HeklaServer]:
-    server = HeklaServer(tmp_path / "home")
-    yield server
-    server.stop()
-    server.end_pods()
-
-
-def test_sessions_live_exactly_as_long_as_their_pods(server: HeklaServer) -> None:
+def test_sessions_live_exactly_as_long_as_their_pods(killed_server: HeklaServer) -> None:
+    server = killed_server
     rng = random.Random(SEED)
     with rest(server) as client:
         labs = [_lab(server, client, f"lab-{number}") for number in range(JOBS)]

@@ -1,8 +1,8 @@
 """A pytest plugin: before the workers of a whole run start, makes on all cores what each of them would make.
 
 pytest rewrites the assertions of all test modules and keeps the bytecode. Hypothesis lists the characters of Unicode
-and the constants of Hekla's modules, and keeps both. In a new checkout each worker would do so, at the same time as the
-others: over twenty CPU seconds.
+and, in a thorough run, the constants of Hekla's modules, and keeps both. In a new checkout each worker would do so, at
+the same time as the others: over twenty CPU seconds.
 """
 
 import os
@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 from _pytest.assertion import rewrite
+from tests.support.examples import EVERY
 
 _CORES = os.cpu_count() or 1
 
@@ -24,7 +25,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not is_distributor or not is_whole or sys.dont_write_bytecode or not hasattr(os, "fork"):
         return
     modules = sorted(file for kind in ("test_*.py", "conftest.py") for file in (config.rootpath / "tests").rglob(kind))
-    code = sorted((config.rootpath / "platform" / "hekla").rglob("*.py"))
+    code = sorted((config.rootpath / "platform" / "hekla").rglob("*.py")) if EVERY == 1 else []
     forks = [_fork(number, modules[number::_CORES], code[number::_CORES], config) for number in range(_CORES)]
     for fork in forks:
         os.waitpid(fork, 0)
