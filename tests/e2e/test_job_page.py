@@ -1,12 +1,14 @@
-"""The page of a job: from the home page to a failed job's cause, its last error, its files, and to who holds what a job
-waits for; tabs that the address keeps, and that a change reaches while they are open.
+"""The page of a job: from the home page to a failed job's cause, its last error and its files in at most two clicks;
+tabs that the address keeps, and that a change reaches while they are open.
 """
 
+import os
 import re
+import time
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from tests.e2e.conftest import HeklaServer, clean
 from tests.e2e.people import send
 from tests.e2e.test_every_page import LEVELS, _violations
@@ -14,6 +16,8 @@ from tests.support.examples import EVERY
 
 pytestmark = pytest.mark.browser
 
+MOST_SECONDS, MOST_TRIES = 1.5, 3
+"""From a click on the home page to the answer, while each process of the machine has a core."""
 METRICS = "for n in 1 2 3; do echo ::metric step=$n loss=$n accuracy=$n; done; "
 SCRIPT = (
     "mkdir out; echo weights > out/model.txt; echo 2026-01-01 10:00:00 INFO begin; "
@@ -32,10 +36,25 @@ def submit(page: Page, name: str, command: list[str], cpu: str = "100m", replica
     return str(job["uid"])
 
 
-def open_from_home(page: Page, name: str) -> None:
-    page.goto("/")
-    page.locator("main").get_by_role("link", name=name, exact=True).first.click()
-    page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+def reach(page: Page, job: str, found: Locator, words: str, tab: str = "") -> None:
+    """Open a job with a click on the home page, and a tab with a second one: the words appear in time.
+
+    The best of three tries counts, and processes that share a core may take as much longer.
+    """
+    seconds: list[float] = []
+    most = MOST_SECONDS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    while not seconds or (min(seconds) > most and len(seconds) < MOST_TRIES):
+        page.goto("/")
+        link = page.locator("main").get_by_role("link", name=job, exact=True).first
+        link.wait_for()
+        began = time.monotonic()
+        link.click()
+        page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
+        if tab:
+            page.get_by_role("link", name=tab, exact=True).click()
+        expect(found.first).to_contain_text(words, timeout=30_000)
+        seconds.append(time.monotonic() - began)
+    assert min(seconds) <= most, seconds
 
 
 def test_failed_job_shows_its_cause_its_last_error_and_its_files(hekla: HeklaServer, page: Page) -> None:
@@ -43,21 +62,17 @@ def test_failed_job_shows_its_cause_its_last_error_and_its_files(hekla: HeklaSer
     page.goto(f"/jobs/{uid}/")
     expect(page.locator("#job-head")).to_contain_text("Failed", timeout=60_000)
 
-    open_from_home(page, "broken")  # one click
+    reach(page, "broken", page.locator("#job-evidence"), "ERROR no such data")
     expect(page.locator("#job-waiting")).to_contain_text("failed with exit code 3")
-    expect(page.locator("#job-evidence")).to_contain_text("ERROR no such data")
     bottom = page.locator("#job-evidence").bounding_box()
     assert bottom
     assert bottom["y"] + bottom["height"] <= 900
 
-    page.get_by_role("link", name="Log", exact=True).click()  # two clicks
-    page.wait_for_url("**/?tab=log")
-    expect(page.locator("[data-log-lines] [data-level=error]")).to_have_text(re.compile("ERROR no such data"))
+    reach(page, "broken", page.locator("[data-log-lines] [data-level=error]"), "ERROR no such data", tab="Log")
     page.get_by_label("Levels").select_option("error")
     expect(page.locator(".log-line", has_text="INFO begin")).to_be_hidden()
 
-    open_from_home(page, "broken")
-    page.get_by_role("link", name="Files", exact=True).click()  # two clicks
+    reach(page, "broken", page.get_by_role("link", name="out/"), "out/", tab="Files")
     page.get_by_role("link", name="out/").click()
     with page.expect_download() as download:
         page.get_by_role("row", name="model.txt").get_by_role("link", name=re.compile("Download")).click()

@@ -1,10 +1,12 @@
 """A pending job shows its reason and suggestions that unblock it. A draft shows a preview."""
 
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 from tests.e2e.conftest import HeklaServer
+from tests.e2e.test_job_page import reach
 
 pytestmark = pytest.mark.browser
 
@@ -67,6 +69,8 @@ def test_pending_job_shows_its_reason_and_is_unblocked(hekla: HeklaServer, page:
     expect(page.locator("#job-waiting")).to_contain_text("Pending reason", timeout=20_000)
     box = page.locator("#job-unblock")
     expect(box).to_contain_text("Position in its queue: 1 of 1.", timeout=20_000)
+    reach(page, "waits-for-room", box, f"Job holds-most holds {cpus - 1} CPU")
+    expect(box.get_by_role("link", name="holds-most")).to_have_attribute("href", urlsplit(running_url).path)
     box.get_by_role("listitem").filter(has_text="pods instead of").get_by_role("button", name="Apply change").click()
     expect(page.locator("#job-head")).to_contain_text("Running", timeout=30_000)
     for address in (page.url, running_url):

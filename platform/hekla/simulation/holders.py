@@ -28,10 +28,11 @@ _Sharer = Callable[[PodGroupSpec, Job], bool]
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What a job holds of scarce resources. `ends_at`: its expected end, at the latest its time limit; None: unknown,
-    or the job is not among the first `MOST_NAMED`. `is_limit`: only the time limit is known.
+    """What a job holds of scarce resources. `job`: the key of its row. `ends_at`: its expected end, at the latest its
+    time limit; None: unknown, or the job is not among the first `MOST_NAMED`. `is_limit`: only the time limit is known.
     """
 
+    job: int
     name: str
     amount: Resources
     ends_at: datetime | None = None
@@ -84,7 +85,7 @@ def visible(simulator: Simulator, held: Mapping[str, Resources], user: User, run
     hidden = [held[uid] for uid, one in rows.items() if one.tenant_id not in tenants]
     named.sort(key=lambda pair: (-max(held[pair[0]].values()), pair[1].name))
     first = [_holder(simulator, uid, one, held[uid], run_times) for uid, one in named[:MOST_NAMED]]
-    others = [Holder(one.name, held[uid]) for uid, one in named[MOST_NAMED:]]
+    others = [Holder(one.pk, one.name, held[uid]) for uid, one in named[MOST_NAMED:]]
     return Holders((*first, *others), len(hidden), total(hidden))
 
 
@@ -101,9 +102,9 @@ def _holder(simulator: Simulator, uid: str, row: Job, amount: Resources, run_tim
     job = simulator.job(uid)
     began = started_at(job) if job else None
     if began is None:
-        return Holder(row.name, amount)
+        return Holder(row.pk, row.name, amount)
     ends_at = run_times.end(row, began, simulator.now, RuntimeAssumption.USUAL)
-    return Holder(row.name, amount, ends_at, is_limit=not run_times.cases(row))
+    return Holder(row.pk, row.name, amount, ends_at, is_limit=not run_times.cases(row))
 
 
 def _held(

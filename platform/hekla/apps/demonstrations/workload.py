@@ -15,6 +15,7 @@ from hekla.apps.accounts.roles import Permission, TenantRole
 from hekla.apps.batches import services as batches
 from hekla.apps.clusters import services as cluster_services
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.demonstrations import names
 from hekla.apps.demonstrations.mix import (
     PREPARE_SECONDS,
     TEAM_OF,
@@ -80,7 +81,7 @@ def _create_tenant(team: SimulatedTeam, now: datetime) -> Tenant:
     """The tenant with its people, marked as simulated in their names."""
     tenant = quotas.create_tenant(
         slug=team.slug,
-        name=f"{team.name} (simulated)",
+        name=names.marked(team.name),
         description="Simulated people, whose jobs run on simulated machines.",
         actor=PLATFORM,
         now=now,
@@ -88,7 +89,7 @@ def _create_tenant(team: SimulatedTeam, now: datetime) -> Tenant:
     tenancy_services.set_retention(tenant, log_days=0, history_days=_HISTORY_DAYS, actor=PLATFORM, now=now)
     for place, (username, name) in enumerate(team.people.items()):
         user = account_services.create_user(
-            username=username, password=None, display_name=f"{name} (simulated)", actor=PLATFORM, now=now
+            username=username, password=None, display_name=names.marked(name), actor=PLATFORM, now=now
         )
         role = TenantRole.MEMBER if place else TenantRole.ADMIN
         tenancy_services.add_member(tenant, user, role, actor=PLATFORM, now=now)

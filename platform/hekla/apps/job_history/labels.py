@@ -43,14 +43,19 @@ def _ordered(names: Iterable[str]) -> list[str]:
 
 def _amount(name: str, value: float) -> str:
     if name == "cpu":
-        return _("%(n)g CPU") % {"n": value / 1000}
+        return _("%(n)g CPU") % {"n": _rounded(value)}
     if name == "memory":
         return _("%(size)s memory") % {"size": _figure(name, value)}
     if name == cards.MEMORY:
         return _("%(size)s GPU memory") % {"size": _figure(name, value)}
     if name == "pods":
         return ngettext("%(n)d pod", "%(n)d pods", int(value)) % {"n": value}
-    return f"{value / 1000:g} {quota_messages.resource(name)}"
+    return f"{_rounded(value):g} {quota_messages.resource(name)}"
+
+
+def _rounded(value: float) -> float:
+    """From thousandths, as exact as a request can be: shares are fractions of any length."""
+    return round(value) / 1000
 
 
 def hours_by_card(hours: Mapping[str, float]) -> str:
@@ -66,7 +71,7 @@ def _figure(name: str, value: float) -> str:
     if name == cards.MEMORY:
         name, value = "memory", value / 1000 * _MIB
     if name != "memory":
-        return f"{value / 1000:g}"
+        return f"{_rounded(value):g}"
     if not value:
         return "0"
     unit, size = next((unit, size) for unit, size in _UNITS if value >= size or size == _UNITS[-1][1])

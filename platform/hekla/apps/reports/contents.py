@@ -29,11 +29,14 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class ReportFigure:
-    """Stacked bars. `colours`: of the parts of each bar; `bars`: a label, and the parts from below."""
+    """Stacked bars. `colours`: of the parts of each bar; `bars`: a label, and the parts from below. `counts`: the parts
+    are whole numbers, and so are the ticks.
+    """
 
     label: str
     colours: tuple[str, ...]
     bars: tuple[tuple[str, tuple[float, ...]], ...]
+    counts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,9 @@ class BarDrawing:
 
 def draw(figure: ReportFigure) -> BarDrawing:
     """The shapes of stacked bars."""
-    step = _tick(max((sum(parts) for _label, parts in figure.bars), default=0.0))
-    count = max(1, -int(-max((sum(parts) for _label, parts in figure.bars), default=0.0) // step))
+    most = max((sum(parts) for _label, parts in figure.bars), default=0.0)
+    step = max(_tick(most), 1.0 if figure.counts else 0.0)
+    count = max(1, -int(-most // step))
     scale = (HEIGHT - _BOTTOM - _TOP) / (count * step)
     levels = [number * step for number in range(count + 1)]
     heights = tuple(HEIGHT - _BOTTOM - level * scale for level in levels)

@@ -22,6 +22,8 @@ _STYLE = SafeString(
     "th,td{text-align:left;padding:4px 8px;border-bottom:1px solid #dcdcd6;overflow-wrap:anywhere}"
     "tbody th{font-weight:400}tfoot th,tfoot td{font-weight:600}"
     ".number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}"
+    "th:first-child{min-width:7em}section{overflow-x:auto}"
+    "@media(max-width:560px){body{padding:12px}th,td{padding:4px}}"
     ".swatch{display:inline-block;width:10px;height:10px;margin-right:8px}svg{max-width:100%;height:auto}"
 )
 

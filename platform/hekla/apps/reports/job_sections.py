@@ -22,6 +22,9 @@ _HALF, _MOST = 0.5, 0.9
 def waiting(source: "SectionSource") -> Iterator[ReportPart]:
     """Waiting times and results, with the period before, then the queues with most jobs."""
     report = source.jobs()
+    if not report.total.counts and not report.before.counts:
+        yield ReportPart(_("Waiting times"), _("No jobs in this period"))
+        return
     waits = tuple(
         (f"p{round(100 * part)}", *map(job_labels.seconds, (report.total.wait(part), report.before.wait(part))))
         for part in QUANTILES
@@ -66,6 +69,9 @@ def failures(source: "SectionSource") -> Iterator[ReportPart]:
     """Failed jobs by cause, with the period before, then the nodes where most jobs failed."""
     report, failed = source.jobs(), MomentKind.FAILED
     whole, before = report.total.count(failed), report.before.count(failed)
+    if not whole and not before:
+        yield ReportPart(_("Failed jobs by cause"), _("No job has failed."))
+        return
     causes = list(report.total.causes)
     rows = tuple(
         (
@@ -105,7 +111,8 @@ def _figure(
         for part, amounts in enumerate(counts):
             bar[part] += amounts[place]
     label = _("Jobs by hour") if is_day else _("Jobs by day")
-    return ReportFigure(label, colours, tuple((name, tuple(map(float, bar))) for name, bar in bars.items()))
+    drawn = tuple((name, tuple(map(float, bar))) for name, bar in bars.items())
+    return ReportFigure(label, colours, drawn, counts=True)
 
 
 def _bar(at: datetime, spec: ReportSpec, *, is_day: bool) -> str:

@@ -39,12 +39,12 @@ def subject(spec: ReportSpec) -> str:
     """What a report is about, as a sentence."""
     match spec.scope:
         case ReportScope.TENANT:
-            return _("GPU time that tenant %s held.") % spec.subject
+            return _("About tenant %s.") % spec.subject
         case ReportScope.QUEUE:
-            return _("GPU time that jobs in queue %s held.") % spec.subject
+            return _("About queue %s.") % spec.subject
         case ReportScope.CLUSTER:
-            return _("GPU time of cluster %s.") % spec.subject
-    return _("GPU time of everything that you may see.")
+            return _("About cluster %s.") % spec.subject
+    return _("About everything that you may see.")
 
 
 def times(spec: ReportSpec) -> str:

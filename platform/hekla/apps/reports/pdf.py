@@ -26,6 +26,8 @@ _LINE = 17.0
 _INK, _MUTED, _RULE = "#1c1e21", "#5c6068", "#dcdcd6"
 _NUMBER = 76.0
 """The width of a column of numbers."""
+_SMALLEST = 7.0
+"""The size of a text that would not fit otherwise."""
 _LAST_OF_PLANE = "\uffff"
 
 
@@ -136,8 +138,9 @@ class _Sheet:
         left = _PAGE[0] - _MARGIN - _NUMBER * (len(cells) - 1)
         self._write(_cut(cells[0], 9.5, left - first - 6), first, base, 9.5, colour)
         for number, cell in enumerate(cells[1:], start=1):
-            fitting = _cut(cell, 9.5, _NUMBER - 4)
-            self._write(fitting, left + number * _NUMBER - _width(fitting, 9.5), base, 9.5, colour)
+            size = max(_SMALLEST, min(9.5, 9.5 * (_NUMBER - 4) / max(1.0, _width(cell, 9.5))))
+            fitting = _cut(cell, size, _NUMBER - 4)
+            self._write(fitting, left + number * _NUMBER - _width(fitting, size), base, size, colour)
         self._rule(self._y, _MARGIN)
 
     def _rule(self, y: float, left: float) -> None:

@@ -93,7 +93,7 @@ def _classes(source: SectionSource) -> Iterator[ReportPart]:
         text=_("The classes add up to the capacity.") if report.is_capacity else "",
         figure=_figure(report, source.spec),
         table=ReportTable(
-            heads=(_("Class"), _("GPU hours"), _("Part"), _("Period before"), _("Change")),
+            heads=(_("Class"), _("GPU hours"), _("Part"), _("Period before"), _("Difference")),
             rows=rows,
             foot=(_("Total"), labels.hours(whole), "", labels.hours(whole_before), _change(whole, whole_before)),
             colours=tuple(labels.COLOURS[what] for what in report.classes),

@@ -1,10 +1,11 @@
 """The home page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -15,9 +16,11 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import notices
 from hekla.apps.jobs import selectors as jobs
+from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import Refused
+from hekla.domain.phases import JobPhase
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
@@ -52,12 +55,23 @@ def home_jobs(user: User, rights: Rights | None = None) -> dict[str, Any]:
     """The person's own jobs."""
     rights = rights or tenancy.rights(user)
     mine = jobs.visible_to(user, rights).filter(owner=user)
+    counts = jobs.phase_counts(mine)
     return {
         "may_submit": bool(rights.where(Permission.SUBMIT_JOBS)),
-        "rows": shown.rows(jobs.newest(mine, _MINE)),
+        "rows": shown.rows(_first(mine, counts)),
         "columns": columns.short(),
-        "counts": {phase: shown.counted(count) for phase, count in jobs.phase_counts(mine).items()},
+        "counts": {phase: shown.counted(count) for phase, count in counts.items()},
     }
+
+
+def _first(mine: QuerySet[Job], counts: Mapping[str, int]) -> list[Job]:
+    """The newest unfinished jobs, then the newest of the others. `counts`: of all of them, by phase."""
+    open_phases = [phase for phase in counts if not JobPhase(phase).is_final]
+    rows = jobs.newest(mine.filter(phase__in=open_phases), _MINE) if open_phases else []
+    if len(rows) < min(_MINE, sum(counts.values())):
+        known = {job.pk for job in rows}
+        rows += [job for job in jobs.newest(mine, _MINE) if job.pk not in known][: _MINE - len(rows)]
+    return rows
 
 
 def home_queues(views: Sequence[figures.QueueView]) -> dict[str, Any]:

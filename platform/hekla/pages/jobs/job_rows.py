@@ -7,6 +7,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
+from hekla.apps.demonstrations.names import unmarked
 from hekla.apps.jobs.models import Job
 from hekla.pages.frame import html
 from hekla.pages.jobs.columns import Column, JobTableRow
@@ -42,9 +43,10 @@ def _head() -> Callable[[JobTableRow], str]:
         marks = simulated if job.cluster.is_simulated else ""
         if job.deleted_at:
             marks += f'<span class="row-mark">{deleted} {html.moment(job.deleted_at)}</span>'
-        name, whose = text(job.name), f"{text(job.owner)} · {text(job.tenant)}"
+        name, whose = text(job.name), f"{job.owner} · {job.tenant}"
+        short = f"{unmarked(str(job.owner))} · {unmarked(str(job.tenant))}" if job.cluster.is_simulated else whose
         link = f'<a href="{row["place"]}">{name}</a>'
-        return f'<th scope="row">{link}{marks}<span class="row-note" title="{whose}">{whose}</span></th>'
+        return f'<th scope="row">{link}{marks}<span class="row-note" title="{text(whose)}">{text(short)}</span></th>'
 
     return head
 

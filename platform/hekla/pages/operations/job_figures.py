@@ -30,6 +30,12 @@ _DASHES = ("solid", "dash", "dashdot", "dot")
 _FEW = 5
 _SECONDS = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800, 2_592_000)
 """Ticks of the axis of waiting times."""
+_FINE_SECONDS = (
+    *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800),
+    *(3600, 7200, 14_400, 21_600, 43_200, 86_400, 172_800),
+)
+_NARROW = 60
+"""Up to this ratio of the longest to the shortest time, there is room for more ticks."""
 COUNTED = (
     *(MomentKind.SUBMITTED, MomentKind.STARTED, MomentKind.COMPLETED, MomentKind.FAILED),
     *(MomentKind.STOPPED, MomentKind.UNSTARTED, MomentKind.PREEMPTED, MomentKind.RETRIED),
@@ -122,24 +128,28 @@ def _cause(name: str, exit_code: int | None) -> str:
 
 def waits_figure(report: JobsReport) -> SafeString:
     """Quantiles of waiting times over time, by the time of the start. The axis is logarithmic."""
+    waits = {part: [_tenths(figures.wait(part)) for figures in report.points.values()] for part in QUANTILES}
     traces = [
         {
             "type": "scatter",
             "mode": "lines+markers",
             "name": quantile_name(part),
             "x": _times(report.points),
-            "y": [
-                None if (wait := figures.wait(part)) is None else round(wait, 1) for figures in report.points.values()
-            ],
+            "y": waits[part],
             "line": {"dash": dash},
-            "marker": {"size": 4},
+            "marker": {"size": 6},
             "connectgaps": False,
         }
         for part, dash in zip(QUANTILES, _DASHES, strict=True)
     ]
-    ticks = {"tickvals": _SECONDS, "ticktext": [about(one) for one in _SECONDS]}
-    axes = {"xaxis": {"type": "date"}, "yaxis": {"type": "log", **ticks}}
-    return plots.json_of(traces, **axes, legend=_LEGEND, showlegend=True)
+    drawn = [wait for found in waits.values() for wait in found if wait]
+    ticks = _FINE_SECONDS if drawn and max(drawn) <= _NARROW * min(drawn) else _SECONDS
+    scale = {"type": "log", "tickvals": ticks, "ticktext": [about(one) for one in ticks]}
+    return plots.json_of(traces, xaxis={"type": "date"}, yaxis=scale, legend=_LEGEND, showlegend=True)
+
+
+def _tenths(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)
 
 
 def quantile_name(part: float) -> str:
@@ -158,7 +168,7 @@ def throughput_figure(report: JobsReport) -> SafeString:
         )
         for what, pattern in _RESULT_PATTERNS.items()
     ]
-    return _stacked(report, bars)
+    return _stacked(bars, max((figures.ended for figures in report.points.values()), default=0))
 
 
 def causes_figure(report: JobsReport) -> SafeString:
@@ -174,7 +184,7 @@ def causes_figure(report: JobsReport) -> SafeString:
         for cause, pattern in _CAUSE_PATTERNS.items()
         if report.total.count(failed, cause)
     ]
-    return _stacked(report, bars)
+    return _stacked(bars, max((figures.count(failed) for figures in report.points.values()), default=0))
 
 
 def _bars(report: JobsReport, name: str, look: tuple[str, str], counts: Sequence[int]) -> dict[str, object]:
@@ -182,9 +192,8 @@ def _bars(report: JobsReport, name: str, look: tuple[str, str], counts: Sequence
     return {"type": "bar", "name": name, "x": _times(report.points), "y": counts, "marker": marker}
 
 
-def _stacked(report: JobsReport, bars: Sequence[Mapping[str, object]]) -> SafeString:
-    """Small counts get a tick for each whole number, since there is no part of a job."""
-    most = max((figures.ended for figures in report.points.values()), default=0)
+def _stacked(bars: Sequence[Mapping[str, object]], most: int) -> SafeString:
+    """`most`: the highest bar. Small counts get a tick for each whole number, since there is no part of a job."""
     axes = {"xaxis": {"type": "date"}, "yaxis": {"rangemode": "tozero", **({"dtick": 1} if most <= _FEW else {})}}
     return plots.json_of(bars, barmode="stack", **axes, legend=_LEGEND, showlegend=True)
 

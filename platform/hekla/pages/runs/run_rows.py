@@ -30,7 +30,7 @@ def _row(row: RunRow, makers: Sequence[Callable[[RunRow], str]]) -> str:
 
 
 def _number() -> Callable[[RunRow], str]:
-    begin = f'<td data-label="{text(_("Number"))}">'
+    begin = f'<td data-label="{text(_("Job number"))}">'
     return lambda row: f"{begin}{row['run'].number}</td>"
 
 

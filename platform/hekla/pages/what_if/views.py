@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -11,12 +12,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from hekla.api.throttles import may_ask_what_if
+from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.job_history import explanations, prospects
 from hekla.apps.job_history.prospects import ClusterProspect
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import Route
 from hekla.apps.measures import job_costs
 from hekla.apps.queues import selectors as queues
@@ -33,6 +36,7 @@ from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.options import SubmissionOptions
 from hekla.simulation import descriptions
 from hekla.simulation import what_if as asking
+from hekla.simulation.holders import MOST_NAMED
 from hekla.simulation.what_if import NoForecast, StartVerdict, WhatIfResult
 
 _DRAFT_NAME, _DRAFT_COMMAND = "draft", "true"
@@ -146,10 +150,17 @@ def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
     context = {
         "job": job,
         "sentences": descriptions.why_and_when(answer, clock.now(), accuracy),
+        "named": _named(answer, person(request)),
         "suggestions": descriptions.describe_suggestions(spec_of(job), answer.offers),
         "may_act": selectors.may_act(person(request), job) and services.is_scalable(job),
     }
     return render(request, "jobs/_unblock.html", context)
+
+
+def _named(answer: WhatIfResult, user: User) -> QuerySet[Job]:
+    """The jobs that the sentences name because they are before this one, to open them and to know whom to ask."""
+    before = (*answer.holders.known[:MOST_NAMED], *answer.admitted.known[:MOST_NAMED])
+    return selectors.visible_to(user).filter(pk__in=[one.job for one in before]).order_by("name")
 
 
 @require_POST

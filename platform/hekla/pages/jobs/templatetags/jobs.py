@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from django import template
+from django.utils.translation import gettext as _
 
 from hekla.apps.job_history import card_labels, endings, explanations, labels, messages
 from hekla.apps.jobs.models import Job, Pod
@@ -30,8 +31,9 @@ def in_words(quantities: Mapping[str, str]) -> str:
 
 @register.filter
 def in_amounts(resources: Resources) -> str:
-    """Amounts in internal units as a phrase: `2 CPU, 4 GiB`."""
-    return labels.amounts(resources)
+    """Amounts in internal units as a phrase: `2 CPU, 4 GiB`. A line breaks only between them."""
+    comma = _(", ")
+    return comma.join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in labels.amounts(resources).split(comma))
 
 
 @register.filter
