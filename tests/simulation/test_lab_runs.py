@@ -183,3 +183,16 @@ def test_invalid_changes_are_refused(data: object) -> None:
 def test_changes_of_unknown_things_are_refused(data: object) -> None:
     with pytest.raises(Invalid):
         changed(week(), read_change(data))
+
+
+@pytest.mark.parametrize(("seed", "load", "replaced"), [(1, 0.6, "overcommit"), (2, 1.2, "gang"), (3, 1.0, "binpack")])
+def test_one_cycle_that_admits_and_places_decides_as_two(
+    seed: int, load: float, replaced: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = parse(DEFAULT_POLICY_TEXT.replace(f"  - name: {replaced}\n", ""))
+    workload = synthetic.workload(SyntheticSize(jobs=25, nodes=2, load=load, period=8 * HOUR), seed)
+    found = simulated_run.run(workload, policy)
+    monkeypatch.setattr(simulated_run._Run, "_create_early", lambda _run: None)
+    by_two = simulated_run.run(workload, policy)
+    assert found.digest == by_two.digest
+    assert found.cycles < by_two.cycles
