@@ -8,7 +8,7 @@ nodes for as long as they did, or usually did.
 
 Where the free room shows that no waiting pod fits, the engine only admits jobs and sets phases, or does not run at all
 if there is none to admit and the last cycle changed nothing. That needs a policy whose decisions do not change with
-time alone, and that evicts nothing. Under the same conditions, a job that comes alone is admitted and placed in one cycle.
+time alone, and that evicts nothing. There, a job that comes alone is admitted and placed in one cycle.
 """
 
 import heapq
