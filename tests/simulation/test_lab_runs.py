@@ -89,6 +89,18 @@ def test_a_preempted_pod_starts_again() -> None:
     assert found["low"].finished == 4 * HOUR
 
 
+def test_the_next_attempt_of_a_pod_is_young() -> None:
+    """Of two jobs with equal shares, the youngest pod is evicted: that of the second attempt, as on real clusters."""
+    first, second = (synthetic.job(uid, at, 9 * HOUR, pods=2, cards=2) for uid, at in (("a", 0), ("b", HOUR // 2)))
+    jobs = [replace(one, group=replace(one.group, min_available=1, min_task_member={})) for one in (first, second)]
+    urgent = synthetic.job("urgent", 2 * HOUR, HOUR // 4, cards=2, priority=1000)
+    filler = synthetic.job("filler", 0, 3 * HOUR // 2, cards=4)
+    text = EVICTING.replace("{name: proportion}, ", "")  # which admits nothing to a full cluster
+    workload = replace(week(jobs[0], filler, jobs[1], urgent), release=60 * SECOND)
+    found = simulated_run.run(workload, parse(text)).histories
+    assert (found["a"].evictions, found["b"].evictions) == (2, 0)
+
+
 def test_pods_of_a_lost_node_start_elsewhere() -> None:
     job = synthetic.job("job", 0, 2 * HOUR, cards=8)
     workload = replace(week(job, nodes=2), changes=(CapacityChange(HOUR, "node-0000", None),))
@@ -171,3 +183,16 @@ def test_invalid_changes_are_refused(data: object) -> None:
 def test_changes_of_unknown_things_are_refused(data: object) -> None:
     with pytest.raises(Invalid):
         changed(week(), read_change(data))
+
+
+@pytest.mark.parametrize(("seed", "load", "replaced"), [(1, 0.6, "overcommit"), (2, 1.2, "gang"), (3, 1.0, "binpack")])
+def test_one_cycle_that_admits_and_places_decides_as_two(
+    seed: int, load: float, replaced: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = parse(DEFAULT_POLICY_TEXT.replace(f"  - name: {replaced}\n", ""))
+    workload = synthetic.workload(SyntheticSize(jobs=25, nodes=2, load=load, period=8 * HOUR), seed)
+    found = simulated_run.run(workload, policy)
+    monkeypatch.setattr(simulated_run._Run, "_create_early", lambda _run: None)
+    by_two = simulated_run.run(workload, policy)
+    assert found.digest == by_two.digest
+    assert found.cycles < by_two.cycles

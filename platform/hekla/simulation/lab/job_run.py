@@ -123,9 +123,9 @@ class JobRun:
         """Set the status of these pods."""
         self._set(replace(pod, status=status) if self.positions[pod.uid] in pods else pod for pod in self._pods())
 
-    def again(self, pods: Collection[int]) -> None:
-        """These pods wait for a node again; ended ones stay ended."""
-        self._set(_again(pod) if self.positions[pod.uid] in pods else pod for pod in self._pods())
+    def again(self, pods: Collection[int], now: float) -> None:
+        """These pods wait for a node again, created anew; ended ones stay ended."""
+        self._set(_again(pod, now) if self.positions[pod.uid] in pods else pod for pod in self._pods())
 
     def drop(self, pods: Collection[int]) -> bool:
         """Remove these pods. Returns whether none is left on a node."""
@@ -169,6 +169,11 @@ class JobRun:
     def _set(self, pods: Iterable[PodSpec]) -> None:
         if self.group is not None:
             self.group = replace(self.group, pods=tuple(pods))
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it waits to be admitted."""
+        return self.group is not None and self.group.phase is GangPhase.PENDING
 
     @property
     def lacks_pods(self) -> bool:
@@ -254,8 +259,8 @@ class JobRun:
         return bool(requests) and room.most(requests) >= least
 
 
-def _again(pod: PodSpec) -> PodSpec:
-    """The next attempt of a pod that left its node; others stay."""
+def _again(pod: PodSpec, now: float) -> PodSpec:
+    """The next attempt of a pod that left its node; others stay. Its age counts: the youngest is evicted first."""
     if pod.status in _OVER:
         return pod
-    return replace(pod, status=PodStatus.PENDING, node="", nominated_node="", scheduled_at=0.0)
+    return replace(pod, status=PodStatus.PENDING, node="", nominated_node="", created_at=now, scheduled_at=0.0)

@@ -8,7 +8,7 @@ nodes for as long as they did, or usually did.
 
 Where the free room shows that no waiting pod fits, the engine only admits jobs and sets phases, or does not run at all
 if there is none to admit and the last cycle changed nothing. That needs a policy whose decisions do not change with
-time alone, and that evicts nothing.
+time alone, and that evicts nothing. There, a job that comes alone is admitted and placed in one cycle.
 """
 
 import heapq
@@ -131,6 +131,8 @@ class _Run:
         """Whether the last cycle did nothing but bind pods."""
         self._is_changed = True
         """Whether anything but ends of whole jobs happened since the last cycle, or that cycle changed something."""
+        self._new: list[JobRun] = []
+        """The jobs that arrived since the last cycle."""
         self._stopping: set[str] = set()
         """Jobs with pods that are stopping: others may be placed for the time after."""
         is_recorded = bool(workload.instants)
@@ -198,8 +200,7 @@ class _Run:
         return not (self._is_changed or self._may_admit() or self._may_place())
 
     def _may_admit(self) -> bool:
-        groups = (self._jobs[uid].group for uid in self._waiting)
-        return any(group is not None and group.phase is GangPhase.PENDING for group in groups)
+        return any(self._jobs[uid].is_pending for uid in self._waiting)
 
     def _may_place(self) -> bool:
         """Whether a cycle might place pods, as far as room goes, or evict some."""
@@ -213,6 +214,7 @@ class _Run:
 
     def _submit(self, one: JobRun) -> None:
         one.arrive()
+        self._new.append(one)
         self._is_changed = True
         self._alive[one.job.uid] = one
         self._waiting.add(one.job.uid)
@@ -237,6 +239,7 @@ class _Run:
             self._cycles += 1
             if self._cycles > self._most_cycles:
                 raise RunBroken("The policy evicts the same pods again and again.", "evicts_again")
+            early = self._create_early()
             groups = tuple([one.group for one in self._alive.values() if one.group is not None])
             self._state = replace(self._state, jobs=groups)
             session_class = UnexplainedSession if self._may_place() else AdmissionSession
@@ -248,9 +251,32 @@ class _Run:
                 values = {"plugin": fault.name, "point": str(fault.point), "error": fault.error}
                 raise RunBroken(f"{fault.name} failed at {fault.point}: {fault.error}", "plugin_failed", values)
             self._apply(decided)
+            if early is not None and early.is_pending:
+                early.restart()
             if not self._move_on():
                 break
         self._see_running()
+
+    def _create_early(self) -> JobRun | None:
+        """If one job is new, and no other can be admitted or placed: create its pods now. So one cycle admits and
+        places it, with the same result as two: admission does not look at pods.
+        """
+        new, self._new = self._new, []
+        if len(new) != 1 or not self._room_counts or self._stopping or self._state.quotas:
+            return None
+        one = new[0]
+        for uid in self._waiting:
+            other = self._jobs[uid]
+            if other is not one and (other.is_pending or other.may_start(self._room, is_whole=self._is_whole)):
+                return None
+        if not one.is_pending:
+            return None
+        before = one.group
+        one.create_pods(self._now / SECOND)
+        if one.may_start(self._room, is_whole=self._is_whole):
+            return one
+        one.group = before
+        return None
 
     def _see_running(self) -> None:
         """Before the next instant, the controller sees that pods run: jobs with all pods on nodes are running then.
@@ -361,7 +387,7 @@ class _Run:
         for pod in pods:
             one.release(pod, self._now)
         if one.job.on_eviction is EvictionEffect.PODS:
-            one.again(pods)
+            one.again(pods, self._now / SECOND)
         elif one.drop(pods):
             if one.job.on_eviction is EvictionEffect.END:
                 self._leave(one)
@@ -389,7 +415,7 @@ class _Run:
             one.finished = self._now
             self._leave(one)
             return
-        one.again(again)
+        one.again(again, self._now / SECOND)
         one.mark(now - again, PodStatus.SUCCEEDED)
         self._is_changed = True
         self._look_at(one)
@@ -427,7 +453,7 @@ class _Run:
             one.leaving -= lost
             for pod in lost:
                 one.release(pod, self._now)
-            one.again(lost)
+            one.again(lost, self._now / SECOND)
             self._look_at(one)
 
 
