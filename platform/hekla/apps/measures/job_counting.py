@@ -166,12 +166,16 @@ def _oldest(now: datetime) -> datetime:
     return floor(now, DAY) - KEEP_HOURS + DAY
 
 
-def mark_job_hours(*, now: datetime) -> None:
-    """Mark all hours with moments or sums, as long as the moments of the whole hour are kept."""
-    moments = JobMoment.objects.filter(at__gte=_oldest(now)).order_by().values_list("cluster_id")
-    found = set(moments.annotate(hour=TruncHour("at", tzinfo=UTC)).distinct())
-    sums = JobSum.objects.filter(level=60, at__gte=_oldest(now)).values_list("cluster_id", "at").distinct()
-    _mark(found | set(sums), now)
+def mark_job_hours(*, now: datetime, between: tuple[datetime, datetime] | None = None) -> None:
+    """Mark all hours with moments or sums, as long as the moments of the whole hour are kept.
+
+    `between`: only hours from the first of these times up to the second.
+    """
+    begin, end = between or (_oldest(now), now + HOUR)
+    moments = JobMoment.objects.filter(at__gte=max(begin, _oldest(now)), at__lt=end).order_by()
+    found = set(moments.values_list("cluster_id").annotate(hour=TruncHour("at", tzinfo=UTC)).distinct())
+    sums = JobSum.objects.filter(level=60, at__gte=max(floor(begin, HOUR), _oldest(now)), at__lt=end)
+    _mark(found | set(sums.values_list("cluster_id", "at").distinct()), now)
 
 
 @transaction.atomic
