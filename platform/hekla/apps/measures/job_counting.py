@@ -20,6 +20,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.measures import job_moments, job_sums
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MINUTES, floor
 from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum, PartJobSum, StaleJobHour
+from hekla.apps.measures.retention import delete_oldest
 
 KINDS = ("JobSubmitted", "JobPhaseChanged", "JobReassigned", "JobChanged", "PodEvicted")
 WAITS = ("JobUnschedulable", "GangPhaseChanged")
@@ -214,5 +215,5 @@ def _purge(*, now: datetime) -> None:
     """Delete sums and moments that are too old."""
     for level, keep in ((1, KEEP_MINUTES), (60, KEEP_HOURS), (1440, KEEP_DAYS)):
         for sums_of in (JobSum, PartJobSum):
-            sums_of.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
-    JobMoment.objects.filter(at__lt=_oldest(now)).delete()
+            delete_oldest(sums_of, "at", floor(now, HOUR) - keep, level=level)
+    delete_oldest(JobMoment, "at", _oldest(now))

@@ -28,6 +28,7 @@ from hekla.apps.measures.models import (
     PartGpuTime,
     StaleHour,
 )
+from hekla.apps.measures.retention import delete_oldest
 
 __all__ = ["count_jobs", "rebuild", "rebuild_jobs", "roll_up"]
 LAG = timedelta(seconds=20)
@@ -178,10 +179,10 @@ def _purge(*, now: datetime) -> None:
     """Delete sums and facts that are too old."""
     for level, keep in ((1, KEEP_MINUTES), (60, KEEP_HOURS), (1440, KEEP_DAYS)):
         for sums_of in (NodeGpuTime, HolderGpuTime, ClusterGpuTime, PartGpuTime, HolderCost, PartCost):
-            sums_of.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
+            delete_oldest(sums_of, "at", floor(now, HOUR) - keep, level=level)
     if MeasuredCluster.objects.exclude(until=None).exists():
-        GpuCapacity.objects.filter(end_at__lt=now - KEEP_HOURS).delete()
-        GpuHolding.objects.filter(finished_at__lt=now - KEEP_HOURS).delete()
+        delete_oldest(GpuCapacity, "end_at", now - KEEP_HOURS)
+        delete_oldest(GpuHolding, "finished_at", now - KEEP_HOURS)
 
 
 def rebuild(*, now: datetime) -> int:
