@@ -43,10 +43,14 @@ def _measure(
     django.setup()
     from django.core.management import call_command  # noqa: PLC0415
 
-    from hekla.bench.operations import dashboards, storage  # noqa: PLC0415
+    from hekla.bench.operations import dashboards, living, storage  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
     filled = filled or _first_day(size, folder)
+    if not filled.has_readers:
+        living.add(now=filled.end)
+        filled.has_readers = True
+        filled.write(folder)
     _add_days(filled, folder)
     tables = storage.measure()
     timings = dashboards.measure(options.repeat, filled.end, _say, only=options.page) if options.repeat else ()
@@ -57,16 +61,16 @@ def _measure(
 
 
 def _first_day(size: OperationsSize, folder: Path) -> FilledDays:
-    from hekla.bench.operations import living, world  # noqa: PLC0415
+    from hekla.bench.operations import world  # noqa: PLC0415
     from hekla.bench.operations.day import SimulatedDay  # noqa: PLC0415
+    from hekla.launcher.gc_tuning import settle  # noqa: PLC0415
 
     end = datetime.now(tz=UTC).replace(minute=0, second=0, microsecond=0)
     filled = FilledDays(size, end)
     begin, began = end - timedelta(minutes=size.minutes), time.monotonic()
-    made = world.make(size, begin)
-    day = SimulatedDay(size, made, begin)
+    day = SimulatedDay(size, world.make(size, begin), begin)
+    settle()  # as in a worker
     day.run(_say)
-    living.add(made.cluster, now=end)
     filled.seconds = {"day": time.monotonic() - began, "history": 0.0}
     filled.roll_up = [asdict(cost) | {"seconds": cost.seconds} for cost in day.costs]
     filled.days = 1

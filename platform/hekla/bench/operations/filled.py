@@ -17,13 +17,15 @@ _NAME, _POSTGRES = "operations.json", "postgres"
 class FilledDays:
     """The simulated day, and how many days have measures so far.
 
-    `end`: of that day. `seconds`: what each stage took. `hours`: how many were computed for the days before.
+    `end`: of that day. `has_readers`: what readers of logs and people leave about its last pods is stored, too.
+    `seconds`: what each stage took. `hours`: how many were computed for the days before.
     `roll_up`: the costs of rolling up, by hour.
     """
 
     size: OperationsSize
     end: datetime
     days: int = 0
+    has_readers: bool = False
     hours: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     roll_up: list[dict[str, float]] = field(default_factory=list)

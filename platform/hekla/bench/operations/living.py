@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from hekla.apps.clusters.models import Cluster
+from django.db import transaction
+
 from hekla.apps.idleness.models import SessionMinute
 from hekla.apps.job_metrics.models import MetricLog
 from hekla.apps.jobs.models import Pod
@@ -20,9 +21,10 @@ _USED_MINUTES, _PAUSES = 20, 60
 """How many minutes a session was used, and how long ago at most."""
 
 
-def add(cluster: Cluster, *, now: datetime) -> None:
+@transaction.atomic
+def add(*, now: datetime) -> None:
     """Add what was read of the log of each running pod, and a session with a port of every second job."""
-    running = Pod.objects.filter(job__cluster=cluster, phase=PodPhase.RUNNING, stopping=False, started_at__lt=now)
+    running = Pod.objects.filter(phase=PodPhase.RUNNING, stopping=False, started_at__lt=now)
     pods = list(running.select_related("job__owner").order_by("pk"))
     MetricLog.objects.bulk_create((_log(pod, place, now) for place, pod in enumerate(pods)), batch_size=1000)
     SessionMinute.objects.bulk_create(_sessions(pods, now), batch_size=2000)
