@@ -227,19 +227,24 @@ class PartCost(_Cost):
         return f"{self.resource} of {self.by} {self.key} at {self.at:%F %T}"
 
 
-class StaleHour(models.Model):
-    """An hour of a cluster whose sums no longer agree with the facts."""
-
+class _Stale(models.Model):
     pk = models.CompositePrimaryKey("cluster_id", "at")
     cluster_id = models.BigIntegerField()
     at = models.DateTimeField()
     since = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["since"], name="stale_hour_by_age")]
+        abstract = True
 
     def __str__(self) -> str:
         return f"cluster {self.cluster_id} at {self.at:%F %T}"
+
+
+class StaleHour(_Stale):
+    """An hour of a cluster whose sums no longer agree with the facts."""
+
+    class Meta:
+        indexes = [models.Index(fields=["since"], name="stale_hour_by_age")]
 
 
 class MeasuredCluster(models.Model):
@@ -369,22 +374,14 @@ class PartJobSum(models.Model):
         return f"{self.count} {self.what} of {self.by} {self.key} at {self.at:%F %T}"
 
 
-class StaleJobHour(models.Model):
+class StaleJobHour(_Stale):
     """An hour of a cluster whose sums of jobs no longer agree with the moments, from `since` on.
 
     An hour that goes on is written, and stays marked until it is over.
     """
 
-    pk = models.CompositePrimaryKey("cluster_id", "at")
-    cluster_id = models.BigIntegerField()
-    at = models.DateTimeField()
-    since = models.DateTimeField()
-
     class Meta:
         indexes = [models.Index(fields=["since"], name="stale_job_hour_by_age")]
-
-    def __str__(self) -> str:
-        return f"cluster {self.cluster_id} at {self.at:%F %T}"
 
 
 class JobsCursor(models.Model):
@@ -455,10 +452,10 @@ class QueueShareTime(_QueueAmounts):
         return f"queue {self.queue_id} at {self.at:%F %T}"
 
 
-class StarvedQueueTime(models.Model):
-    """How long in an hour a queue waited below what it deserves while another one was above.
+class _Starved(models.Model):
+    """How long a queue waited below what it deserves while another one was above.
 
-    `first_at`, `last_at`: the first begin and the last end of such a time in that hour.
+    `first_at`, `last_at`: the first begin and the last end of such a time.
     """
 
     pk = models.CompositePrimaryKey("cluster_id", "at", "resource", "queue_id", "other_id")
@@ -472,10 +469,24 @@ class StarvedQueueTime(models.Model):
     last_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["at"], name="starved_queue_by_age")]
+        abstract = True
 
     def __str__(self) -> str:
         return f"queue {self.queue_id} below, queue {self.other_id} above at {self.at:%F %T}"
+
+
+class StarvedQueueTime(_Starved):
+    """In the hour from `at` on."""
+
+    class Meta:
+        indexes = [models.Index(fields=["at"], name="starved_queue_by_age")]
+
+
+class StarvedQueueDay(_Starved):
+    """In the UTC day from `at` on, added up from its hours, so that reports of months read few rows."""
+
+    class Meta:
+        indexes = [models.Index(fields=["at"], name="starved_queue_day_by_age")]
 
 
 class MeasuredQueues(models.Model):
