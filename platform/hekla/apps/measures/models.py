@@ -1,13 +1,10 @@
 """Facts about GPUs (who held them, which existed), and the sums of GPU time and costs that are derived from them.
 
 No row refers to jobs, nodes or people by a foreign key: measures outlive what they measure. GPU time is in microseconds
-of a whole GPU, and amounts of GPUs in thousandths (see `domain.gpu_time`).
+of a whole GPU, and amounts of GPUs in thousandths (see `domain.gpu_time`). Levels of sums are in minutes: 1, 60, 1440.
 """
 
 from django.db import models
-
-MINUTE, HOUR, DAY = 1, 60, 1440
-"""Levels of sums, in minutes."""
 
 
 class GpuHolding(models.Model):
@@ -453,10 +450,7 @@ class QueueShareTime(_QueueAmounts):
 
 
 class _Starved(models.Model):
-    """How long a queue waited below what it deserves while another one was above.
-
-    `first_at`, `last_at`: the first begin and the last end of such a time.
-    """
+    """How long, and between which times, a queue waited below what it deserves while another one was above."""
 
     pk = models.CompositePrimaryKey("cluster_id", "at", "resource", "queue_id", "other_id")
     cluster_id = models.BigIntegerField()
