@@ -56,7 +56,8 @@ def make(size: OperationsSize, now: datetime) -> OperationsWorld:
         theirs = [tenant for tenant, _people in found[number :: size.queues]]
         queues.create(cluster=cluster, name=f"queue-{number}", tenants=theirs, actor=PLATFORM, now=now)
         names |= {tenant.pk: f"queue-{number}" for tenant in theirs}
-    prices.create(spec=PriceSpec.parse(_PRICES), begin_at=now - _PRICED_BEFORE, user=admin, now=now)
+    priced = now - _PRICED_BEFORE
+    prices.create(spec=PriceSpec.parse(_PRICES), begin_at=priced, user=admin, now=priced)
     epoch = leases.take(cluster, "bench", now=now)
     if epoch is None:
         raise RuntimeError("Another controller has the cluster.")
