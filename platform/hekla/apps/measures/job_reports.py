@@ -276,9 +276,7 @@ def _by_part(
     """The figures by part; only of these, unless None."""
     found: dict[str, list[JobFigures]] = defaultdict(list)
     for level, begin, end in times:
-        sums, column = rows.of(level, by.value)
-        if keys is not None:
-            sums = sums.filter(**{f"{column}__in": keys})
+        sums, column = rows.of(level, by.value, keys)
         for key, figures in _grouped(sums.filter(at__gte=begin, at__lt=end), column).items():
             found[str(key)].append(figures)
     return {key: _together(figures) for key, figures in found.items()}
