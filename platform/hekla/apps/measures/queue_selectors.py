@@ -144,13 +144,13 @@ def queue_use(user: User, query: QueueUseQuery, *, now: datetime) -> QueueUseRep
     )
 
 
-def starved_queues(user: User, query: QueueUseQuery, *, now: datetime) -> set[str]:
-    """The queues that were below what they deserve with pending jobs in the period, while others were above.
-
-    Raises NotFound.
+def starved_queues(user: User, query: QueueUseQuery, *, now: datetime) -> tuple[set[str], set[str]]:
+    """The queues that were below what they deserve with pending jobs in the period, while others were above; and those
+    of the period before. Raises NotFound.
     """
-    begin, end = query.bounds(now)
-    return {pair.queue for pair in _starved(_Scope.of(user, query), begin, end, now=now)}
+    scope, times = _Scope.of(user, query), (query.bounds(now), query.before(now).bounds(now))
+    found, before = ({pair.queue for pair in _starved(scope, begin, end, now=now)} for begin, end in times)
+    return found, before
 
 
 @dataclass(frozen=True, slots=True)
