@@ -1,6 +1,6 @@
 """The rows of sums that a report of jobs reads: as few as have its filters and parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import product
@@ -28,12 +28,12 @@ class JobRows:
     clusters: Sequence[int]
     filters: Mapping[str, Sequence[Any]]
 
-    def of(self, level: timedelta, by: str = "", keys: Sequence[str] | None = None) -> tuple[QuerySet[Any], str]:
+    def of(self, level: timedelta, by: str = "", keys: Collection[str] | None = None) -> tuple[QuerySet[Any], str]:
         """The sums of this level, and their column with the parts `by` (a fact, or cluster; empty: no parts).
 
         `keys`: only these parts; None: all.
         """
-        filters: Mapping[str, Sequence[Any]] = {**self.filters, **({by: keys} if keys is not None else {})}
+        filters: Mapping[str, Collection[Any]] = {**self.filters, **({by: keys} if keys is not None else {})}
         wanted = set(self.filters) | ({by} - {"", "cluster"})
         pair = next((one for one in PAIRS if level == DAY and wanted == set(one)), None)
         if pair is not None:
@@ -48,17 +48,18 @@ class JobRows:
             rows = rows.filter(key__in=[str(value) for value in filters[name]])
         return rows, "key" if by == name else COLUMNS.get(by, by)
 
-    def _of_pair(self, pair: tuple[str, str], filters: Mapping[str, Sequence[Any]]) -> QuerySet[Any]:
+    def _of_pair(self, pair: tuple[str, str], filters: Mapping[str, Collection[Any]]) -> QuerySet[Any]:
         """The days by two facts, with a column for each."""
         place = StrIndex("key", Value(_LINE))
         columns = Left("key", place - 1), Substr("key", place + 1)
-        rows = self._in_clusters(PartJobSum, DAY).filter(by=".".join(pair))
+        rows: QuerySet[Any] = self._in_clusters(PartJobSum, DAY).filter(by=".".join(pair))
         rows = rows.annotate(**dict(zip(_COLUMNS_OF_PAIR, columns, strict=True)))
         known = [filters[name] for name in pair if name in filters]
         if len(known) == len(pair):
-            return rows.filter(key__in=[_LINE.join(map(str, values)) for values in product(*known)])
+            whole = [_LINE.join(map(str, values)) for values in product(*known)]
+            rows = rows.filter(key__in=whole)  # by the primary key
         for name, column in zip(pair, _COLUMNS_OF_PAIR, strict=True):
-            if name in filters:
+            if name in filters and len(known) == 1:
                 rows = rows.filter(**{f"{column}__in": [str(value) for value in filters[name]]})
         return rows
 

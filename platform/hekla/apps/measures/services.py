@@ -153,7 +153,7 @@ def _settle_day(now: datetime, settle: timedelta, until: float) -> int:
         return 0
     others = due.filter(cluster_id=found.cluster_id, at__gte=floor(found.at, DAY), at__lt=found.at)
     measured = MeasuredCluster.objects.filter(pk=found.cluster_id).values_list("until", flat=True).first()
-    done = []
+    done = list[datetime]()
     for row in (found, *(row for row in others if _is_settled(row, settle, now))):
         if done and time.monotonic() > until:
             break
