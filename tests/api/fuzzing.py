@@ -133,6 +133,7 @@ FITS: dict[str, Fit] = {
     "PATCH /api/v1/clusters/{name}": _without(*SECRETS, config={"nodes": []}),
     "POST /api/v1/clusters/{name}/try": _without(*SECRETS, config={"nodes": []}),
     "PUT /api/v1/clusters/{name}/metrics-token": _with(token="s3cret"),
+    "PATCH /api/v1/nodes/{cluster}/{node}/labels": _with(set_labels={"fast-disk": "yes"}),
     "POST /api/v1/nodes/{cluster}/{node}/drain": _with(reason="a new fan"),
     # Texts have their own syntax.
     "PUT /api/v1/clusters/{name}/policy": _with(text=POLICY),

@@ -275,6 +275,7 @@ MACHINES: dict[str, Call] = {
     "clusters.set_metrics_token": lambda w, by: clusters.set_metrics_token(_spare(), "", **_acts(by)),
     "clusters.remove_key": lambda w, by: clusters.remove_key(_spare(), **_acts(by)),
     "clusters.set_policy": lambda w, by: clusters.set_policy(_spare(), "a: b", note="", by=by, **_acts(by)),
+    "clusters.label_node": lambda w, by: clusters.label_node(Node.objects.get(), {"fast-disk": "yes"}, **_acts(by)),
     "clusters.cordon": lambda w, by: clusters.cordon(Node.objects.get(), cordoned=True, **_acts(by)),
     "jobs.drain": lambda w, by: jobs.drain(Node.objects.get(), reason="a new fan", **_by(by)),
     "clusters.begin_draining": lambda w, by: clusters.begin_draining(Node.objects.get(), reason="fan", **_acts(by)),

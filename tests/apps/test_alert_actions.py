@@ -31,6 +31,7 @@ from hekla.lib import clock
 
 DOWN = {"name": "node down", "measure": "node_not_ready", "threshold": 0, "cluster": "sim"}
 CORDON = {"kind": "cordon", "undo": True}
+LABEL = {"kind": "label_node", "label": "broken", "value": "yes", "undo": True}
 HOLD = {"kind": "hold_queue", "queue": "default", "undo": True}
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "10"}
 
@@ -106,6 +107,28 @@ def test_a_later_change_by_a_person_is_not_undone(people):
     evaluate()
     assert Node.objects.get().is_cordoned
     assert Queue.objects.get().is_draining
+
+
+def test_a_label_is_set_while_the_alert_is_open(people):
+    rule(people, actions=[LABEL])
+    report(people, ready=False)
+    evaluate()
+    assert Node.objects.get().labels == {"broken": "yes"}
+    report(people, ready=True)
+    evaluate()
+    assert Node.objects.get().labels == {}
+    assert results("label_node") == [("fire", "done"), ("clear", "done")]
+
+
+def test_a_label_that_a_person_set_again_stays(people):
+    rule(people, actions=[LABEL])
+    report(people, ready=False)
+    evaluate()
+    for value in (None, "yes"):
+        clusters.label_node(Node.objects.get(), {"broken": value}, actor=actor_of(people.ada), now=clock.now())
+    report(people, ready=True)
+    evaluate()
+    assert Node.objects.get().labels == {"broken": "yes"}
 
 
 def test_a_node_that_a_person_drains_meanwhile_stays_cordoned(people):

@@ -87,7 +87,7 @@ def test_refusals_stand_at_their_fields_and_lose_nothing(ada):
     assert "The alert would clear while it fires" in text
     text = ada.post(reverse("alerts:create"), {**wrong, "clear": "", "notify_people": "nobody"}).content.decode()
     assert "Unknown person “nobody”." in text
-    assert "Only rules with a measure of nodes can cordon." in text
+    assert "Only rules with a measure of nodes can cordon or label." in text
     assert "10.0.0.1 is not a public internet address" in text
     assert 'value="nobody"' in text
 

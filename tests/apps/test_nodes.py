@@ -16,7 +16,10 @@ from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Node, NodeFacts, NodeUsageRow
 from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import MOST_JOBS_ON_NODE, Job, Pod
+from hekla.domain.errors import Refused
+from hekla.domain.node_labels import MAX_SET_LABELS
 from hekla.lib import clock
 from hekla.scheduling import occupancy
 
@@ -54,6 +57,28 @@ def tainted(people: People) -> People:
 
 def test_unchanged_node_is_not_written(tainted: People) -> None:
     assert observe(tainted, replace(BEFORE, images={})) == (0, [])
+
+
+def test_labels_that_were_set_here_stay_beside_those_of_the_cluster(tainted: People) -> None:
+    label(fast="yes")
+    assert observe(tainted, BEFORE) == (0, [])
+    writes, (event,) = observe(tainted, replace(BEFORE, labels={"rack": "a"}))
+    assert (writes, event.kind) == (1, "NodeChanged")
+    assert Node.objects.get(name="n1").labels == {"rack": "a", "fast": "yes"}
+    with pytest.raises(Refused):
+        label(rack="b")
+    with pytest.raises(Refused):
+        label(**{f"n{number}": "" for number in range(MAX_SET_LABELS)})
+    label(fast=None, unknown=None)
+    assert Node.objects.get(name="n1").labels == {"rack": "a"}
+    assert [one.payload for one in LoggedEvent.objects.filter(kind="NodeLabelled").order_by("id")] == [
+        {"node": "n1", "labels": {"fast": "yes"}, "removed": []},
+        {"node": "n1", "labels": {}, "removed": ["fast"]},
+    ]
+
+
+def label(**labels: str | None) -> None:
+    services.label_node(Node.objects.get(name="n1"), labels, actor=PLATFORM, now=clock.now())
 
 
 CHANGES = [{"taints": []}, {"annotations": {}}, {"labels": {"rack": "a"}}, {"is_ready": False}]

@@ -71,6 +71,31 @@ def test_drain_is_previewed_shown_and_undone(world, console):
     assert "no such node" in console("node", "drain", "none", "--dry-run").output
 
 
+def test_a_job_starts_on_the_node_that_gets_its_label(world, console):
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    task = {"name": "main", "command": ["x"], "node_selector": {"fast-disk": "yes"}, "resources": {"cpu": "1"}}
+    services.submit(
+        spec=JobSpec.parse({"name": "one", "tasks": [task]}), tenant=world.tenant, user=world.alice, now=clock.now()
+    )
+    world.backend_until(Node.objects.exists)
+    assert not Pod.objects.exclude(node="").exists()
+    node = Node.objects.get()
+    client, page = Client(), reverse("clusters:labels", args=[node.pk])
+    client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
+    wrong = client.post(page, {"label": "no name", "value": "-"}).content.decode()
+    assert "not a valid label name" in wrong
+    assert 'value="no name"' in wrong
+    assert client.post(page, {"label": "slow", "value": ""}).status_code == 302
+    assert "fast-disk yes here" in " ".join(console("node", "label", node.name, "fast-disk=yes").output.split())
+    world.backend_until(lambda: Pod.objects.exclude(node="").exists())
+    assert client.post(page, {"remove": "slow"}).status_code == 302
+    assert "fast-disk" in client.get(page).content.decode()
+    assert json.loads(console("node", "label", node.name, "--json").output)["set_labels"] == {"fast-disk": "yes"}
+    assert "hekla.dev/x" in console("node", "label", node.name, "hekla.dev/x=1").output
+    assert "fast-disk" not in console("node", "label", node.name, "fast-disk-").output
+
+
 def test_system_status_is_printed(world, console):
     refused = console("system")
     assert refused.exit_code == 1

@@ -127,6 +127,7 @@ EXAMPLES = {
     "MemberRemoved": {"username": "alice"},
     "MemberRoleChanged": {"username": "alice", "old": "member", "new": "admin"},
     "NodeChanged": {"node": "n1", "ready": True},
+    "NodeLabelled": {"node": "n1", "labels": {"fast-disk": "yes"}, "removed": ["slow"]},
     "NodeDrained": {"node": "n1", "reason": "a new power supply", "pods": 3, "jobs": 2},
     "ClusterObjectsChanged": {"kinds": ["ResourceClaim"]},
     "PodBound": {**_POD, "node": "n1"},

@@ -290,6 +290,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
         {
             "list": ("nodes:list_nodes", "List nodes and their free resources."),
             "drain": ("nodes:drain", "Cordon a node and evict its pods, or preview that."),
+            "label": ("nodes:label", "Set or remove labels of a node for Hekla's scheduler, or print them."),
             "uncordon": ("nodes:uncordon", "Let pods start on a node again."),
         },
     ),

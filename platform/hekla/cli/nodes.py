@@ -65,7 +65,7 @@ def drain(
 ) -> None:
     """Cordon NODE and evict its pods (operators and platform admins). Undo it by “hekla node uncordon”."""
     client = client_of(choice)
-    address = _drain_address(choice, node, cluster)
+    address = _address(choice, node, cluster, "drain")
     if not dry_run and not reason:
         raise Failure("Say why with --reason, or preview the drain with --dry-run.")
     body = {"reason": reason, **({"token": token} if token else {})}
@@ -85,12 +85,44 @@ def drain(
 @click.pass_obj
 def uncordon(choice: ServerOptions, node: str, cluster: str | None) -> None:
     """Let pods start on NODE again, and end its drain."""
-    client_of(choice).delete(_drain_address(choice, node, cluster))
+    client_of(choice).delete(_address(choice, node, cluster, "drain"))
     click.echo(f"{node} accepts pods again.")
 
 
-def _drain_address(choice: ServerOptions, node: str, cluster: str | None) -> str:
-    """The address of the drain of a node. Raises Failure if there is none, or several."""
+@click.command()
+@_NODE
+@click.argument("labels", nargs=-1)
+@_CLUSTER
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def label(choice: ServerOptions, node: str, labels: tuple[str, ...], cluster: str | None, as_json: bool) -> None:
+    """Set labels of NODE for Hekla's scheduler: KEY=VALUE, or KEY- to remove one. Without LABELS, print them.
+
+    Kubernetes does not get these labels.
+    """
+    client, address = client_of(choice), _address(choice, node, cluster, "labels")
+    change = dict(_change(text) for text in labels)
+    found = client.patch(address, {"set_labels": change}) if change else client.get(address)
+    if as_json:
+        output.as_json(found)
+        return
+    own = found["set_labels"]
+    rows = [
+        (strip_control_codes(key), strip_control_codes(value), "here" if key in own else "by the cluster")
+        for key, value in sorted(found["labels"].items())
+    ]
+    output.table(("LABEL", "VALUE", "SET"), rows, "The node has no labels.")
+
+
+def _change(text: str) -> tuple[str, str | None]:
+    key, equals, value = text.partition("=")
+    if not equals and text.endswith("-"):
+        return text[:-1], None
+    return key, value
+
+
+def _address(choice: ServerOptions, node: str, cluster: str | None, what: str) -> str:
+    """The address of the drain or the labels of a node. Raises Failure if there is none, or several."""
     names = {
         one["cluster"] for one in client_of(choice).nodes() if one["name"] == node and cluster in (None, one["cluster"])
     }
@@ -99,7 +131,7 @@ def _drain_address(choice: ServerOptions, node: str, cluster: str | None) -> str
             "There is no such node." if not names else f"Name its cluster with --cluster: {', '.join(sorted(names))}."
         )
         raise Failure(problem)
-    return f"nodes/{names.pop()}/{quote(node, safe='')}/drain"
+    return f"nodes/{names.pop()}/{quote(node, safe='')}/{what}"
 
 
 def _print_preview(found: dict[str, Any]) -> None:

@@ -11,10 +11,12 @@ from hekla.domain.alerts import AlertComparison, AlertCondition
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import StrictInteger
 from hekla.domain.model_errors import explain
+from hekla.domain.node_labels import SetLabelKey
+from hekla.domain.placement import LabelValue
 from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields
 
-MAX_NAME, MAX_URL, MAX_ACTIONS, MAX_PEOPLE = 60, 500, 5, 20
+MAX_NAME, MAX_URL, MAX_ACTIONS, MAX_PEOPLE = 60, 500, 6, 20
 LONGEST_SECONDS = 7 * 24 * 3600
 LONGEST_WINDOW_MINUTES = 24 * 60
 LONGEST_VETO_MINUTES = 24 * 60
@@ -44,11 +46,12 @@ class AlertActionKind(StrEnum):
     NOTIFY = "notify"
     WEBHOOK = "webhook"
     CORDON = "cordon"
+    LABEL_NODE = "label_node"
     HOLD_QUEUE = "hold_queue"
     STOP_JOB = "stop_job"
 
 
-CHANGING = frozenset({AlertActionKind.CORDON, AlertActionKind.HOLD_QUEUE, AlertActionKind.STOP_JOB})
+CHANGING = frozenset(AlertActionKind) - {AlertActionKind.NOTIFY, AlertActionKind.WEBHOOK}
 """They change what runs, so they have a limit per hour."""
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[^\x00-\x1f]*$")]
@@ -82,6 +85,15 @@ class CordonAction(_Model):
     undo: Annotated[bool, Field(strict=True)] = False
 
 
+class LabelNodeAction(_Model):
+    """Set a label of the node, which the scheduler reads like those of the cluster. `undo`: remove it at the end."""
+
+    kind: Literal[AlertActionKind.LABEL_NODE] = AlertActionKind.LABEL_NODE
+    label: SetLabelKey
+    value: LabelValue = ""
+    undo: Annotated[bool, Field(strict=True)] = False
+
+
 class HoldQueueAction(_Model):
     """Stop admitting jobs of a queue; empty: of the queue that the alert is about. `undo`: open it again."""
 
@@ -97,7 +109,8 @@ class StopJobAction(_Model):
 
 
 AlertActionSpec = Annotated[
-    NotifyAction | WebhookAction | CordonAction | HoldQueueAction | StopJobAction, Field(discriminator="kind")
+    NotifyAction | WebhookAction | CordonAction | LabelNodeAction | HoldQueueAction | StopJobAction,
+    Field(discriminator="kind"),
 ]
 
 

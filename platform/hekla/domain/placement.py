@@ -69,7 +69,7 @@ def _node_name(text: str) -> str:
 
 
 def is_reserved(label: str) -> bool:
-    """Whether tasks cannot have this label, because Hekla uses it."""
+    """Whether tasks and nodes cannot have this label, because Hekla uses it."""
     return label.startswith(RESERVED_LABELS)
 
 

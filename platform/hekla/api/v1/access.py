@@ -177,6 +177,7 @@ ROUTES = {
     "api:v1:experiment_cancel": RouteAccess(post=OPERATORS),
     "api:v1:system": RouteAccess(OPERATORS),
     "api:v1:nodes": RouteAccess(SIGNED_IN),
+    "api:v1:node_labels": RouteAccess(OPERATORS, patch=OPERATORS),
     "api:v1:node_drain": RouteAccess(OPERATORS, OPERATORS, delete=OPERATORS),
     "api:v1:environments": RouteAccess(SIGNED_IN),
     "api:v1:priority_classes": RouteAccess(SIGNED_IN, PLATFORM_ADMINS),

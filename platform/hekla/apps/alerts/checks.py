@@ -20,6 +20,7 @@ from hekla.domain.alert_rules import (
     AlertRuleSpec,
     CordonAction,
     HoldQueueAction,
+    LabelNodeAction,
     NotifyAction,
     StopJobAction,
     WebhookAction,
@@ -64,10 +65,10 @@ def _of_action(action: AlertActionSpec, measure: AlertMeasure, tenant: Tenant | 
                 addresses.check(action.url)
             except HeklaError as error:
                 yield Problem("url", error.message)
-        case CordonAction():
+        case CordonAction() | LabelNodeAction():
             yield from _of_platform(tenant, user, Permission.MANAGE_CLUSTERS)
             if measure.subject is not SubjectKind.NODE:
-                yield Problem("", _("Only rules with a measure of nodes can cordon."))
+                yield Problem("", _("Only rules with a measure of nodes can cordon or label."))
         case HoldQueueAction():
             yield from _of_platform(tenant, user, Permission.MANAGE_QUEUES)
             if not action.queue and measure.subject is not SubjectKind.QUEUE:

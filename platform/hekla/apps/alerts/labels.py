@@ -49,6 +49,7 @@ ACTIONS: Mapping[str, Any] = {
     AlertActionKind.NOTIFY: gettext_lazy("Notify people"),
     AlertActionKind.WEBHOOK: gettext_lazy("Call a webhook"),
     AlertActionKind.CORDON: gettext_lazy("Cordon the node"),
+    AlertActionKind.LABEL_NODE: gettext_lazy("Label the node"),
     AlertActionKind.HOLD_QUEUE: gettext_lazy("Hold a queue"),
     AlertActionKind.STOP_JOB: gettext_lazy("Abort the job"),
 }
@@ -103,6 +104,8 @@ def action(document: Mapping[str, Any]) -> str:
         return _("%(what)s: %(more)s") % {"what": words, "more": _(", ").join(people)}
     if kind == AlertActionKind.HOLD_QUEUE and document["queue"]:
         words = _("%(what)s: %(more)s") % {"what": words, "more": document["queue"]}
+    if kind == AlertActionKind.LABEL_NODE:
+        words = _("%(what)s: %(more)s") % {"what": words, "more": f"{document['label']}={document['value']}"}
     if document.get("undo"):
         return _("%(what)s (undone when it clears)") % {"what": words}
     return words

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from markupsafe import escape
 
 from hekla.apps.audit import changes
+from hekla.apps.audit.alert_sentences import acted
 from hekla.apps.audit.values import describe_value
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.words import kind_in_words
@@ -136,23 +137,12 @@ def _node(event: LoggedEvent) -> str:
     return _("{actor} made node {node} of {object} available for pods.")
 
 
-def _acted(event: LoggedEvent) -> str:
-    found = {
-        ("notify", "fire"): _("{actor}: {object} notified people about {about}."),
-        ("notify", "clear"): _("{actor}: {object} notified people that {about} has cleared."),
-        ("webhook", "fire"): _("{actor}: {object} called a webhook about {about}."),
-        ("webhook", "clear"): _("{actor}: {object} called a webhook when {about} had cleared."),
-        ("cordon", "fire"): _("{actor}: {object} cordoned {about}."),
-        ("cordon", "clear"): _("{actor}: {object} uncordoned {about}."),
-        ("hold_queue", "fire"): _("{actor}: {object} held a queue because of {about}."),
-        ("hold_queue", "clear"): _("{actor}: {object} opened a queue again after {about}."),
-        ("stop_job", "fire"): _("{actor}: {object} aborted {about}."),
-        ("notify", "announce"): _("{actor}: {object} announced what it does about {about}."),
-    }
-    key = (event.payload.get("action", ""), event.payload.get("moment", ""))
-    if event.payload.get("error") or key not in found:
-        return _("{actor}: {object} could not act on {about}. {error}")
-    return found[key]
+def _labelled(event: LoggedEvent) -> str:
+    if not event.payload.get("removed"):
+        return _("{actor} set labels of node {node} of {object}: {labels}.")
+    if not event.payload.get("labels"):
+        return _("{actor} removed labels of node {node} of {object}: {removed}.")
+    return _("{actor} set labels of node {node} of {object}: {labels}. Removed: {removed}.")
 
 
 def _release(event: LoggedEvent) -> str:
@@ -400,6 +390,7 @@ SENTENCES: Mapping[str, Any] = {
         gettext_lazy("{actor} could not reach {object}. {message}"),
     ),
     "NodeChanged": _node,
+    "NodeLabelled": _labelled,
     "NodeDrained": gettext_lazy("{actor} drained node {node} of {object}. Evicted pods: {pods}. Reason: {reason}"),
     "ClusterObjectsChanged": gettext_lazy("{actor} noticed changed objects of {object}: {kinds}."),
     **dict.fromkeys(("AlertRuleDeleted", "LabTraceDeleted", "PriceListDeleted", "ReportDeleted"), _DELETED),
@@ -413,7 +404,7 @@ SENTENCES: Mapping[str, Any] = {
     "AlertRuleSecretRenewed": gettext_lazy("{actor} renewed the webhook secret of {object}."),
     "AlertFired": gettext_lazy("{actor}: {object} fired for {about}. Value {value}, threshold {threshold}."),
     "AlertCleared": gettext_lazy("{actor}: {object} cleared for {about}. Value {value}, threshold {clear}."),
-    "AlertActed": _acted,
+    "AlertActed": acted,
     "PriceListCreated": gettext_lazy("{actor} created {object}, valid from {begin}."),
     "AlertActionVetoed": gettext_lazy("{actor} forbade what {object} had announced about {about}."),
     "AnnouncementCreated": gettext_lazy("{actor} wrote {object}."),

@@ -151,6 +151,7 @@ class NodeFacts:
 class Node(models.Model):
     """A node of a cluster, as last reported.
 
+    `labels`: those that the cluster reports, and `set_labels`, which people and alert rules set here.
     `draining_since`: since when its pods are evicted, with the reason that a person gave; null: they are not. A node
     that drains is cordoned.
     """
@@ -159,6 +160,7 @@ class Node(models.Model):
     name = models.CharField(max_length=253)
     allocatable = models.JSONField()
     labels = models.JSONField(default=dict)
+    set_labels = models.JSONField(default=dict, db_default={})
     is_ready = models.BooleanField(default=True)
     is_cordoned = models.BooleanField(default=False)
     draining_since = models.DateTimeField(null=True, default=None)

@@ -34,6 +34,7 @@ from hekla.domain import events
 from hekla.domain.card_resources import is_card, model_of
 from hekla.domain.cluster_objects import ObjectFacts, ObjectKind
 from hekla.domain.errors import Refused
+from hekla.domain.node_labels import MAX_SET_LABELS, NodeLabelChange
 
 _NODES_AT_ONCE = 200
 """Changed nodes per transaction, which locks the lease's row."""
@@ -238,8 +239,8 @@ def observe_nodes(cluster: Cluster, reported: Iterable[NodeFacts], *, now: datet
     `epoch`: of the controller's lease, if it holds one. Raises LeaseLost.
     """
     reported = list(reported)
-    known = {node.name: node.facts for node in selectors.nodes_of(cluster, [facts.name for facts in reported])}
-    news = iter([facts for facts in reported if known.get(facts.name) != facts])
+    known = {node.name: node for node in selectors.nodes_of(cluster, [facts.name for facts in reported])}
+    news = iter([facts for facts in reported if not _is_known(facts, known.get(facts.name))])
     while some := list(islice(news, _NODES_AT_ONCE)):
         with unit_of_work():
             if epoch is not None:
@@ -250,6 +251,7 @@ def observe_nodes(cluster: Cluster, reported: Iterable[NodeFacts], *, now: datet
 def _write_nodes(cluster: Cluster, news: Sequence[NodeFacts], now: datetime) -> None:
     named = selectors.nodes_of(cluster, [facts.name for facts in news])
     before = {node.name: node for node in named.select_for_update().order_by("pk")}
+    news = [_with_set_labels(facts, before.get(facts.name)) for facts in news]
     rows = [Node(cluster=cluster, **{name: getattr(facts, name) for name in _NODE_FIELDS}) for facts in news]
     Node.objects.bulk_create(
         rows,
@@ -262,6 +264,15 @@ def _write_nodes(cluster: Cluster, news: Sequence[NodeFacts], now: datetime) -> 
         row.is_cordoned = known is not None and known.is_cordoned
         if known is None or replace(known.facts, images_digest=facts.images_digest) != facts:
             _tell(cluster, _node_event(row), CONTROLLER, now)
+
+
+def _is_known(facts: NodeFacts, row: Node | None) -> bool:
+    return row is not None and row.facts == _with_set_labels(facts, row)
+
+
+def _with_set_labels(facts: NodeFacts, row: Node | None) -> NodeFacts:
+    """The facts as they are stored: the labels that people set stay, also where the cluster reports others."""
+    return replace(facts, labels={**facts.labels, **row.set_labels}) if row and row.set_labels else facts
 
 
 def observe_usage(cluster_id: int, epoch: int, found: Iterable[UsageFacts]) -> None:
@@ -349,6 +360,30 @@ def cordon(node: Node, *, cordoned: bool, actor: Actor, now: datetime) -> None:
         if not cordoned and node.draining_since:
             changes.write(node, draining_since=None, drain_reason="")
         _tell(node.cluster, _node_event(node), actor, now)
+
+
+def label_node(node: Node, labels: Mapping[str, str | None], *, actor: Actor, now: datetime) -> None:
+    """Set labels of a node for the scheduler, or remove those (None) that were set so. The cluster does not get them.
+
+    Raises Forbidden, Invalid, Refused if the cluster itself reports such a label, or if they are too many.
+    """
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
+    wanted = NodeLabelChange.parse(labels)
+    with unit_of_work():
+        changes.lock(node)
+        reported = node.labels.keys() - node.set_labels.keys()
+        if own := sorted(reported & {*wanted.labels, *wanted.removed}):
+            raise Refused(_("The cluster itself reports the label %s of this node. Choose another name.") % own[0])
+        new = {key: value for key, value in wanted.labels.items() if node.set_labels.get(key) != value}
+        removed = [key for key in wanted.removed if key in node.set_labels]
+        after = {key: value for key, value in {**node.set_labels, **new}.items() if key not in removed}
+        if len(after) > MAX_SET_LABELS:
+            raise Refused(_("A node can have at most %d labels that were set here.") % MAX_SET_LABELS)
+        if not new and not removed:
+            return
+        present = {key: value for key, value in node.labels.items() if key in reported}
+        changes.write(node, set_labels=after, labels={**present, **after})
+        _tell(node.cluster, events.NodeLabelled(node=node.name, labels=new, removed=tuple(removed)), actor, now)
 
 
 def begin_draining(node: Node, *, reason: str, actor: Actor, now: datetime) -> None:

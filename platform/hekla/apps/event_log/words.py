@@ -80,6 +80,7 @@ KINDS = {
     "ClusterKeyRemoved": _("Cluster credentials removed"),
     "ClusterHealthChanged": _("Cluster health changed"),
     "NodeChanged": _("Node changed"),
+    "NodeLabelled": _("Node labelled"),
     "NodeDrained": _("Node drained"),
     "ClusterObjectsChanged": _("Objects that the scheduler reads changed"),
     "PolicyChanged": _("Policy changed"),

@@ -106,6 +106,7 @@ def _announced(facts: dict[str, Any], words: dict[str, str]) -> str:
     words |= {"at": f"{due:%Y-%m-%d %H:%M %Z}"}
     sentences = {
         "cordon": _("Alert %(rule)s cordons %(about)s at %(at)s. You can veto that on its page."),
+        "label_node": _("Alert %(rule)s labels %(about)s at %(at)s. You can veto that on its page."),
         "hold_queue": _("Alert %(rule)s holds a queue because of %(about)s at %(at)s. You can veto that on its page."),
         "stop_job": _("Alert %(rule)s aborts %(about)s at %(at)s. You can veto that on its page."),
     }

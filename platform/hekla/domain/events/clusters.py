@@ -67,6 +67,14 @@ class NodeChanged(Event):
     taints: Annotated[tuple[Message, ...], Field(max_length=64)] = ()
 
 
+class NodeLabelled(Event):
+    """A person or an alert rule set or removed labels of a node. They are also in the labels that pods select."""
+
+    node: Name
+    labels: Annotated[dict[Message, Name], Field(max_length=16)] = {}
+    removed: Annotated[tuple[Message, ...], Field(max_length=16)] = ()
+
+
 class NodeDrained(Event):
     """A person cordoned the node and let its pods be evicted, for this reason. `pods`, `jobs`: how many they were."""
 

@@ -77,6 +77,13 @@ class AlertRuleForm(forms.Form):
     )
     cordon = forms.BooleanField(label=_("Cordon the node"), required=False)
     cordon_undo = forms.BooleanField(label=_("Uncordon it when the alert clears"), required=False)
+    node_set_label = forms.CharField(
+        label=_("Label the node"),
+        required=False,
+        max_length=380,
+        help_text=_("A key, or key=value. Jobs can select or avoid nodes by it."),
+    )
+    label_undo = forms.BooleanField(label=_("Remove it when the alert clears"), required=False)
     hold_queue = forms.ChoiceField(
         label=_("Hold a queue"),
         required=False,
@@ -119,7 +126,7 @@ class AlertRuleForm(forms.Form):
         if tenant is not None:
             removed += ["node_label"]
         if tenant is not None or not accounts.may(user, Permission.MANAGE_CLUSTERS):
-            removed += ["cordon", "cordon_undo"]
+            removed += ["cordon", "cordon_undo", "node_set_label", "label_undo"]
         if tenant is not None or not accounts.may(user, Permission.MANAGE_QUEUES):
             removed += ["hold_queue", "hold_undo"]
         if not checks.may_stop(user, tenant):
@@ -149,6 +156,10 @@ class AlertRuleForm(forms.Form):
             found.append({"kind": AlertActionKind.WEBHOOK, "url": values["webhook_url"]})
         if values.get("cordon"):
             found.append({"kind": AlertActionKind.CORDON, "undo": values["cordon_undo"]})
+        if label := values.get("node_set_label"):
+            key, _equals, value = label.partition("=")
+            kind = AlertActionKind.LABEL_NODE
+            found.append({"kind": kind, "label": key.strip(), "value": value.strip(), "undo": values["label_undo"]})
         if queue := values.get("hold_queue"):
             named = "" if queue == _OWN_QUEUE else queue
             found.append({"kind": AlertActionKind.HOLD_QUEUE, "queue": named, "undo": values["hold_undo"]})
@@ -178,7 +189,7 @@ def first_values(spec: AlertRuleSpec) -> dict[str, Any]:
     values = {name: document[name] for name in (*_SAME, *_NUMBERS)}
     actions = {action["kind"]: action for action in document["actions"]}
     notify = actions.get(AlertActionKind.NOTIFY, {"people": [], "roles": []})
-    hold = actions.get(AlertActionKind.HOLD_QUEUE)
+    hold, label = actions.get(AlertActionKind.HOLD_QUEUE), actions.get(AlertActionKind.LABEL_NODE)
     return {
         **values,
         "for_seconds": values["for_seconds"] or None,
@@ -188,6 +199,8 @@ def first_values(spec: AlertRuleSpec) -> dict[str, Any]:
         "webhook_url": actions.get(AlertActionKind.WEBHOOK, {"url": ""})["url"],
         "cordon": AlertActionKind.CORDON in actions,
         "cordon_undo": actions.get(AlertActionKind.CORDON, {"undo": False})["undo"],
+        "node_set_label": f"{label['label']}={label['value']}".removesuffix("=") if label else "",
+        "label_undo": bool(label and label["undo"]),
         "hold_queue": (hold["queue"] or _OWN_QUEUE) if hold else "",
         "hold_undo": bool(hold and hold["undo"]),
         "stop_job": AlertActionKind.STOP_JOB in actions,
@@ -198,6 +211,7 @@ _FIELD_OF = {
     AlertActionKind.NOTIFY: "notify_people",
     AlertActionKind.WEBHOOK: "webhook_url",
     AlertActionKind.CORDON: "cordon",
+    AlertActionKind.LABEL_NODE: "node_set_label",
     AlertActionKind.HOLD_QUEUE: "hold_queue",
     AlertActionKind.STOP_JOB: "stop_job",
 }

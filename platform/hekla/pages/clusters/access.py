@@ -13,6 +13,7 @@ ROUTES = {
     "clusters:remove_key": RouteAccess(post=OPERATORS, impersonation=OPEN),
     "clusters:metrics_token": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
     "clusters:cordon": RouteAccess(post=OPERATORS, impersonation=OPEN),
+    "clusters:labels": RouteAccess(SIGNED_IN, OPERATORS, impersonation=OPEN),
     "clusters:drain": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
     "clusters:environments": RouteAccess(SIGNED_IN, impersonation=OPEN),
     "clusters:create_environment": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),

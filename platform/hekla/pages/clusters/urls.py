@@ -4,6 +4,7 @@ from hekla.pages.lazy_views import LazyViews
 
 draining = LazyViews("hekla.pages.clusters.draining")
 environment_views = LazyViews("hekla.pages.clusters.environment_views")
+label_views = LazyViews("hekla.pages.clusters.label_views")
 node_views = LazyViews("hekla.pages.clusters.node_views")
 policy_views = LazyViews("hekla.pages.clusters.policy_views")
 views = LazyViews("hekla.pages.clusters.views")
@@ -14,6 +15,7 @@ urlpatterns = [
     path("nodes/", node_views.nodes, name="nodes"),
     path("nodes/<int:node_id>/", node_views.show, name="node"),
     path("nodes/<int:node_id>/cordon/", environment_views.cordon, name="cordon"),
+    path("nodes/<int:node_id>/labels/", label_views.labels, name="labels"),
     path("nodes/<int:node_id>/drain/", draining.drain, name="drain"),
     path("environments/", environment_views.environments, name="environments"),
     path("environments/new/", environment_views.create_environment, name="create_environment"),

@@ -21,7 +21,14 @@ from hekla.apps.alerts.models import MAX_FAULT, AlertAction
 from hekla.apps.alerts.outgoing import call_webhook, notify
 from hekla.apps.alerts.owner import acting_owner, record_of
 from hekla.apps.alerts.services.planning import FIRE
-from hekla.apps.alerts.services.undoing import is_node_as_left, is_queue_as_left, own_change, pass_on, still_fires
+from hekla.apps.alerts.services.undoing import (
+    is_label_as_left,
+    is_node_as_left,
+    is_queue_as_left,
+    own_change,
+    pass_on,
+    still_fires,
+)
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters import services as cluster_services
 from hekla.apps.clusters.models import Node
@@ -186,6 +193,33 @@ def _uncordon(action: AlertAction, now: datetime) -> ActionResult:
     return _CHANGED
 
 
+def _label_node(action: AlertAction, now: datetime) -> ActionResult:
+    key, value = action.spec["label"], action.spec["value"]
+    if action.moment != FIRE:
+        return _remove_label(action, key, value, now)
+    if not still_fires(action):
+        return _NOTHING
+    node = _node(action)
+    if node.labels.get(key) == value:
+        return _ALREADY
+    cluster_services.label_node(node, {key: value}, actor=actor_of(action.rule.owner), now=now)
+    return _CHANGED
+
+
+def _remove_label(action: AlertAction, key: str, value: str, now: datetime) -> ActionResult:
+    fire = own_change(action)
+    if fire is None:
+        return _NOTHING
+    node = _node(fire)
+    if key not in node.set_labels:
+        return _ALREADY
+    wanted = Q(subject=fire.subject, spec__label=key, spec__value=value)
+    if not is_label_as_left(node, key, fire) or pass_on(fire, wanted):
+        return _NOTHING
+    cluster_services.label_node(node, {key: None}, actor=actor_of(action.rule.owner), now=now)
+    return _CHANGED
+
+
 def _node(action: AlertAction) -> Node:
     cluster_id, _slash, name = action.subject.partition(":")[2].partition("/")
     found = clusters.nodes().filter(cluster=int(cluster_id), name=name).first()
@@ -247,6 +281,7 @@ _PERFORM: dict[AlertActionKind, Callable[[AlertAction, datetime], ActionResult]]
     AlertActionKind.NOTIFY: _notify,
     AlertActionKind.WEBHOOK: _posted,
     AlertActionKind.CORDON: _cordon,
+    AlertActionKind.LABEL_NODE: _label_node,
     AlertActionKind.HOLD_QUEUE: _hold_queue,
     AlertActionKind.STOP_JOB: _stop_job,
 }

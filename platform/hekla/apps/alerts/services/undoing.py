@@ -4,7 +4,9 @@ It changes back only what is as it left it: what somebody set by hand since then
 the same, its rule changes it back, if that one does so.
 """
 
+from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 
@@ -15,6 +17,7 @@ from hekla.apps.event_log import selectors as event_log
 from hekla.apps.queues.models import Queue
 
 _MOST_EVENTS = 1_000
+_LABELLED = "NodeLabelled"
 
 
 def still_fires(action: AlertAction) -> bool:
@@ -31,11 +34,20 @@ def own_change(action: AlertAction) -> AlertAction | None:
 
 def is_node_as_left(node: Node, fire: AlertAction) -> bool:
     """Whether no person changed the node since then, or drains it."""
-    if node.draining_since:
-        return False
+    return not node.draining_since and not any(_changes(node, "NodeChanged", fire))
+
+
+def is_label_as_left(node: Node, key: str, fire: AlertAction) -> bool:
+    """Whether nobody set or removed this label since then."""
+    changed = _changes(node, _LABELLED, fire)
+    return not any(key in payload.get(field, ()) for payload in changed for field in ("labels", "removed"))
+
+
+def _changes(node: Node, kind: str, fire: AlertAction) -> Iterator[dict[str, Any]]:
+    """What people and rules changed in the node since then."""
     place, at = f"cluster:{node.cluster_id}", _changed_at(fire)
-    found = event_log.of_people(tenants=None, kind="NodeChanged", named=place, since=at, limit=_MOST_EVENTS)
-    return not any(event.payload["node"] == node.name and event.at > at for event in found)
+    found = event_log.of_people(tenants=None, kind=kind, named=place, since=at, limit=_MOST_EVENTS)
+    return (event.payload for event in found if event.payload["node"] == node.name and event.at > at)
 
 
 def is_queue_as_left(queue: Queue, fire: AlertAction) -> bool:
