@@ -22,7 +22,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.measures import job_counting, job_reports, services
 from hekla.apps.measures.job_reports import JobGroupBy, JobsQuery
 from hekla.apps.measures.job_rows import stretches
-from hekla.apps.measures.job_sums import ALL, OF_DAYS, OF_HOURS
+from hekla.apps.measures.job_sums import ALL, OF_DAYS, OF_HOURS, OF_PAIRS
 from hekla.apps.measures.levels import DAY, HOUR, floor
 from hekla.apps.measures.models import JobMoment, JobSum, PartJobSum, StaleJobHour
 from hekla.apps.measures.selectors import Period
@@ -195,7 +195,8 @@ def added(level: int, by: str) -> Counter[Any]:
     columns = {"queue": "queue_id", "tenant": "tenant_id", "person": "owner_id"}
     found: Counter[Any] = Counter()
     for row in JobSum.objects.filter(level=level):
-        key = row.cluster_id, row.at, "" if by == ALL else str(getattr(row, columns.get(by, by))), row.what, row.part
+        values = [str(getattr(row, columns.get(one, one))) for one in by.split(".") if by != ALL]
+        key = row.cluster_id, row.at, "|".join(values), row.what, row.part
         found[key] += row.count
         found[*key, "ms"] += row.milliseconds
     return +found
@@ -224,7 +225,7 @@ def test_counts_agree_with_raw_rows_and_with_a_rebuild(people: Any) -> None:
     for (at, *rest), amount in want.items():
         by_day[floor(at, DAY), *rest] += amount
     assert totals(1440) == by_day
-    for level, names in ((60, OF_HOURS), (1440, OF_HOURS | OF_DAYS)):
+    for level, names in ((60, OF_HOURS), (1440, OF_HOURS | OF_DAYS | OF_PAIRS)):
         assert all(single(level, by) == added(level, by) for by in (ALL, *names))
     places = JobMoment.objects.filter(what="failed").exclude(exit_code=None)
     assert sum(row.count for row in PartJobSum.objects.filter(by="exit_code")) == places.count()
@@ -362,7 +363,12 @@ def test_reports_of_days_agree_with_those_of_hours(counted: Any, as_: Any) -> No
     with clock.simulated(lambda: later):
         for period in ("week", "month", "quarter"):
             for by in ("queue", "tenant", "person", "size", "kind", "model", "cluster"):
-                for filters in ({}, {"queue": "default"}, {"kind": "training", "person": "alice"}):
+                for filters in (
+                    {},
+                    {"queue": "default"},
+                    {"kind": "training"},
+                    {"kind": "training", "person": "alice"},
+                ):
                     found = rest(as_, counted.ada, "waiting_of_jobs", period=period, by=by, **filters)
                     assert found["total"]["counts"]["started"] == 2
                     assert sum(part["counts"]["started"] for part in found["parts"]) == 2

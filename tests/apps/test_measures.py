@@ -502,7 +502,7 @@ def test_hours_whose_use_is_not_stored_stay_as_they_are(people: Any, monkeypatch
     old = now - 40 * DAY
     node(people, "n2", old - HOUR)
     NodeGpuTime.objects.create(level=60, cluster_id=cluster, at=old, node="n2", model="A100", useful=7)
-    monkeypatch.setattr(services, "_settle_one", lambda *_: False)
+    monkeypatch.setattr(services, "_settle_day", lambda *_: 0)
     services.rebuild(now=now)
     hours = list(StaleHour.objects.order_by("at").values_list("at", flat=True)[:2])
     assert hours == [old - HOUR, old + HOUR]

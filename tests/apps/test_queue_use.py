@@ -25,7 +25,7 @@ from hekla.apps.clusters.models import Cluster, NodeFacts
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Job
 from hekla.apps.measures import queue_selectors, queue_services, queue_sums
-from hekla.apps.measures.levels import HOUR, floor
+from hekla.apps.measures.levels import DAY, HOUR, floor
 from hekla.apps.measures.models import MeasuredQueues, NodeGpuTime, QueueShareSpan, QueueShareTime
 from hekla.apps.measures.queue_levels import HOLDS, KEEP_SPANS
 from hekla.apps.measures.queue_selectors import QueueUseQuery, QueueUseReport
@@ -140,6 +140,12 @@ def test_sums_equal_the_spans(people: People, epoch: int) -> None:
         ("default", "other", 3_600_000, BEGIN)
     ]
     assert day.starved[0].last_at == end - 40 * MINUTE
+    later = floor(end, DAY) + 2 * DAY  # the day of these hours is over: it is read from its own rows
+    MeasuredQueues.objects.update(until=later)
+    with CaptureQueriesContext(connection) as statements:
+        assert report(people, later, period=Period.MONTH).starved == day.starved
+    assert any("measures_starvedqueueday" in statement["sql"] for statement in statements)
+    assert not any("measures_starvedqueuetime" in statement["sql"] for statement in statements)
 
 
 def test_a_name_that_is_too_long_stops_no_controller(people: People, epoch: int) -> None:

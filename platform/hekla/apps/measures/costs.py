@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connection
 
 from hekla.apps.measures import sum_tables
-from hekla.apps.measures.levels import DAY, HOUR, PARTS, floor, to_ms
+from hekla.apps.measures.levels import DAY, HOUR, PARTS, to_ms
 from hekla.apps.measures.models import HolderGpuTime
 from hekla.apps.measures.sum_tables import MOST, StepAmounts, SumTable
 from hekla.apps.prices.selectors import PriceHistory
@@ -43,21 +43,31 @@ _Amounts = dict[tuple[Any, ...], dict[str, int]]
 
 
 def write(cluster_id: int, hour: datetime, until: datetime) -> None:
-    """Write the costs of a cluster in this hour up to `until`, and those of its day. Nothing without prices."""
+    """Write the costs of a cluster in this hour up to `until`. Nothing without prices. `write_day` adds up hours."""
     rates = PriceHistory.read().at(hour)
     if rates is None:
         return
     courses = {key: _course(key, amounts, rates, hour) for key, amounts in _held(cluster_id, hour, until).items()}
-    day = floor(hour, DAY)
-    hours, days = (60, hour, hour + HOUR), (1440, day, day + DAY)
+    place = (60, hour, hour + HOUR)
     with connection.cursor() as cursor:
-        sum_tables.delete(cursor, HOLDERS, cluster_id, hours)
+        sum_tables.delete(cursor, HOLDERS, cluster_id, place)
         sum_tables.copy(cursor, HOLDERS, (60, cluster_id), [hour], courses)
-        sum_tables.add_up(cursor, HOLDERS, cluster_id, (1440, day, day + DAY, 60))
-        for place in (hours, days):
-            sum_tables.delete(cursor, _PARTS, cluster_id, place)
-            for name, key in _BY.items():
-                sum_tables.derive(cursor, (HOLDERS, _PARTS), f"'{name}', {key}, resource, model", cluster_id, place)
+        _write_parts(cursor, cluster_id, place)
+
+
+def write_day(cluster_id: int, day: datetime) -> None:
+    """Write the costs of a cluster in this UTC day from those of its hours."""
+    place = (1440, day, day + DAY)
+    with connection.cursor() as cursor:
+        sum_tables.add_up(cursor, HOLDERS, cluster_id, (*place, 60))
+        _write_parts(cursor, cluster_id, place)
+
+
+def _write_parts(cursor: Any, cluster_id: int, place: tuple[int, datetime, datetime]) -> None:  # noqa: ANN401
+    """Write the costs by one fact, and those of the cluster, from those of holders."""
+    sum_tables.delete(cursor, _PARTS, cluster_id, place)
+    for name, key in _BY.items():
+        sum_tables.derive(cursor, (HOLDERS, _PARTS), f"'{name}', {key}, resource, model", cluster_id, place)
 
 
 def _held(cluster_id: int, hour: datetime, until: datetime) -> _Amounts:

@@ -20,6 +20,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.measures import job_moments, job_sums
 from hekla.apps.measures.levels import DAY, HOUR, KEEP_DAYS, KEEP_HOURS, KEEP_MINUTES, floor
 from hekla.apps.measures.models import JobMoment, JobsCursor, JobSum, PartJobSum, StaleJobHour
+from hekla.apps.measures.retention import delete_oldest
 
 KINDS = ("JobSubmitted", "JobPhaseChanged", "JobReassigned", "JobChanged", "PodEvicted")
 WAITS = ("JobUnschedulable", "GangPhaseChanged")
@@ -166,12 +167,16 @@ def _oldest(now: datetime) -> datetime:
     return floor(now, DAY) - KEEP_HOURS + DAY
 
 
-def mark_job_hours(*, now: datetime) -> None:
-    """Mark all hours with moments or sums, as long as the moments of the whole hour are kept."""
-    moments = JobMoment.objects.filter(at__gte=_oldest(now)).order_by().values_list("cluster_id")
-    found = set(moments.annotate(hour=TruncHour("at", tzinfo=UTC)).distinct())
-    sums = JobSum.objects.filter(level=60, at__gte=_oldest(now)).values_list("cluster_id", "at").distinct()
-    _mark(found | set(sums), now)
+def mark_job_hours(*, now: datetime, between: tuple[datetime, datetime] | None = None) -> None:
+    """Mark all hours with moments or sums, as long as the moments of the whole hour are kept.
+
+    `between`: only hours from the first of these times up to the second.
+    """
+    begin, end = between or (_oldest(now), now + HOUR)
+    moments = JobMoment.objects.filter(at__gte=max(begin, _oldest(now)), at__lt=end).order_by()
+    found = set(moments.values_list("cluster_id").annotate(hour=TruncHour("at", tzinfo=UTC)).distinct())
+    sums = JobSum.objects.filter(level=60, at__gte=max(floor(begin, HOUR), _oldest(now)), at__lt=end)
+    _mark(found | set(sums.values_list("cluster_id", "at").distinct()), now)
 
 
 @transaction.atomic
@@ -210,5 +215,5 @@ def _purge(*, now: datetime) -> None:
     """Delete sums and moments that are too old."""
     for level, keep in ((1, KEEP_MINUTES), (60, KEEP_HOURS), (1440, KEEP_DAYS)):
         for sums_of in (JobSum, PartJobSum):
-            sums_of.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
-    JobMoment.objects.filter(at__lt=_oldest(now)).delete()
+            delete_oldest(sums_of, "at", floor(now, HOUR) - keep, level=level)
+    delete_oldest(JobMoment, "at", _oldest(now))

@@ -153,7 +153,7 @@ class JobsReport:
 def jobs_report(user: User, query: JobsQuery, *, now: datetime, most_parts: int | None = None) -> JobsReport:
     """The report for this person. Raises NotFound for names that they cannot see.
 
-    `most_parts`: only so many parts, those with most jobs; None: all.
+    `most_parts`: only so many parts, those with most jobs; 0: none, and none is counted; None: all.
     """
     chosen = Chosen.of(query, user)
     rows = _rows_of(chosen, query)
@@ -162,7 +162,9 @@ def jobs_report(user: User, query: JobsQuery, *, now: datetime, most_parts: int 
     points = _points(rows, stretches(begin, end, query.step, now=now), query.step)
     before = _points(rows, _coarse(query, *query.before(now).bounds(now), now=now), query.step)
     times = (begin + query.step * number for number in range((end - begin) // query.step))
-    parts, more = _parts(rows, _coarse(query, begin, end, now=now), waiting, query.by, most_parts)
+    parts, more = list[JobsPart](), 0
+    if most_parts != 0:
+        parts, more = _parts(rows, _coarse(query, begin, end, now=now), waiting, query.by, most_parts)
     return JobsReport(
         query=query,
         begin=begin,
@@ -276,9 +278,7 @@ def _by_part(
     """The figures by part; only of these, unless None."""
     found: dict[str, list[JobFigures]] = defaultdict(list)
     for level, begin, end in times:
-        sums, column = rows.of(level, by.value)
-        if keys is not None:
-            sums = sums.filter(**{f"{column}__in": keys})
+        sums, column = rows.of(level, by.value, keys)
         for key, figures in _grouped(sums.filter(at__gte=begin, at__lt=end), column).items():
             found[str(key)].append(figures)
     return {key: _together(figures) for key, figures in found.items()}

@@ -1,13 +1,10 @@
 """Facts about GPUs (who held them, which existed), and the sums of GPU time and costs that are derived from them.
 
 No row refers to jobs, nodes or people by a foreign key: measures outlive what they measure. GPU time is in microseconds
-of a whole GPU, and amounts of GPUs in thousandths (see `domain.gpu_time`).
+of a whole GPU, and amounts of GPUs in thousandths (see `domain.gpu_time`). Levels of sums are in minutes: 1, 60, 1440.
 """
 
 from django.db import models
-
-MINUTE, HOUR, DAY = 1, 60, 1440
-"""Levels of sums, in minutes."""
 
 
 class GpuHolding(models.Model):
@@ -227,19 +224,24 @@ class PartCost(_Cost):
         return f"{self.resource} of {self.by} {self.key} at {self.at:%F %T}"
 
 
-class StaleHour(models.Model):
-    """An hour of a cluster whose sums no longer agree with the facts."""
-
+class _Stale(models.Model):
     pk = models.CompositePrimaryKey("cluster_id", "at")
     cluster_id = models.BigIntegerField()
     at = models.DateTimeField()
     since = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["since"], name="stale_hour_by_age")]
+        abstract = True
 
     def __str__(self) -> str:
         return f"cluster {self.cluster_id} at {self.at:%F %T}"
+
+
+class StaleHour(_Stale):
+    """An hour of a cluster whose sums no longer agree with the facts."""
+
+    class Meta:
+        indexes = [models.Index(fields=["since"], name="stale_hour_by_age")]
 
 
 class MeasuredCluster(models.Model):
@@ -369,22 +371,14 @@ class PartJobSum(models.Model):
         return f"{self.count} {self.what} of {self.by} {self.key} at {self.at:%F %T}"
 
 
-class StaleJobHour(models.Model):
+class StaleJobHour(_Stale):
     """An hour of a cluster whose sums of jobs no longer agree with the moments, from `since` on.
 
     An hour that goes on is written, and stays marked until it is over.
     """
 
-    pk = models.CompositePrimaryKey("cluster_id", "at")
-    cluster_id = models.BigIntegerField()
-    at = models.DateTimeField()
-    since = models.DateTimeField()
-
     class Meta:
         indexes = [models.Index(fields=["since"], name="stale_job_hour_by_age")]
-
-    def __str__(self) -> str:
-        return f"cluster {self.cluster_id} at {self.at:%F %T}"
 
 
 class JobsCursor(models.Model):
@@ -455,11 +449,8 @@ class QueueShareTime(_QueueAmounts):
         return f"queue {self.queue_id} at {self.at:%F %T}"
 
 
-class StarvedQueueTime(models.Model):
-    """How long in an hour a queue waited below what it deserves while another one was above.
-
-    `first_at`, `last_at`: the first begin and the last end of such a time in that hour.
-    """
+class _Starved(models.Model):
+    """How long, and between which times, a queue waited below what it deserves while another one was above."""
 
     pk = models.CompositePrimaryKey("cluster_id", "at", "resource", "queue_id", "other_id")
     cluster_id = models.BigIntegerField()
@@ -472,10 +463,24 @@ class StarvedQueueTime(models.Model):
     last_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["at"], name="starved_queue_by_age")]
+        abstract = True
 
     def __str__(self) -> str:
         return f"queue {self.queue_id} below, queue {self.other_id} above at {self.at:%F %T}"
+
+
+class StarvedQueueTime(_Starved):
+    """In the hour from `at` on."""
+
+    class Meta:
+        indexes = [models.Index(fields=["at"], name="starved_queue_by_age")]
+
+
+class StarvedQueueDay(_Starved):
+    """In the UTC day from `at` on, added up from its hours, so that reports of months read few rows."""
+
+    class Meta:
+        indexes = [models.Index(fields=["at"], name="starved_queue_day_by_age")]
 
 
 class MeasuredQueues(models.Model):

@@ -17,7 +17,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.measures import queue_sums
 from hekla.apps.measures.levels import DAY, HOUR, MINUTE, floor
-from hekla.apps.measures.models import MeasuredQueues, QueueShareSpan, QueueShareTime, StarvedQueueTime
+from hekla.apps.measures.models import MeasuredQueues, QueueShareSpan, QueueShareTime, StarvedQueueDay, StarvedQueueTime
 from hekla.apps.measures.queue_levels import HOLDS
 from hekla.apps.measures.selectors import GpuTimeQuery, Period
 from hekla.apps.queues import selectors as queues
@@ -110,6 +110,7 @@ class QueueUseReport:
         return [one for one in self.queues if not one.is_inner]
 
 
+_MOMENT = timedelta(microseconds=1)
 _Rows = Iterable[tuple[Any, ...]]
 _ByQueue = dict[int, dict[datetime, QueueTime]]
 
@@ -143,13 +144,13 @@ def queue_use(user: User, query: QueueUseQuery, *, now: datetime) -> QueueUseRep
     )
 
 
-def starved_queues(user: User, query: QueueUseQuery, *, now: datetime) -> set[str]:
-    """The queues that were below what they deserve with pending jobs in the period, while others were above.
-
-    Raises NotFound.
+def starved_queues(user: User, query: QueueUseQuery, *, now: datetime) -> tuple[set[str], set[str]]:
+    """The queues that were below what they deserve with pending jobs in the period, while others were above; and those
+    of the period before. Raises NotFound.
     """
-    begin, end = query.bounds(now)
-    return {pair.queue for pair in _starved(_Scope.of(user, query), begin, end, now=now)}
+    scope, times = _Scope.of(user, query), (query.bounds(now), query.before(now).bounds(now))
+    found, before = ({pair.queue for pair in _starved(scope, begin, end, now=now)} for begin, end in times)
+    return found, before
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,16 +261,30 @@ def _starved(scope: _Scope, begin: datetime, end: datetime, *, now: datetime) ->
 def _pairs(
     scope: _Scope, begin: datetime, end: datetime, rolled: datetime, *, now: datetime
 ) -> Iterator[tuple[Any, ...]]:
-    rows = StarvedQueueTime.objects.filter(
-        cluster_id__in=scope.clusters, at__gte=floor(begin, HOUR), at__lt=min(rolled, end)
-    )
-    added = rows.values("resource", "queue_id", "other_id").annotate(
-        whole=Sum("milliseconds"), first=Min("first_at"), last=Max("last_at")
-    )
-    yield from added.values_list("resource", "queue_id", "other_id", "whole", "first", "last")
+    """The pairs of whole days that are added up, of the hours around them, and of spans after that."""
+    added = min(rolled, end)
+    days = floor(begin - _MOMENT, DAY) + DAY, floor(added, DAY)
+    if days[0] >= days[1]:
+        yield from _added_pairs(StarvedQueueTime, scope, floor(begin, HOUR), added)
+    else:
+        yield from _added_pairs(StarvedQueueTime, scope, floor(begin, HOUR), days[0])
+        yield from _added_pairs(StarvedQueueDay, scope, *days)
+        yield from _added_pairs(StarvedQueueTime, scope, days[1], added)
     if rolled < end:
         for _cluster, *pair in queue_sums.pairs(scope.clusters, max(rolled, begin), end, now=now):
             yield tuple(pair)
+
+
+def _added_pairs(
+    table: type[StarvedQueueTime | StarvedQueueDay], scope: _Scope, begin: datetime, end: datetime
+) -> _Rows:
+    if begin >= end:
+        return ()
+    rows = table._default_manager.filter(cluster_id__in=scope.clusters, at__gte=begin, at__lt=end).order_by()
+    added = rows.values("resource", "queue_id", "other_id").annotate(
+        whole=Sum("milliseconds"), first=Min("first_at"), last=Max("last_at")
+    )
+    return added.values_list("resource", "queue_id", "other_id", "whole", "first", "last")
 
 
 def resources(user: User) -> list[str]:

@@ -10,8 +10,9 @@ from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.measures import queue_sums
 from hekla.apps.measures.capacities import MOST_GPUS
 from hekla.apps.measures.levels import HOUR, KEEP_DAYS, KEEP_HOURS, floor
-from hekla.apps.measures.models import MeasuredQueues, QueueShareSpan, QueueShareTime, StarvedQueueTime
+from hekla.apps.measures.models import MeasuredQueues, QueueShareSpan, QueueShareTime, StarvedQueueDay, StarvedQueueTime
 from hekla.apps.measures.queue_levels import HOLDS, KEEP_SPANS, LAG, MOST_ROWS
+from hekla.apps.measures.retention import delete_oldest
 
 _MOST_SECONDS = 2.0
 _PATIENCE = timedelta(minutes=5)
@@ -89,8 +90,9 @@ def roll_up_queues(*, now: datetime, most_seconds: float = _MOST_SECONDS) -> Non
     while _add_hour(now=now) and time.monotonic() < until:
         pass
     for level, keep in ((60, KEEP_HOURS), (1440, KEEP_DAYS)):
-        QueueShareTime.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
-    StarvedQueueTime.objects.filter(at__lt=floor(now, HOUR) - KEEP_HOURS).delete()
+        delete_oldest(QueueShareTime, "at", floor(now, HOUR) - keep, level=level)
+    delete_oldest(StarvedQueueTime, "at", floor(now, HOUR) - KEEP_HOURS)
+    delete_oldest(StarvedQueueDay, "at", floor(now, HOUR) - KEEP_DAYS)
 
 
 def _add_hour(*, now: datetime) -> bool:

@@ -56,10 +56,16 @@ _PAIRS = f"""
     GROUP BY below.cluster_id, below.resource, below.queue_id, above.queue_id
     ORDER BY ms DESC, below.queue_id, above.queue_id LIMIT {MOST_PAIRS}
 """  # noqa: S608
+_PAIR_COLUMNS = "at, cluster_id, resource, queue_id, other_id, milliseconds, first_at, last_at"
 _WRITE_PAIRS = f"""
-    INSERT INTO measures_starvedqueuetime
-        (at, cluster_id, resource, queue_id, other_id, milliseconds, first_at, last_at)
+    INSERT INTO measures_starvedqueuetime ({_PAIR_COLUMNS})
     {_HELD}{_PIECES} SELECT %(begin)s, pairs.* FROM ({_PAIRS}) AS pairs
+"""  # noqa: S608
+_WRITE_PAIRS_OF_DAY = f"""
+    INSERT INTO measures_starvedqueueday ({_PAIR_COLUMNS})
+    SELECT %s, cluster_id, resource, queue_id, other_id, sum(milliseconds), min(first_at), max(last_at)
+    FROM measures_starvedqueuetime WHERE cluster_id = %s AND at >= %s AND at < %s
+    GROUP BY cluster_id, resource, queue_id, other_id
 """  # noqa: S608
 _COLUMNS = f"{_KEYS}, is_inner, {', '.join(AMOUNTS)}"
 
@@ -81,7 +87,7 @@ def pairs(clusters: Sequence[int], begin: datetime, end: datetime, *, now: datet
 
 
 def write_hour(cluster_id: int, hour: datetime, *, now: datetime) -> None:
-    """Write the sums of this hour and of its day, and the starved queues of the hour."""
+    """Write the sums of this hour and of its day, and the starved queues of both."""
     values, day = _values([cluster_id], hour, hour + HOUR, now) | {"step": HOUR}, floor(hour, DAY)
     with connection.cursor() as cursor:
         _delete(cursor, 60, cluster_id, hour)
@@ -100,6 +106,8 @@ def write_hour(cluster_id: int, hour: datetime, *, now: datetime) -> None:
         )
         cursor.execute("DELETE FROM measures_starvedqueuetime WHERE cluster_id = %s AND at = %s", [cluster_id, hour])
         cursor.execute(_WRITE_PAIRS, values)
+        cursor.execute("DELETE FROM measures_starvedqueueday WHERE cluster_id = %s AND at = %s", [cluster_id, day])
+        cursor.execute(_WRITE_PAIRS_OF_DAY, [day, cluster_id, day, day + DAY])
 
 
 def _delete(cursor: Any, level: int, cluster_id: int, at: datetime) -> None:  # noqa: ANN401

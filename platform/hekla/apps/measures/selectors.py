@@ -170,13 +170,13 @@ class GpuTimeReport:
         return reduce(lambda total, point: total + Counter(point.amounts), self.points, Counter[GpuClass]())
 
 
-def gpu_time(user: User, query: GpuTimeQuery, *, now: datetime) -> GpuTimeReport:
+def gpu_time(user: User, query: GpuTimeQuery, *, now: datetime, with_parts: bool = True) -> GpuTimeReport:
     """The report for this person. Raises NotFound for names that they cannot see."""
     chosen = Chosen.of(query, user)
     begin, end = query.bounds(now)
     classes = tuple(GpuClass) if chosen.is_capacity else HELD
     whole = chosen.rows(query.step, by=None, is_capacity=chosen.is_capacity)
-    is_of_nodes = chosen.is_capacity and query.by in _OF_NODES
+    is_of_nodes, times = chosen.is_capacity and query.by in _OF_NODES, stretches(begin, end, query.step, now=now)
     return GpuTimeReport(
         query=query,
         begin=begin,
@@ -186,7 +186,7 @@ def gpu_time(user: User, query: GpuTimeQuery, *, now: datetime) -> GpuTimeReport
         is_simulated=chosen.is_simulated,
         points=_points(whole, classes, begin, end, query.step),
         before=_totals(whole, classes, *query.before(now).bounds(now)),
-        parts=_parts(chosen, query.by, stretches(begin, end, query.step, now=now), is_capacity=is_of_nodes),
+        parts=_parts(chosen, query.by, times, is_capacity=is_of_nodes) if with_parts else [],
     )
 
 

@@ -5,6 +5,7 @@ past: these are marked, and computed again a little later, each one once for all
 """
 
 import time
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -27,6 +28,7 @@ from hekla.apps.measures.models import (
     PartGpuTime,
     StaleHour,
 )
+from hekla.apps.measures.retention import delete_oldest
 
 __all__ = ["count_jobs", "rebuild", "rebuild_jobs", "roll_up"]
 LAG = timedelta(seconds=20)
@@ -67,7 +69,7 @@ def _settle_some(now: datetime, settle: timedelta, until: float) -> None:
     began = time.monotonic()
     if _rests_until is not None and now < _rests_until and settle:
         return
-    while time.monotonic() <= until and _settle_one(now, settle):
+    while time.monotonic() <= until and _settle_day(now, settle, until):
         pass
     elapsed = time.monotonic() - began
     if elapsed > _EXPENSIVE_SECONDS:
@@ -106,10 +108,20 @@ def _advance(cluster_id: int, *, now: datetime) -> None:
     if is_long:
         return
     has_costs = floor(begin, _COST_STEP) < floor(target, _COST_STEP)
-    for hour in hours(begin, target):
+    written = list(hours(begin, target))
+    for hour in written:
         sums.write(cluster_id, max(begin, hour), min(target, hour + HOUR), now=now)
         if has_costs:
             costs.write(cluster_id, hour, min(target, hour + HOUR))
+    _write_days(cluster_id, written, with_costs=has_costs)
+
+
+def _write_days(cluster_id: int, written: Iterable[datetime], *, with_costs: bool = True) -> None:
+    """Add up the days of these hours, each one once."""
+    for day in sorted({floor(hour, DAY) for hour in written}):
+        sums.write_day(cluster_id, day)
+        if with_costs:
+            costs.write_day(cluster_id, day)
 
 
 def _first(cluster_id: int, now: datetime) -> datetime:
@@ -126,25 +138,34 @@ def _finished(begin: datetime, end: datetime) -> list[datetime]:
 
 
 @transaction.atomic
-def _settle_one(now: datetime, settle: timedelta) -> bool:
-    """Compute the newest stale hour again that waited long enough. Returns whether there was one.
+def _settle_day(now: datetime, settle: timedelta, until: float) -> int:
+    """Compute the newest stale hour again that waited long enough, and then others of its day, at most until this
+    moment of the monotonic clock. Returns how many.
 
     An older hour waits longer, in proportion to its age: work that is lost after a long time changes all hours before,
-    and they are computed once for many such changes.
+    and they are computed once for many such changes. Adding up a day takes about as long as an hour, and is done once.
     """
     if _lock() is None:
-        return False
-    rows = StaleHour.objects.filter(since__lte=now - settle).order_by("-at", "cluster_id").iterator(chunk_size=100)
-    found = next((row for row in rows if _is_settled(row, settle, now)), None)
+        return 0
+    due = StaleHour.objects.filter(since__lte=now - settle).order_by("-at", "cluster_id")
+    found = next((row for row in due.iterator(chunk_size=100) if _is_settled(row, settle, now)), None)
     if found is None:
-        return False
-    cluster = MeasuredCluster.objects.filter(pk=found.cluster_id).first()
-    if cluster is not None and cluster.until is not None and found.at < cluster.until:
-        end = min(found.at + HOUR, cluster.until)
-        sums.write(found.cluster_id, found.at, end, now=now)
-        costs.write(found.cluster_id, found.at, end)
-    found.delete()
-    return True
+        return 0
+    others = due.filter(cluster_id=found.cluster_id, at__gte=floor(found.at, DAY), at__lt=found.at)
+    measured = MeasuredCluster.objects.filter(pk=found.cluster_id).values_list("until", flat=True).first()
+    done = list[datetime]()
+    for row in (found, *(row for row in others if _is_settled(row, settle, now))):
+        if done and time.monotonic() > until:
+            break
+        if measured is not None and row.at < measured:
+            end = min(row.at + HOUR, measured)
+            sums.write(row.cluster_id, row.at, end, now=now)
+            costs.write(row.cluster_id, row.at, end)
+        done.append(row.at)
+    if measured is not None:
+        _write_days(found.cluster_id, [at for at in done if at < measured])
+    StaleHour.objects.filter(cluster_id=found.cluster_id, at__in=done).delete()
+    return len(done)
 
 
 def _is_settled(row: StaleHour, settle: timedelta, now: datetime) -> bool:
@@ -158,10 +179,10 @@ def _purge(*, now: datetime) -> None:
     """Delete sums and facts that are too old."""
     for level, keep in ((1, KEEP_MINUTES), (60, KEEP_HOURS), (1440, KEEP_DAYS)):
         for sums_of in (NodeGpuTime, HolderGpuTime, ClusterGpuTime, PartGpuTime, HolderCost, PartCost):
-            sums_of.objects.filter(level=level, at__lt=floor(now, HOUR) - keep).delete()
+            delete_oldest(sums_of, "at", floor(now, HOUR) - keep, level=level)
     if MeasuredCluster.objects.exclude(until=None).exists():
-        GpuCapacity.objects.filter(end_at__lt=now - KEEP_HOURS).delete()
-        GpuHolding.objects.filter(finished_at__lt=now - KEEP_HOURS).delete()
+        delete_oldest(GpuCapacity, "end_at", now - KEEP_HOURS)
+        delete_oldest(GpuHolding, "finished_at", now - KEEP_HOURS)
 
 
 def rebuild(*, now: datetime) -> int:
@@ -183,8 +204,8 @@ def rebuild(*, now: datetime) -> int:
         last = ids[-1]
     mark_all(now=now)
     count = 0
-    while _settle_one(now, timedelta()):
-        count += 1
+    while done := _settle_day(now, timedelta(), time.monotonic() + _MOST_SECONDS):
+        count += done
     return count
 
 
@@ -197,19 +218,22 @@ def _derive_capacity(now: datetime) -> None:
     GpuCapacity.objects.filter(end_at__lt=now - KEEP_HOURS).delete()
 
 
-def mark_all(*, now: datetime) -> None:
-    """Mark all hours of all clusters to be computed again, except those whose use is not stored any more."""
+def mark_all(*, now: datetime, before: datetime | None = None) -> None:
+    """Mark all hours of all clusters to be computed again, except those whose use is not stored any more.
+
+    `before`: only those that begin earlier.
+    """
     for cluster in MeasuredCluster.objects.exclude(until=None):
-        _mark_all(cluster, now)
+        _mark_all(cluster, before or now, now)
 
 
-def _mark_all(cluster: MeasuredCluster, now: datetime) -> None:
+def _mark_all(cluster: MeasuredCluster, before: datetime, now: datetime) -> None:
     begin, oldest = _first(cluster.pk, now), floor(now, HOUR) - MEASURED
     old = NodeGpuTime.objects.filter(level=60, cluster_id=cluster.pk, at__lt=oldest)
     known = set(old.values_list("at", flat=True).distinct())
     found = [
         StaleHour(cluster_id=cluster.pk, at=at, since=now)
-        for at in hours(begin, cluster.until or begin)
+        for at in hours(begin, min(cluster.until or begin, before))
         if at not in known
     ]
     StaleHour.objects.bulk_create(found, batch_size=2000, ignore_conflicts=True)

@@ -45,7 +45,7 @@ def copy(
     with cursor.copy(f"COPY {table.name} ({table.columns}) FROM STDIN") as target:
         heads = [f"{where[0]}\t{where[1]}\t{at.isoformat()}" for at in times]
         none = [0] * len(times)
-        for keys, course in sums.items():
+        for keys, course in sorted(sums.items(), key=lambda item: tuple(map(str, item[0]))):  # as in `add_up`
             whose = "\t".join(str(key).translate(_ESCAPES) for key in keys)
             rows = zip(*(course.get(one, none) for one in table.classes), strict=True)
             target.write("".join(_lines(heads, whose, rows)))
@@ -64,13 +64,17 @@ def delete(cursor: Any, table: SumTable, cluster_id: int, place: tuple[int, date
 
 
 def add_up(cursor: Any, table: SumTable, cluster_id: int, to: tuple[int, datetime, datetime, int]) -> None:  # noqa: ANN401
-    """Replace one hour or day by the sum of its minutes or hours. `to`: the level, begin, end, and the finer level."""
+    """Replace one hour or day by the sum of its minutes or hours. `to`: the level, begin, end, and the finer level.
+
+    Rows that are read together lie together: those of a queue, a tenant or a person.
+    """
     level, begin, end, finer = to
     delete(cursor, table, cluster_id, (level, begin, end))
     keys = ", ".join(table.keys)
     cursor.execute(
         f"INSERT INTO {table.name} ({table.columns}) SELECT %s, cluster_id, %s, {keys}, {table.totals}"  # noqa: S608  (names of our own)
-        f" FROM {table.name} WHERE level = %s AND cluster_id = %s AND at >= %s AND at < %s GROUP BY cluster_id, {keys}",
+        f" FROM {table.name} WHERE level = %s AND cluster_id = %s AND at >= %s AND at < %s"
+        f" GROUP BY cluster_id, {keys} ORDER BY {keys}",
         [level, begin, finer, cluster_id, begin, end],
     )
 

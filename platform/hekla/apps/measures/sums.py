@@ -32,9 +32,9 @@ _PARTS = SumTable("measures_partgputime", ("by", "key", "model"), _OF_HELD)
 
 
 def write(cluster_id: int, begin: datetime, end: datetime, *, now: datetime) -> None:
-    """Write the sums of a cluster between these whole minutes of one hour, and those of its hour and day.
+    """Write the sums of a cluster between these whole minutes of one hour, and those of its hour.
 
-    Minutes that are older than they are kept are not written.
+    Minutes that are older than they are kept are not written. `write_day` adds up the hours: once for many of them.
     """
     hour = floor(begin, HOUR)
     step = HOUR if begin == hour and hour + HOUR <= now - KEEP_MINUTES else MINUTE
@@ -49,22 +49,36 @@ def write(cluster_id: int, begin: datetime, end: datetime, *, now: datetime) -> 
                 sum_tables.copy(cursor, table, (60, cluster_id), _times(hour, end, HOUR), _totals(sums))
             else:
                 sum_tables.add_up(cursor, table, cluster_id, (60, hour, hour + HOUR, 1))
-            day = floor(hour, DAY)
-            sum_tables.add_up(cursor, table, cluster_id, (1440, day, day + DAY, 60))
-        _write_coarse(cursor, cluster_id, (1, begin, end), hour)
+        _write_clusters(cursor, cluster_id, (1, begin, end))
+        _write_clusters(cursor, cluster_id, (60, hour, hour + HOUR))
+        _write_parts(cursor, cluster_id, (60, hour, hour + HOUR))
 
 
-def _write_coarse(cursor: Any, cluster_id: int, minutes: tuple[int, datetime, datetime], hour: datetime) -> None:  # noqa: ANN401  (a cursor of Django passes on to that of psycopg)
-    """Write the sums of the cluster and of its parts from those of nodes and holders."""
-    day = floor(hour, DAY)
-    hours, days = (60, hour, hour + HOUR), (1440, day, day + DAY)
-    for place in (minutes, hours, days):
-        sum_tables.delete(cursor, _CLUSTERS, cluster_id, place)
-        sum_tables.derive(cursor, (NODES, _CLUSTERS), "model", cluster_id, place)
-    for place in (hours, days):
-        sum_tables.delete(cursor, _PARTS, cluster_id, place)
-        for name, column in PARTS.items():
-            sum_tables.derive(cursor, (HOLDERS, _PARTS), f"'{name}', {column}::text, model", cluster_id, place)
+def write_day(cluster_id: int, day: datetime) -> None:
+    """Write the sums of a cluster in this UTC day from those of its hours."""
+    place = (1440, day, day + DAY)
+    with connection.cursor() as cursor:
+        for table in (NODES, HOLDERS):
+            sum_tables.add_up(cursor, table, cluster_id, (*place, 60))
+        _write_clusters(cursor, cluster_id, place)
+        _write_parts(cursor, cluster_id, place)
+
+
+_Place = tuple[int, datetime, datetime]
+"""The level, begin and end."""
+
+
+def _write_clusters(cursor: Any, cluster_id: int, place: _Place) -> None:  # noqa: ANN401  (a cursor of Django passes on to that of psycopg)
+    """Write the sums of the cluster from those of nodes."""
+    sum_tables.delete(cursor, _CLUSTERS, cluster_id, place)
+    sum_tables.derive(cursor, (NODES, _CLUSTERS), "model", cluster_id, place)
+
+
+def _write_parts(cursor: Any, cluster_id: int, place: _Place) -> None:  # noqa: ANN401
+    """Write the sums by one fact from those of holders."""
+    sum_tables.delete(cursor, _PARTS, cluster_id, place)
+    for name, column in PARTS.items():
+        sum_tables.derive(cursor, (HOLDERS, _PARTS), f"'{name}', {column}::text, model", cluster_id, place)
 
 
 def _sums(cluster_id: int, begin: datetime, end: datetime, hour: datetime, step: timedelta) -> dict[SumTable, Sums]:

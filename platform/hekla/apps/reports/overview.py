@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from django.db.models import Count, Q
+
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
@@ -79,10 +81,10 @@ class Overview:
 def overview(user: User, query: MeasuresQuery, *, now: datetime) -> Overview:
     """The overview of a period for this person; of one cluster if the query names it. Raises NotFound."""
     period, until, cluster = query.period, query.until, query.cluster
-    gpu_time = selectors.gpu_time(user, GpuTimeQuery(period, until, cluster, by=GroupBy.CLUSTER), now=now)
-    jobs = job_reports.jobs_report(user, JobsQuery(period, until, cluster), now=now, most_parts=1)
-    queues = QueueUseQuery(period, until, cluster)
-    starved = (len(queue_selectors.starved_queues(user, one, now=now)) for one in (queues, queues.before(now)))
+    of_gpus = GpuTimeQuery(period, until, cluster, by=GroupBy.CLUSTER)
+    gpu_time = selectors.gpu_time(user, of_gpus, now=now, with_parts=False)
+    jobs = job_reports.jobs_report(user, JobsQuery(period, until, cluster), now=now, most_parts=0)
+    starved = map(len, queue_selectors.starved_queues(user, QueueUseQuery(period, until, cluster), now=now))
     found = {**_of_gpus(gpu_time), **_of_jobs(jobs.total, jobs.before), OverviewFigure.STARVED: OverviewValue(*starved)}
     nodes = 0
     if jobs.waiting is not None:
@@ -92,8 +94,9 @@ def overview(user: User, query: MeasuresQuery, *, now: datetime) -> Overview:
             rows = clusters.nodes(clusters.get(cluster) if cluster else None)
             if not cluster:
                 rows = rows.exclude(cluster__kind=Cluster.Kind.SIMULATED)
-            nodes = rows.count()
-            found[OverviewFigure.NODES_DOWN] = OverviewValue(rows.filter(is_ready=False).count())
+            counts = rows.order_by().aggregate(nodes=Count("pk"), down=Count("pk", filter=Q(is_ready=False)))
+            nodes = counts["nodes"]
+            found[OverviewFigure.NODES_DOWN] = OverviewValue(counts["down"])
     return Overview(gpu_time, {what: found[what] for what in OverviewFigure if what in found}, nodes)
 
 

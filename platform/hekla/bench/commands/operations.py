@@ -4,15 +4,21 @@ import json
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
+from hekla.bench.operations.size import DAY_MINUTES
 from hekla.cli import output
 from hekla.cli.client import Failure
 
 _MODULE = "hekla.bench.operations"  # a separate process, with its own servers and database
 _GIB = 2**30
+_SIMULATED = """\
+Simulated: time, nodes, what pods do and use, and the engine: the first nodes with room get a gang. The days before are
+copies of the facts of that one, without samples of use. Sessions and logs exist for the pods of its end only. Real: the
+services that the controller calls, their events, the roll-up and its rows, and pages and REST without the network."""
 
 
 @click.command("operations")
@@ -25,16 +31,29 @@ _GIB = 2**30
     "--minutes", type=click.IntRange(1, 1440), default=1440, show_default=True, help="Minutes of each day that pass."
 )
 @click.option("--tenants", type=click.IntRange(1, 1000), default=200, show_default=True, help="Number of tenants.")
-@click.option("--repeat", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Requests per page.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(0, 10_000),
+    default=20,
+    show_default=True,
+    help="Requests per page; 0: only fill the folder of --data.",
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the data in this folder. Days that it has are measured again, missing ones added.",
+)
 @click.option("--page", "pages", multiple=True, help="Measure this route only, by its name. May be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def operations(as_json: bool, pages: tuple[str, ...], **sizes: int) -> None:
+def operations(as_json: bool, pages: tuple[str, ...], data: Path | None, **sizes: int) -> None:
     """Let a day pass in simulated time, through the services of the controller, and roll up its measures.
 
-    Then repeat its facts for the days before, compute their sums as for late data, and measure the dashboards. The
-    default size takes an hour or more, and 20 GiB of disk.
+    Then repeat its facts for the days before, one after another, compute their sums as for late data, and measure the
+    dashboards. The default size takes hours, and 20 GiB of disk: --data keeps it, and goes on after an interruption
+    once the first day has passed.
     """
     words = [f"--{name}={value}" for name, value in sizes.items()]
+    words += [f"--data={data}"] if data else []
     words += [f"--page={page}" for page in pages]
     done = subprocess.run([sys.executable, "-P", "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
@@ -47,14 +66,15 @@ def operations(as_json: bool, pages: tuple[str, ...], **sizes: int) -> None:
 
 
 def _print(found: dict[str, Any]) -> None:
-    click.echo(f"{found['nodes']:,} nodes, {found['pods']:,} pods a day; ", nl=False)
-    click.echo(f"the day took {found['seconds']['day']:,.0f} s, ", nl=False)
+    click.echo(f"{found['nodes']:,} nodes, {found['pods']:,} pods in {DAY_MINUTES} minutes; ", nl=False)
+    click.echo(f"{found['minutes']:,} simulated minutes took {found['seconds']['day']:,.0f} s, ", nl=False)
     days, hours, seconds = found["days"], found["hours_computed"], found["seconds"]["history"]
     click.echo(f"facts of {days} days and the sums of {hours:,} hours {seconds:,.0f} s")
     parts = [cost["core_percent"] for cost in found["roll_up"]]
     mean, most = statistics.mean(parts), max(parts)
     click.echo(f"Rolling up takes {mean:.1f} % of a core, {most:.1f} % in the worst hour; ", nl=False)
     click.echo(f"{found['roll_up'][-1]['waiting']} hours waited to be computed again in the end")
+    click.echo(_SIMULATED)
     click.echo()
     rows = [(row["what"], row["who"], row["p50"], row["p99"], row["cpu"], row["queries"]) for row in found["pages"]]
     output.table(("DASHBOARD", "FOR", "P50", "P99", "CPU", "QUERIES"), rows, "")

@@ -1,19 +1,19 @@
 """Repeats the facts of one day for the days before, and lets the measures compute the sums: as for late data.
 
-Amounts of queues are kept 8 days, and are never late. So their days are repeated from the oldest on, and each is added
-up at its end.
+Samples of use are not repeated, so the GPU time of the earlier days is not measured instead of useful or idle.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Model
 
 from hekla.apps.measures import job_counting, queue_services
 from hekla.apps.measures import services as measures
+from hekla.apps.measures.levels import HOUR, floor
 from hekla.apps.measures.models import (
     GpuCapacity,
     GpuHolding,
@@ -23,7 +23,7 @@ from hekla.apps.measures.models import (
     StaleHour,
     StaleJobHour,
 )
-from hekla.apps.measures.queue_levels import LAG
+from hekla.apps.measures.queue_levels import KEEP_SPANS, LAG
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,44 +38,49 @@ class FactTable:
     keys: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
 
 
+_OTHER_KEYS = 10**9
+"""The distance of the keys of a day from those of the next one."""
 _NEVER, _END = "NULL::timestamptz", "%(end)s::timestamptz"
 FACTS = (
     FactTable(
         GpuHolding,
         {"bound_at": _NEVER, "ready_at": _NEVER, "finished_at": _END},
-        {"pod_id": "pod_id - %(days)s::bigint * 1000000000"},
+        {"pod_id": f"pod_id - %(days)s::bigint * {_OTHER_KEYS}"},
     ),
     FactTable(GpuCapacity, {"begin_at": _NEVER, "end_at": _END}, {"id": None}),
-    FactTable(JobMoment, {"at": _NEVER}, {"job_id": "job_id - %(days)s::bigint * 1000000000"}),
+    FactTable(JobMoment, {"at": _NEVER}, {"job_id": f"job_id - %(days)s::bigint * {_OTHER_KEYS}"}),
 )
 """All facts of the measures that may be late. Those of other features join here."""
 _SPANS = FactTable(QueueShareSpan, {"begin_at": _NEVER, "end_at": _END}, {"id": None})
 _ENOUGH_SECONDS = 3600.0
 
 
-def repeat(days: int, day: tuple[datetime, datetime], now: datetime, say: Callable[[str], None]) -> int:
-    """Repeat the facts of the day with this begin and end, `days` times. Returns the hours that were computed.
+def repeat(days: int, day: tuple[datetime, datetime], now: datetime) -> int:
+    """Repeat the facts of the day with this begin and end so many days earlier. Returns the hours that were computed.
 
-    What is late by so many days marks hours in the same way; these are settled here without waiting.
+    Days are repeated from the newest to the oldest. What is late by so many days marks hours in the same way; here they
+    do not wait for further changes. A call that was interrupted is repeated.
     """
-    for table in FACTS:
-        for number in range(1, days + 1):
-            _insert(table, number, day)
-        say(f"{table.model._meta.db_table} has facts of {days + 1} days")
-    measures.mark_all(now=now)
-    job_counting.mark_job_hours(now=now)
+    with transaction.atomic():
+        if not _is_repeated(days):
+            for table in FACTS:
+                _insert(table, days, day)
+            begin, end = (at - timedelta(days=days) for at in day)
+            measures.mark_all(now=now, before=end)
+            job_counting.mark_job_hours(now=now, between=(begin, end))
+            _repeat_queues(days, day)
     hours = 0
     for marked, work in ((StaleHour, measures.roll_up), (StaleJobHour, measures.count_jobs)):
         rows = marked._default_manager.filter(since__lte=now)  # an hour that goes on waits for its end
-        whole = waiting = rows.count()
-        while waiting:
+        hours += rows.count()
+        while rows.exists():
             work(now=now, settle=timedelta(), most_seconds=30.0)
-            waiting = rows.count()
-            say(f"{whole - waiting:,} of {whole:,} hours of {marked._meta.db_table} are computed")
-        hours += whole
-    _repeat_queues(days, day)
-    say("The sums of queues are computed")
     return hours
+
+
+def _is_repeated(days: int) -> bool:
+    """Whether facts of that day are stored: their keys show it."""
+    return GpuHolding.objects.filter(pod_id__lt=-(days - 1) * _OTHER_KEYS, pod_id__gte=-days * _OTHER_KEYS).exists()
 
 
 def _insert(table: FactTable, days: int, day: tuple[datetime, datetime]) -> None:
@@ -84,15 +89,15 @@ def _insert(table: FactTable, days: int, day: tuple[datetime, datetime]) -> None
 
 
 def _repeat_queues(days: int, day: tuple[datetime, datetime]) -> None:
+    """Amounts of queues are never late: they are added up at the end of their day. Old ones are deleted, as usual."""
     present = list(MeasuredQueues.objects.values_list("pk", "until", "due_at"))
-    begin, end = day
-    for number in range(days, 0, -1):
-        _insert(_SPANS, number, day)
-        first = begin - timedelta(days=number)
-        MeasuredQueues.objects.update(until=first, due_at=first)
-        queue_services.roll_up_queues(now=end - timedelta(days=number) + LAG, most_seconds=_ENOUGH_SECONDS)
+    first, end = floor(day[0], HOUR) - timedelta(days=days), day[1] - timedelta(days=days)
+    _insert(_SPANS, days, day)
+    MeasuredQueues.objects.update(until=first, due_at=first)
+    queue_services.roll_up_queues(now=end + LAG, most_seconds=_ENOUGH_SECONDS)
     for pk, until, due_at in present:
         MeasuredQueues.objects.filter(pk=pk).update(until=until, due_at=due_at)
+    QueueShareSpan.objects.filter(end_at__lt=day[1] - KEEP_SPANS).delete()
 
 
 def _statement(table: FactTable) -> str:
@@ -110,8 +115,9 @@ def _statement(table: FactTable) -> str:
         else:
             values[name] = value
     first = next(iter(table.times))
+    own = "".join(f" AND {name} > 0" for name, value in table.keys.items() if value is not None)  # not of repeated days
     return (
         f"INSERT INTO {table.model._meta.db_table} ({', '.join(values)})"  # noqa: S608  (names of our own)
         f" SELECT {', '.join(values.values())} FROM {table.model._meta.db_table}"
-        f" WHERE {first} < %(end)s AND (coalesce({list(table.times)[-1]}, %(end)s) > %(begin)s)"
+        f" WHERE {first} < %(end)s AND (coalesce({list(table.times)[-1]}, %(end)s) > %(begin)s){own}"
     )

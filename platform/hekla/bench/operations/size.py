@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+DAY_MINUTES = 1440
+
 
 @dataclass(frozen=True, slots=True)
 class OperationsSize:
@@ -13,7 +15,7 @@ class OperationsSize:
     nodes: int = 1000
     pods: int = 300_000
     days: int = 90
-    minutes: int = 1440
+    minutes: int = DAY_MINUTES
     tenants: int = 200
     people_per_tenant: int = 4
 

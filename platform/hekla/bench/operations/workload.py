@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from hekla.bench.operations.size import OperationsSize
+from hekla.bench.operations.size import DAY_MINUTES, OperationsSize
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import PodPhase
 
 GPUS_PER_NODE = 8
 GPU = "nvidia.com/gpu"
-DAY_MINUTES = 1440
 _LOAD = 0.8
 """The requested part of all GPUs."""
 _KINDS = ("training", "training", "training", "inference", "data")
