@@ -3,7 +3,7 @@
 The components of the same names call these too, so each has one markup. All user input is escaped by `text`.
 """
 
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import cache, lru_cache
 
 from django.conf import settings
@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.timesince import timesince
-from django.utils.timezone import get_current_timezone_name, localtime
+from django.utils.timezone import get_current_timezone, localtime
 from django.utils.translation import get_language, get_language_info
 from markupsafe import escape as text
 
@@ -113,11 +113,11 @@ def badge(state: str, word: str, title: str = "") -> SafeString:
 
 def moment(at: datetime | None, exact: object = "") -> SafeString:
     """An instant. The page shows it as relative time (“3 min ago”) unless `exact` is true."""
-    return _moment(at, get_current_timezone_name(), bool(exact)) if at else NOTHING
+    return _moment(at, get_current_timezone(), bool(exact)) if at else NOTHING
 
 
 @lru_cache(maxsize=8192)
-def _moment(at: datetime, _zone: str, exact: bool) -> SafeString:
+def _moment(at: datetime, _zone: tzinfo, exact: bool) -> SafeString:
     here, kind = localtime(at), "data-exact" if exact else "data-relative"
     return SafeString(f'<time datetime="{here.isoformat()}" {kind}>{here:%Y-%m-%d %H:%M:%S}</time>')
 
@@ -128,11 +128,11 @@ def duration(began: datetime | None, ended: datetime | None) -> SafeString:
         return NOTHING
     if not ended:
         return _duration(began, None)
-    return _took(began, ended, get_current_timezone_name(), get_language())
+    return _took(began, ended, get_current_timezone(), get_language())
 
 
 @lru_cache(maxsize=4096)
-def _took(began: datetime, ended: datetime, _zone: str, _language: str) -> SafeString:
+def _took(began: datetime, ended: datetime, _zone: tzinfo, _language: str) -> SafeString:
     return _duration(began, ended)
 
 
