@@ -3,6 +3,7 @@
 import contextvars
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,6 +14,8 @@ from django.utils.translation import trans_real
 
 from hekla.pages.frame.quick_locals import QuickLocal, replace_steps
 
+_LANGUAGES: Any = trans_real
+_ZONES: Any = timezone
 _PARIS = ZoneInfo("Europe/Paris")
 
 
@@ -28,8 +31,8 @@ def _now() -> tuple[str | None, str]:
 
 
 def test_django_reads_and_changes_them() -> None:
-    assert isinstance(trans_real._active, QuickLocal)
-    assert isinstance(timezone._active, QuickLocal)
+    assert isinstance(_LANGUAGES._active, QuickLocal)
+    assert isinstance(_ZONES._active, QuickLocal)
     assert _now() == ("zh-hans", "Europe/Paris")
     with translation.override(None), timezone.override(None):
         assert _now() == (None, "UTC")
@@ -57,7 +60,7 @@ def test_asgiref_moves_them_between_threads() -> None:
 
 
 def test_readers_of_the_local_itself_agree() -> None:
-    local = Local()
+    local: Any = Local()
     quick = QuickLocal(local)
     assert not hasattr(quick, "value")
     quick.value = 1
@@ -72,6 +75,6 @@ def test_readers_of_the_local_itself_agree() -> None:
 
 
 def test_again_changes_nothing() -> None:
-    before = trans_real._active, timezone._active
+    before = _LANGUAGES._active, _ZONES._active
     replace_steps()
-    assert (trans_real._active, timezone._active) == before
+    assert (_LANGUAGES._active, _ZONES._active) == before

@@ -9,6 +9,8 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import trans_real
 
+_MODULES: tuple[Any, ...] = (timezone, trans_real)
+
 
 class QuickLocal:
     """The attribute `value` of a `Local` of asgiref.
@@ -41,6 +43,6 @@ class QuickLocal:
 
 def replace_steps() -> None:
     """Let Django read the language and the time zone so. Doing it again changes nothing."""
-    for module in (timezone, trans_real):
-        if not isinstance(module._active, QuickLocal):  # type: ignore[attr-defined]
-            module._active = QuickLocal(module._active)  # type: ignore[attr-defined]
+    for module in _MODULES:
+        if not isinstance(module._active, QuickLocal):
+            module._active = QuickLocal(module._active)
