@@ -9,10 +9,12 @@ from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
 from hekla.domain.phases import FINAL_JOB_PHASES, STOPPING_JOB_PHASES
 
+_ENDING = frozenset(phase.value for phase in FINAL_JOB_PHASES | STOPPING_JOB_PHASES)
+
 
 def is_waiting(job: Job) -> bool:
     """Whether the job, or some of its pods, waits to be placed, with a reason. One that is being stopped does not."""
-    return bool(job.waiting) and job.phase not in FINAL_JOB_PHASES | STOPPING_JOB_PHASES
+    return bool(job.waiting) and job.phase not in _ENDING
 
 
 def sentences(job: Job) -> list[str]:

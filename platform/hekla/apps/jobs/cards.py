@@ -1,6 +1,5 @@
 """The cards that jobs request, for lists: read with the rows, without parsing whole specifications."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,11 +19,11 @@ def with_tasks(jobs: QuerySet[Job]) -> QuerySet[Job]:
 
 def requested(job: Job) -> dict[str, float]:
     """How many cards of each resource all pods of the job request. The job must come from `with_tasks`."""
-    found: Counter[str] = Counter()
+    found: dict[str, float] = {}
     for task in getattr(job, _TASKS) or ():
         for resource, count in _of_task(task).items():
-            found[resource] += count * task.get("replicas", 1)
-    return dict(found)
+            found[resource] = found.get(resource, 0) + count * task.get("replicas", 1)
+    return found
 
 
 def _of_task(task: Mapping[str, Any]) -> dict[str, float]:

@@ -5,7 +5,7 @@ The components of the same names call these too, so each has one markup. All use
 
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import cache, lru_cache
 
 from django.conf import settings
@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.timesince import timesince
-from django.utils.timezone import get_current_timezone_name, localtime
+from django.utils.timezone import get_current_timezone, localtime
 from django.utils.translation import get_language, get_language_info
 from markupsafe import escape
 
@@ -127,17 +127,17 @@ def badge(state: str, word: str, title: str = "") -> SafeString:
 
 def moment(at: datetime | None, exact: object = "") -> SafeString:
     """An instant. The page shows it as relative time (“3 min ago”) unless `exact` is true."""
-    return _moment(at, get_current_timezone_name(), bool(exact)) if at else NOTHING
+    return _moment(at, get_current_timezone(), bool(exact)) if at else NOTHING
 
 
 def moments(*, exact: bool) -> Callable[[datetime], SafeString]:
     """A function that does the same for many instants, which looks up the time zone only once."""
-    zone = get_current_timezone_name()
+    zone = get_current_timezone()
     return lambda at: _moment(at, zone, exact)
 
 
 @lru_cache(maxsize=8192)
-def _moment(at: datetime, _zone: str, exact: bool) -> SafeString:
+def _moment(at: datetime, _zone: tzinfo, exact: bool) -> SafeString:
     here, kind = localtime(at), "data-exact" if exact else "data-relative"
     return SafeString(f'<time datetime="{here.isoformat()}" {kind}>{here:%Y-%m-%d %H:%M:%S}</time>')
 
@@ -148,12 +148,12 @@ def duration(began: datetime | None, ended: datetime | None) -> SafeString:
         return NOTHING
     if not ended:
         return _duration(began, None)
-    return _took(began, ended, get_current_timezone_name(), get_language())
+    return _took(began, ended, get_current_timezone(), get_language())
 
 
 def durations() -> Callable[[datetime | None, datetime | None], SafeString]:
     """A function that does the same for many rows, which looks up the time zone and the language only once."""
-    zone, language = get_current_timezone_name(), get_language()
+    zone, language = get_current_timezone(), get_language()
 
     def between(began: datetime | None, ended: datetime | None) -> SafeString:
         return _took(began, ended, zone, language) if began and ended else duration(began, ended)
@@ -162,7 +162,7 @@ def durations() -> Callable[[datetime | None, datetime | None], SafeString]:
 
 
 @lru_cache(maxsize=4096)
-def _took(began: datetime, ended: datetime, _zone: str, _language: str) -> SafeString:
+def _took(began: datetime, ended: datetime, _zone: tzinfo, _language: str) -> SafeString:
     return _duration(began, ended)
 
 

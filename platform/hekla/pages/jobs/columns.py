@@ -22,7 +22,8 @@ from hekla.domain.phases import JobPhase
 from hekla.pages.frame import html
 
 JobTableRow = Mapping[str, Any]
-_STATES = {JobPhase.COMPLETED: "done", JobPhase.FAILED: "failed"}
+_STATES = {JobPhase.COMPLETED.value: "done", JobPhase.FAILED.value: "failed"}
+_WITHOUT_REASON = frozenset({JobPhase.COMPLETED.value, JobPhase.RUNNING.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def seconds_run(job: Job) -> int | str:
 def _reason(row: JobTableRow) -> SafeString:
     """Why the job waits, or why it neither runs nor completed: one line, the whole of it as the tooltip."""
     job: Job = row["job"]
-    if job.phase in {JobPhase.COMPLETED, JobPhase.RUNNING}:
+    if job.phase in _WITHOUT_REASON:
         return html.NOTHING
     words = text(explanations.first(job) or messages.of_job(job))
     return SafeString(f'<span class="one-line" title="{words}">{words}</span>') if words else html.NOTHING

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -36,6 +37,7 @@ from hekla.pages.frame import html
 from hekla.pages.jobs import event_groups, file_rows, frozen_views, headline, merged_logs, origins, port_links, tabs
 
 _OFFERED = (LifecycleAction.ABORT_JOB, LifecycleAction.RESUME_JOB, LifecycleAction.RESTART_JOB)
+_BUSY = (PodPhase.RUNNING.value, PodPhase.SUCCEEDED.value)
 _MOST_EVENTS = 200
 _RECENT_EVENTS, _MOST_RECENT = 60, 6
 """Events read for the overview, and lines there."""
@@ -262,12 +264,16 @@ def counted(count: int) -> str:
 
 def offered(job: Job) -> list[str]:
     """The actions that the job's phase supports and that would change something."""
-    if job.is_external:
-        return []
-    phase = JobPhase(job.phase)
+    return [] if job.is_external else list(_offered_in(job.phase))
+
+
+@cache
+def _offered_in(text: str) -> tuple[str, ...]:
+    """The same for a phase: rows of a list have few of them."""
+    phase = JobPhase(text)
     look = TRANSITIONS.get((phase, LifecycleAction.SYNC_JOB))
     moves = {action: TRANSITIONS.get((phase, action)) for action in _OFFERED}
-    return [str(action) for action, move in moves.items() if move is not None and move is not look]
+    return tuple(str(action) for action, move in moves.items() if move is not None and move is not look)
 
 
 def _possible(job: Job, actions: list[str]) -> tuple[list[str], str]:
@@ -331,10 +337,10 @@ def rows(jobs: Iterable[Job], may_act: Callable[[Job], bool] = lambda _job: Fals
 
 def _all_possible(jobs: Iterable[Job], may_act: Callable[[Job], bool]) -> dict[int, list[str]]:
     """The actions for each job that the person may act on. Their specs are read in one query."""
-    wanted = {job: offered(job) for job in jobs if job.deleted_at is None and may_act(job)}
-    read_specs(job for job, actions in wanted.items() if actions and job.cluster.leads_jobs)
-    return {job.pk: _possible(job, actions)[0] for job, actions in wanted.items()}
+    wanted = [(job, offered(job)) for job in jobs if job.deleted_at is None and may_act(job)]
+    read_specs(job for job, actions in wanted if actions and job.cluster.leads_jobs)
+    return {job.pk: _possible(job, actions)[0] for job, actions in wanted}
 
 
 def _busy(counts: dict[str, int]) -> int:
-    return counts.get(PodPhase.RUNNING.value, 0) + counts.get(PodPhase.SUCCEEDED.value, 0)
+    return sum(counts.get(phase, 0) for phase in _BUSY)

@@ -54,7 +54,12 @@ def _head() -> Callable[[JobTableRow], str]:
 def _cell(column: Column) -> Callable[[JobTableRow], str]:
     show, aligned = column.cell, ' class="number"' if column.number else ""
     begin = f'<td data-label="{text(column.label)}"{aligned}>'
-    return lambda row: f"{begin}{text(show(row))}</td>"
+
+    def cell(row: JobTableRow) -> str:
+        content = show(row)
+        return f"{begin}{content if type(content) is SafeString else text(content)}</td>"
+
+    return cell
 
 
 def _place() -> Callable[[JobTableRow], str]:

@@ -58,8 +58,8 @@ def context(
     except Invalid as error:
         problems = [Problem(_label(one.path), one.message) for one in error.problems]
         narrow = _no_jobs
-    counts = selectors.phase_counts(visible, found=narrow(counts=True, most=selectors.MOST_COUNTED + 1))
-    count = _count(counts.pop("found", 0))
+    words = filters.words(query)
+    counts, count = _numbers(visible, narrow, words, is_valid=not problems)
     by = query.get("group", "") if query.get("group") in groups.LABELS else ""
     if by:
         groups_of = groups.of(narrow(counts=True), by, query)
@@ -72,10 +72,24 @@ def context(
         "sort": query.get("sort", ""),
         "query": without_empty(query).urlencode(),
         "of_deleted": query.get("deleted") == "yes",
-        "is_filtered": bool(filters.words(query)),
+        "is_filtered": bool(words),
         "count": count,
         "phases": job_context.phases(counts, query.getlist("phase")),
     }
+
+
+def _numbers(
+    visible: QuerySet[Job], narrow: Callable[..., QuerySet[Job]], words: Mapping[str, list[str]], *, is_valid: bool
+) -> tuple[dict[str, int], dict[str, Any]]:
+    """The number of visible jobs in each phase, and of those that match (`_count`).
+
+    If nothing but phases narrows the list, the latter is the sum of the former: each counts further than the limit.
+    """
+    if is_valid and words.keys() <= {"phase"}:
+        counts = selectors.phase_counts(visible)
+        return counts, _count(sum(counts.get(phase, 0) for phase in set(words.get("phase", counts))))
+    counts = selectors.phase_counts(visible, found=narrow(counts=True, most=selectors.MOST_COUNTED + 1))
+    return counts, _count(counts.pop("found", 0))
 
 
 def _no_jobs(**_purpose: object) -> QuerySet[Job]:
