@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 from tests.controller.conftest import World, one_machine, world
 from tests.support.terminals import member, run_pod
 
@@ -73,16 +74,16 @@ def test_fork_copies_files_and_no_links(world: World, monkeypatch: pytest.Monkey
 
 def test_files_of_an_ended_pod_are_looked_at_without_its_program(world: World) -> None:
     """TensorBoard for a job that has ended, for example of its third replica."""
-    script = '[ "$HEKLA_POD_INDEX" = 2 ] && touch curves; exit 0'
+    script = '[ "$VC_TASK_INDEX" = 2 ] && touch curves; exit 0'
     task = {"name": "main", "command": ["sh", "-c", script], "replicas": 3, "resources": {"cpu": "100m"}}
-    spec = JobSpec.parse({"name": "ended", "tasks": [task]})
+    spec = JobSpec.parse({"name": "ended", "tasks": [task], "plugins": {"env": []}})
     job = jobs.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
     world.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == "completed")
     source, client = Pod.objects.get(job=job, index=2), Client()
     client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(reverse("jobs:pod", args=[job.uid, source.pk])).content.decode()
-    address = f"{reverse('sharing:fork', args=[job.uid, source.pk])}?tool=tensorboard&amp;only_files=yes"
-    assert address in page
+    address = f"{reverse('sharing:fork', args=[job.uid, source.pk])}?tool=tensorboard&only_files=yes"
+    assert escape(address) in page
     assert 'name="only_files" aria-describedby="fork-only-help" checked' in client.get(address).content.decode()
     client.post(address, {"only_files": "on"})
     copy = JobFork.objects.select_related("job").get()
