@@ -92,6 +92,7 @@ def test_values_are_settings_of_every_process(helm: Path) -> None:
         assert settings["HEKLA_RESTART_BACKOFF"] == "2.5"
         assert settings["HEKLA_KEEP_FAILED_GIB"] == "50"
         assert settings["HEKLA_WORKBENCH_DOMAIN"] == "tools.example.com"
+        assert settings["HEKLA_WORKBENCH_HOST"] == ""
         assert settings["HEKLA_HSTS_SECONDS"] == "86400"
 
 
@@ -336,6 +337,10 @@ def test_ingress_routes_the_public_host_to_web(helm: Path) -> None:
     selector = object_named(objects, "Service", "hekla")["spec"]["selector"]
     labels = {name: pod["metadata"]["labels"] for name, pod in pods(objects).items()}
     assert [name for name, found in labels.items() if selector.items() <= found.items()] == ["web"]
+    both = render(helm, minimal_with(ingress__enabled=True, settings__workbenchHost="tools.example.org"))
+    spec = object_named(both, "Ingress", "hekla")["spec"]
+    hosts = ["hekla.example.org", "tools.example.org"]
+    assert [rule["host"] for rule in spec["rules"]] == spec["tls"][0]["hosts"] == hosts
 
 
 def test_metrics_alerts_and_dashboard_equal_the_files(helm: Path) -> None:

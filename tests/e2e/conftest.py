@@ -39,10 +39,10 @@ def environment() -> dict[str, str]:
 
 
 class HeklaServer:
-    """A process of `manage.py up` with its own data folder."""
+    """A process of `manage.py up` with its own data folder, and with more in its environment."""
 
-    def __init__(self, home: Path, *options: str) -> None:
-        self.home, self.port = home, free_port()
+    def __init__(self, home: Path, *options: str, **more: str) -> None:
+        self.home, self.port, self._more = home, free_port(), more
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = home.parent / f"{home.name}.log"
         self._options = options
@@ -64,7 +64,7 @@ class HeklaServer:
             self.process = subprocess.Popen(
                 command,
                 cwd=CHECKOUT,
-                env=environment(),
+                env=environment() | self._more,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

@@ -3,12 +3,13 @@
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
-from tests.e2e.conftest import HeklaServer
+from playwright.sync_api import Browser, Page, expect
+from tests.e2e.conftest import HeklaServer, sign_in
 from tests.e2e.people import send
+from tests.support.browser import SIZE
 
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 BUILD_MS, START_MS = 400_000, 120_000
@@ -35,18 +36,7 @@ WHOLE = {
 
 
 def test_jupyterlab_and_tensorboard_run_beside_the_program(hekla: HeklaServer, page: Page) -> None:
-    page.goto("/clusters/environments/new/")
-    page.get_by_label("Name").fill("lab")
-    page.get_by_label("Requirements").fill("jupyterlab\nipykernel\ntensorboard")
-    page.get_by_role("button", name="Add").click()
-    command = ["sh", "-c", "python events.py && echo 42 > made.txt; exec sleep 100000"]
-    task = {"name": "main", "command": command, "environment": "lab"}
-    document = {"name": "notebook", "tasks": [task], "files": {"events.py": EVENTS}}
-    job = send(page, "POST", "/api/v1/jobs", document)["job"]
-    assert isinstance(job, dict)
-    page.goto(f"/jobs/{job['uid']}/")
-    page.get_by_role("link", name="Tools").click(timeout=BUILD_MS)
-    tools = page.url
+    job, tools = _pod_with_both(page)
 
     page.get_by_role("button", name="TensorBoard").click()
     page.wait_for_url(re.compile(r"http://\w+\.localhost:\d+/"), timeout=START_MS)
@@ -55,13 +45,7 @@ def test_jupyterlab_and_tensorboard_run_beside_the_program(hekla: HeklaServer, p
     _timed("from the click to JupyterLab, first start", lambda: _open_jupyterlab(page))
     _end(page, tools, "JupyterLab")
     _timed("from the click to JupyterLab, again", lambda: _open_jupyterlab(page))
-    page.locator(".jp-LauncherCard[data-category='Notebook']").first.click()
-    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible(timeout=START_MS)
-    cell = page.locator(".jp-Notebook .cm-content").first
-    cell.click()
-    page.keyboard.type("print(6 * 7, open('made.txt').read())")
-    page.keyboard.press("Shift+Enter")
-    expect(page.locator(".jp-OutputArea-output").first).to_contain_text("42 42", timeout=START_MS)
+    _run_a_cell(page)
     _submit_from_the_notebook(page)
     _run_a_whole_notebook(page, hekla)
     _restart_the_kernel(page)
@@ -76,9 +60,80 @@ def test_jupyterlab_and_tensorboard_run_beside_the_program(hekla: HeklaServer, p
     expect(page.locator(".jp-DirListing-item", has_text="typed.txt")).to_be_visible(timeout=START_MS)
     token = page.evaluate("document.cookie")
     assert "hekla" not in token
-    page.goto(f"{hekla.url}/jobs/{job['uid']}/")
+    page.goto(f"{hekla.url}/jobs/{job}/")
     _timed("from the click to the first answer of a terminal", lambda: _open_a_terminal(page))
-    send(page, "POST", f"/api/v1/jobs/{job['uid']}/actions", {"action": "AbortJob"})
+    send(page, "POST", f"/api/v1/jobs/{job}/actions", {"action": "AbortJob"})
+
+
+@pytest.fixture
+def shared(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[tuple[HeklaServer, Page]]:
+    """A console whose sessions are at paths of one host."""
+    home = tmp_path_factory.mktemp("shared") / "home"
+    server = HeklaServer(home, HEKLA_WORKBENCH_HOST="tools.localhost")
+    context = browser.new_context(base_url=server.url, viewport=SIZE)
+    try:
+        page = context.new_page()
+        sign_in(server, page, server.sign_in_link)
+        yield server, page
+    finally:
+        context.close()
+        server.stop()
+        server.end_pods()
+
+
+def test_both_run_at_paths_of_a_shared_host_one_at_a_time(shared: tuple[HeklaServer, Page]) -> None:
+    server, console = shared
+    _job, tools = _pod_with_both(console)
+    place = re.compile(rf"http://tools\.localhost:{server.port}/[a-z2-7]{{26}}/")
+
+    def opened(tool: str) -> Page:
+        page = console.context.new_page()
+        page.goto(tools)
+        page.get_by_role("button", name=tool).click()
+        expect(page.get_by_text("All sessions of this console share the host")).to_be_visible(timeout=START_MS)
+        page.get_by_role("button", name="Open now").click()
+        page.wait_for_url(place, timeout=START_MS)
+        return page
+
+    lab = opened("JupyterLab")
+    expect(lab.get_by_text("made.txt")).to_be_visible(timeout=START_MS)
+    _run_a_cell(lab)
+    lab.evaluate("localStorage.setItem('left', 'behind')")
+    worker = "navigator.serviceWorker.register('api/worker.js').then(() => 'registered', (error) => error.name)"
+    assert lab.evaluate(worker) in ("SecurityError", "TypeError")
+    board = opened("TensorBoard")
+    expect(board.locator("scalar-card", has_text="loss").first).to_be_visible(timeout=START_MS)
+    assert board.evaluate("localStorage.getItem('left')") is None
+    status = "fetch(address).then((answer) => answer.status)"
+    assert board.evaluate(f"(address) => {status}", lab.url) == 403
+    lab.reload()
+    expect(lab.get_by_text("Open this session from the console.")).to_be_visible()
+
+
+def _pod_with_both(page: Page) -> tuple[object, str]:
+    """The uid of a job whose pod has JupyterLab and TensorBoard, and the URL of its tools."""
+    page.goto("/clusters/environments/new/")
+    page.get_by_label("Name").fill("lab")
+    page.get_by_label("Requirements").fill("jupyterlab\nipykernel\ntensorboard")
+    page.get_by_role("button", name="Add").click()
+    command = ["sh", "-c", "python events.py && echo 42 > made.txt; exec sleep 100000"]
+    task = {"name": "main", "command": command, "environment": "lab"}
+    document = {"name": "notebook", "tasks": [task], "files": {"events.py": EVENTS}}
+    job = send(page, "POST", "/api/v1/jobs", document)["job"]
+    assert isinstance(job, dict)
+    page.goto(f"/jobs/{job['uid']}/")
+    page.get_by_role("link", name="Tools").click(timeout=BUILD_MS)
+    return job["uid"], page.url
+
+
+def _run_a_cell(page: Page) -> None:
+    """In a new notebook."""
+    page.locator(".jp-LauncherCard[data-category='Notebook']").first.click()
+    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible(timeout=START_MS)
+    page.locator(".jp-Notebook .cm-content").first.click()
+    page.keyboard.type("print(6 * 7, open('made.txt').read())")
+    page.keyboard.press("Shift+Enter")
+    expect(page.locator(".jp-OutputArea-output").first).to_contain_text("42 42", timeout=START_MS)
 
 
 def _submit_from_the_notebook(page: Page) -> None:

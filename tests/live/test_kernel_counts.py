@@ -22,7 +22,7 @@ class FakePorts:
 
     def __init__(self, pieces: list[bytes] | None, *, endless: bool = False, error: Exception | None = None) -> None:
         self.pieces, self._endless, self._error = pieces, endless, error
-        self.read = 0
+        self.read, self.base = 0, ""
 
     @asynccontextmanager
     async def connect(self, _key: PodKey, _port: int) -> AsyncIterator["FakePorts"]:
@@ -31,7 +31,7 @@ class FakePorts:
         yield self
 
     async def send(self, data: bytes) -> None:
-        assert data.startswith(b"GET /api/kernels HTTP/1.0\r\n")
+        assert data.startswith(f"GET {self.base}/api/kernels HTTP/1.0\r\n".encode())
 
     async def receive(self) -> bytes:
         if self.pieces is None:
@@ -44,11 +44,17 @@ class FakePorts:
 
 
 def count(*ports: FakePorts) -> list[int | None]:
-    return kernels.count_busy([KernelServer(one, _KEY, 1, "secret") for one in ports])  # type: ignore[arg-type]
+    return kernels.count_busy([KernelServer(one, _KEY, 1, "secret", one.base) for one in ports])  # type: ignore[arg-type]
 
 
 def answer(document: Any) -> FakePorts:
     return FakePorts([_HEAD, json.dumps(document).encode()])
+
+
+def test_server_below_a_path_is_read_there() -> None:
+    ports = answer([{"execution_state": "busy"}])
+    ports.base = "/label"
+    assert count(ports) == [1]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import hashlib
 import http.client
 import json
+import re
 import socket
 import threading
 import time
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
@@ -41,6 +43,9 @@ from hekla.live import guard
 from hekla.live.proxy import admissions, requests
 from hekla.live.proxy.hosts import SessionHosts
 
+BOTH = pytest.mark.parametrize("place", ["own host", "shared host"], indirect=True)
+"""With a host for each session, and with paths of one host."""
+SHARED_HOST = "tools.localhost"
 REACHED: list[str] = []
 """Paths that reached the console instead of the proxy."""
 
@@ -69,7 +74,11 @@ class ProxySetup:
 
     @property
     def host(self) -> str:
-        return f"{self.session.slug}.localhost:{self.port}"
+        return f"{settings.WORKBENCH_HOST or f'{self.session.slug}.localhost'}:{self.port}"
+
+    @property
+    def mount(self) -> str:
+        return entry.mount(self.session.slug)
 
     def invite(self, person: User, role: GuestRole, *, accept: bool = True) -> Guest:
         """An invitation of this person to Alice's session."""
@@ -90,13 +99,14 @@ class ProxySetup:
 
     def enter(self, ticket: str, host: str = "") -> http.client.HTTPResponse:
         found = self.get(f"{entry.ENTER_PATH}?ticket={ticket}", host=host, cookie="")
-        if set_cookie := found.headers["set-cookie"]:
-            self.cookie = set_cookie.partition(";")[0]
+        if lines := found.headers.get_all("set-cookie"):
+            self.cookie = "; ".join(line.partition(";")[0] for line in lines)
         return found
 
     def get(self, path: str, *, method: str = "GET", body: Any = None, **more: str) -> http.client.HTTPResponse:
-        """A request as a browser makes it. `cookie`, `host` and other headers replace those of Alice's browser."""
+        """A request as a browser makes it. `at`: instead of the session's path; others: instead of its headers."""
         headers = {"host": more.pop("host", "") or self.host, "cookie": more.pop("cookie", self.cookie)}
+        path = more.pop("at", self.mount) + path
         headers |= {name.replace("_", "-"): value for name, value in more.items()}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         connection.request(method, path, body=body, headers=headers)
@@ -107,7 +117,7 @@ class ProxySetup:
     def socket(self, path: str = "/echo", origin: str = "", **more: Any) -> ClientConnection:
         headers = {"Cookie": more.pop("cookie", self.cookie)}
         return connect(
-            f"ws://{self.host}{path}",
+            f"ws://{self.host}{self.mount}{path}",
             origin=origin or f"http://{self.host}",  # type: ignore[arg-type]
             additional_headers=headers,
             sock=socket.create_connection(("127.0.0.1", self.port)),
@@ -118,6 +128,7 @@ class ProxySetup:
     def raw(self, request: bytes) -> bytes:
         """The response to these bytes."""
         with closing(socket.create_connection(("127.0.0.1", self.port), timeout=2)) as client:
+            request = re.sub(rb"^(\w+) /", rb"\1 %b/" % self.mount.encode(), request)
             client.sendall(request.replace(b"HOST", self.host.encode()).replace(b"COOKIE", self.cookie.encode()))
             found = b""
             try:
@@ -129,7 +140,11 @@ class ProxySetup:
 
 
 @pytest.fixture
-def place(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProxySetup]:
+def place(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[ProxySetup]:
+    if getattr(request, "param", "") == "shared host":
+        monkeypatch.setattr(settings, "WORKBENCH_HOST", SHARED_HOST)
     monkeypatch.setattr(guard, "EVERY_SECONDS", 0.2)
     monkeypatch.setattr(admissions, "LOOK_EVERY_SECONDS", 0.2)
     monkeypatch.setattr(admissions, "VALID_SECONDS", 0.2)
@@ -160,18 +175,19 @@ def received_by_tool(found: http.client.HTTPResponse) -> dict[str, Any]:
     return json.loads(found.read())
 
 
+@BOTH
 def test_requests_pass_and_the_tool_learns_nothing_of_the_console(place: ProxySetup) -> None:
     entered = place.enter(place.ticket())
-    assert (entered.status, entered.headers["location"]) == (303, "/")
+    assert (entered.status, entered.headers["location"]) == (303, f"{place.mount}/")
     line = entered.headers["set-cookie"]
-    assert "HttpOnly; SameSite=Lax" in line
+    assert f"; Path={place.mount}/; HttpOnly; SameSite=Lax" in line
     assert "Domain" not in line
-    cookies = f"a=1; {place.cookie}; b=2"
+    cookies = f"a=1; {place.cookie}; {settings.SESSION_COOKIE_NAME}=x; b=2"
     found = received_by_tool(
         place.get(
-            "/headers?x=%20y", cookie=cookies, authorization="Bearer own", referer=f"http://{place.host}/p?q",
-            x_forwarded_for="6.6.6.6", x_forwarded_host="evil", forwarded="for=6.6.6.6", connection="x-secret",
-            x_secret="1", te="trailers", range="bytes=0-5",
+            "/headers?x=%20y", cookie=cookies, authorization="Bearer own", referer=f"http://{place.host}{place.mount}/p?q",
+            x_forwarded_for="6.6.6.6", x_forwarded_host="evil", x_forwarded_prefix="/evil", forwarded="for=6.6.6.6",
+            connection="x-secret", x_secret="1", te="trailers", range="bytes=0-5",
         )
     )  # fmt: skip
     fields = [(name, value) for name, value in found["headers"] if name != "accept-encoding"]
@@ -183,23 +199,25 @@ def test_requests_pass_and_the_tool_learns_nothing_of_the_console(place: ProxySe
         ("range", "bytes=0-5"),
         ("referer", f"http://localhost:{place.tool_port}/p?q"),
         ("x-forwarded-host", place.host),
+        *([("x-forwarded-prefix", place.mount)] if place.mount else []),
         ("x-forwarded-proto", "http"),
     ]
     page = place.get("/")
     assert page.read() == tool_server.PAGE
-    assert page.headers["set-cookie"] == "a=b; Path=/"  # without the domain
+    assert page.headers["set-cookie"] == f"a=b; Path={place.mount}/"  # without the domain
     assert "content-security-policy" not in page.headers
-    assert place.get("/away").headers["location"] == "/there?x=1"
+    assert place.get("/away").headers["location"] == f"{place.mount}/there?x=1"
     assert place.get("/nothing").status == 204
     head = place.get("/", method="HEAD")
     assert (head.status, head.read()) == (200, b"")
-    for path in ("//headers", "/a/../headers", "/%2e%2e/x", "http://evil.example/headers"):
+    for path in () if place.mount else ("//headers", "/a/../headers", "/%2e%2e/x", "http://evil.example/headers"):
         place.get(path).read()  # whatever the tool makes of it: it goes to the tool
     again = place.enter("", host="")
     assert again.status == 403
     assert place.get(f"{entry.ENTER_PATH}?ticket=used").status == 303  # the cookie is still good
 
 
+@BOTH
 def test_bodies_are_streamed_both_ways(place: ProxySetup) -> None:
     place.enter(place.ticket())
     data = bytes(range(256)) * 4096 * 8
@@ -216,6 +234,7 @@ def test_bodies_are_streamed_both_ways(place: ProxySetup) -> None:
     place.last.close()
 
 
+@BOTH
 def test_websocket_passes_text_bytes_subprotocols_and_closes(place: ProxySetup) -> None:
     place.enter(place.ticket())
     with place.socket(subprotocols=["v1", "v2"]) as opened:  # type: ignore[list-item]
@@ -259,6 +278,7 @@ def test_only_the_right_ticket_and_cookie_enter(place: ProxySetup) -> None:
     REACHED.clear()
 
 
+@BOTH
 def test_requests_of_other_sites_are_refused(place: ProxySetup) -> None:
     place.enter(place.ticket())
     own, evil = f"http://{place.host}", "http://evil.example"
@@ -285,6 +305,7 @@ def test_requests_of_other_sites_are_refused(place: ProxySetup) -> None:
         place.socket(cookie="")
 
 
+@BOTH
 def test_requests_that_smuggle_others_are_refused(place: ProxySetup) -> None:
     place.enter(place.ticket())
     head = b"Host: HOST\r\nConnection: close\r\nCookie: COOKIE\r\nOrigin: http://HOST\r\n"
@@ -307,6 +328,7 @@ def test_requests_that_smuggle_others_are_refused(place: ProxySetup) -> None:
         assert b"smuggled" not in found, why
 
 
+@BOTH
 def test_everything_ends_with_the_right_to_it(place: ProxySetup) -> None:
     member, ada = place.people.bob, accounts.actor_of(place.people.ada)
     tenancy.change_role(place.people.lab, member.pk, "admin", actor=ada, now=clock.now())

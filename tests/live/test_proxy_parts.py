@@ -210,7 +210,8 @@ def test_connection_to_a_server_that_reads_nothing_is_closed(monkeypatch: pytest
 def test_sessions_end_while_the_report_of_their_users_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = UpstreamPool(FakeStream)  # type: ignore[arg-type, return-value]
     grant = admissions.Grant(frozenset(), NOWHERE, pool, 1, 0, Tool.PORT)  # type: ignore[arg-type]
-    answers, reports = iter([grant, {"a" * 26}, set()]), list[object]()
+    entry = EntryPass("a" * 26, 1, login="x")
+    answers, reports = iter([grant, {entry}, set()]), list[object]()
 
     async def answer(_work: object) -> object:
         return next(answers)
@@ -223,7 +224,7 @@ def test_sessions_end_while_the_report_of_their_users_waits(monkeypatch: pytest.
     monkeypatch.setattr(admissions, "report", report)
 
     async def work() -> None:
-        known, entry = admissions.Admissions(), EntryPass("a" * 26, 1, login="x")
+        known = admissions.Admissions()
         one, _grant = await known.find(entry.slug, entry.encrypt())
         monkeypatch.setattr(known, "watch", lambda _one: None)
 

@@ -205,6 +205,15 @@ def test_host_of_another_machine_is_refused() -> None:
         network.check_free(Address("192.0.2.1", 8000))
 
 
+def test_host_for_sessions_that_shares_something_with_the_console_ends_the_start() -> None:
+    address = Address("127.0.0.1", 8000)
+    env = {"HEKLA_PUBLIC_URL": network.url(address), "HEKLA_ALLOWED_HOSTS": network.allowed_hosts(address)}
+    network.check_tool_host(env)
+    network.check_tool_host(env | {"HEKLA_WORKBENCH_HOST": "tools.localhost"})
+    with pytest.raises(LaunchRefused, match="is a host of the console"):
+        network.check_tool_host(env | {"HEKLA_WORKBENCH_HOST": "localhost"})
+
+
 def test_stamp_of_tables_does_not_match_another_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stamp = TablesStamp(tmp_path / "tables", "postgresql:///one")
     assert not stamp.matches()

@@ -36,7 +36,14 @@ def open_session(
     place = f"jobs/{found['uid']}/sessions"
     session = client.post(place, {"task": task or only_task(found), "index": index, **target})
     session = _ready(client, place, session)
-    click.echo(client.post(f"{place}/{session['uid']}/url", {})["url"])
+    print_url(client.post(f"{place}/{session['uid']}/url", {}))
+
+
+def print_url(answer: Mapping[str, Any]) -> None:
+    """Print the URL, and on standard error what to know before it is opened."""
+    if notice := answer.get("notice"):  # servers of before have none
+        click.secho(f"Note: {strip_control_codes(str(notice))}", fg="yellow", err=True)
+    click.echo(answer["url"])
 
 
 @click.command()

@@ -11,7 +11,7 @@ from hekla.cli.completion import JOB
 from hekla.cli.pods import only_task
 from hekla.cli.saving import save_new
 from hekla.cli.servers import ServerOptions
-from hekla.cli.sessions import TOOLS
+from hekla.cli.sessions import TOOLS, print_url
 
 _ROLES = ("observer", "peer", "owner")
 _MOST_HOURS = 24
@@ -61,7 +61,7 @@ def accept(choice: ServerOptions, invitation: object) -> None:
     """Accept INVITATION (a uid), and print a URL for your browser."""
     client = client_of(choice)
     client.post(f"guests/{invitation}/accept", {})
-    click.echo(client.post(f"guests/{invitation}/url", {})["url"])
+    print_url(client.post(f"guests/{invitation}/url", {}))
 
 
 @click.command()

@@ -8,6 +8,7 @@ from csp.constants import NONCE
 from django.utils.translation import gettext_lazy as _
 
 from hekla.controller.periodic import BEAT_SCHEDULE
+from hekla.domain.tool_hosts import checked_host
 from hekla.lib import tracing
 from hekla.lib.checkout import CHECKOUT
 from hekla.project import logs, mail
@@ -16,14 +17,14 @@ from hekla.project.database import from_url
 from hekla.project.static_version import static_version
 
 CONFIG = Config()  # from environment variables
-HEKLA_HOME = CONFIG.home
-HELP_FOLDER = CHECKOUT / "platform" / "help"
+HEKLA_HOME, HELP_FOLDER = CONFIG.home, CHECKOUT / "platform" / "help"
 PUBLIC_URL, WORKBENCH_DOMAIN = CONFIG.public_url, CONFIG.workbench_domain
 VALKEY_URL = CONFIG.valkey_url
 
 SECRET_KEY, SECRET_KEY_FALLBACKS = CONFIG.secret_key, CONFIG.former_keys
 DEBUG, CHECK_ENGINE = CONFIG.debug, CONFIG.check_engine
 ALLOWED_HOSTS = CONFIG.hosts
+WORKBENCH_HOST = checked_host(CONFIG.workbench_host, console=PUBLIC_URL, domain=WORKBENCH_DOMAIN, names=ALLOWED_HOSTS)
 TRUSTED_PROXIES, EXTENDERS = CONFIG.proxies, CONFIG.extender_addresses
 KEEP_FAILED_BYTES = CONFIG.keep_failed_gib * 2**30
 RESTART_BACKOFF = timedelta(seconds=CONFIG.restart_backoff)
@@ -180,13 +181,10 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-LOGIN_URL = "accounts:sign_in"
+LOGIN_URL = LOGOUT_REDIRECT_URL = "accounts:sign_in"
 LOGIN_REDIRECT_URL = "home"
-LOGOUT_REDIRECT_URL = "accounts:sign_in"
-OIDC_PROVIDERS = CONFIG.oidc
-SECOND_FACTOR_FOR = CONFIG.second_factor_for
-AXES_FAILURE_LIMIT = 10
-AXES_COOLOFF_TIME = 0.25
+OIDC_PROVIDERS, SECOND_FACTOR_FOR = CONFIG.oidc, CONFIG.second_factor_for
+AXES_FAILURE_LIMIT, AXES_COOLOFF_TIME = 10, 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_CALLABLE = "hekla.apps.signin.limits.locked_out"
 TRIES_A_MINUTE = CONFIG.tries_a_minute

@@ -15,6 +15,7 @@ from hekla.apps.idleness import job_selectors, job_services, recording, selector
 from hekla.apps.idleness.recording import Measured
 from hekla.apps.usage import selectors as usage
 from hekla.apps.usage.selectors import RecentUse
+from hekla.apps.workbench import entry
 from hekla.apps.workbench import selectors as workbench
 from hekla.apps.workbench.models import ToolSession
 from hekla.backends.base import PortForwarding
@@ -94,7 +95,8 @@ def _busy_kernels(sessions: Sequence[ToolSession]) -> Mapping[int, int | None]:
                 secret = workbench.secret_of(session)
             except DecryptionError:
                 continue
-            found[session.pk] = KernelServer(ports, tools.key_of(session.pod), session.port, secret)
+            key, base = tools.key_of(session.pod), entry.mount(session.slug)
+            found[session.pk] = KernelServer(ports, key, session.port, secret, base)
     return dict(zip(found, kernels.count_busy(list(found.values())), strict=True))
 
 

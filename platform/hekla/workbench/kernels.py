@@ -20,12 +20,13 @@ _BUSY = frozenset({"busy", "starting", "restarting"})
 
 @dataclass(frozen=True, slots=True)
 class KernelServer:
-    """JupyterLab at a port of a pod."""
+    """JupyterLab at a port of a pod. `base`: the path below which it is; empty: none."""
 
     ports: PortForwarding
     key: PodKey
     port: int
     token: str
+    base: str = ""
 
 
 def count_busy(servers: Sequence[KernelServer]) -> list[int | None]:
@@ -55,7 +56,8 @@ async def _count_all(servers: Sequence[KernelServer]) -> list[int | None]:
 
 async def _ask(server: KernelServer) -> bytes:
     """The response, up to a limit. HTTP/1.0: it ends with the connection, and is in one piece."""
-    head = ("GET /api/kernels HTTP/1.0", f"Host: localhost:{server.port}", f"Authorization: token {server.token}")
+    request = f"GET {server.base}/api/kernels HTTP/1.0"
+    head = (request, f"Host: localhost:{server.port}", f"Authorization: token {server.token}")
     async with server.ports.connect(server.key, server.port) as stream:
         await stream.send("\r\n".join((*head, "", "")).encode())
         found = b""

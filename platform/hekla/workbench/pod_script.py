@@ -1,7 +1,8 @@
 """Runs in a pod, with its Python: starts, looks at or ends a tool. One JSON object on standard input, one on output.
 
 Input: `do` (start, look or end), `session`, and for a start `tool` and `secret`, else `process`; 0 if that is unknown.
-A start can have `bundle`, a ZIP file in base64 with the Python client, and `env` for its settings and its token.
+A start can have `base`, the path below which JupyterLab is, `bundle`, a ZIP file in base64 with the Python client, and
+`env` for its settings and its token.
 Output: `port` and `process`; or `alive`; always `text`, the last lines of the tool. `missing`: it is not installed.
 
 It needs nothing but Python 3.7. The secret is in the environment of the tool, never among its arguments.
@@ -136,6 +137,8 @@ def _options(request: dict[str, Any], address: str, port: int) -> list[str]:
     options = ["--no-browser", "--ip=" + address, "--port=" + str(port), "--ServerApp.port_retries=0"]
     options += ["--ServerApp.root_dir=" + os.getcwd(), "--ServerApp.quit_button=False"]
     options += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    if request.get("base"):
+        options.append("--ServerApp.base_url=" + request["base"] + "/")
     if os.getuid() == 0:
         options.append("--allow-root")
     return options

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.jobs.models import Pod
 from hekla.apps.sentences import translated
-from hekla.apps.workbench import selectors, services
+from hekla.apps.workbench import entry, selectors, services
 from hekla.apps.workbench.models import SessionState, ToolSession
 from hekla.backends.base import Backend, BackendError, Exec, PodKey, PortForwarding
 from hekla.backends.pool import get_backend
@@ -52,6 +52,7 @@ def start(session: ToolSession, *, now: datetime) -> None:
     """Start the tool of a new session in its pod. Raises Refused if it cannot, and then the session has ended."""
     secret = selectors.secret_of(session)
     request: dict[str, object] = {"do": "start", "session": session.uid.hex, "tool": session.tool, "secret": secret}
+    request["base"] = entry.mount(session.slug)
     try:
         if services.may_have_token(session):
             request |= {"bundle": pod_bundle.bundle(), "env": _client_settings(session, now)}

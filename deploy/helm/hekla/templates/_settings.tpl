@@ -24,6 +24,8 @@ the migration hook needs no object that does not exist yet.
   value: {{ .keepFailedGib | int64 | quote }}
 - name: HEKLA_WORKBENCH_DOMAIN
   value: {{ .workbenchDomain | quote }}
+- name: HEKLA_WORKBENCH_HOST
+  value: {{ .workbenchHost | quote }}
 - name: HEKLA_TIME_ZONE
   value: {{ .timeZone | quote }}
 - name: HEKLA_TRIES_A_MINUTE

@@ -72,6 +72,7 @@ class SessionUrlSerializer(serializers.Serializer[Any]):
     """For the browser of the person who opened the session."""
 
     url = serializers.URLField(help_text="works once, within half a minute")
+    notice = serializers.CharField(help_text="what the person must know before they open it; usually empty")
 
 
 class JobSessionsView(ApiView):
@@ -133,7 +134,8 @@ class JobSessionUrlView(ApiView):
         token = request.auth.pk if isinstance(request.auth, ApiToken) else None
         login = request._request.session.session_key if token is None else None
         ticket = entry.issue_ticket(found, login=login, token=token)
-        return respond(SessionUrlSerializer({"url": entry.entry_url(found, ticket, request.get_host())}))
+        url, notice = entry.entry_url(found, ticket, request.get_host()), " ".join(entry.shared_host_notices(found))
+        return respond(SessionUrlSerializer({"url": url, "notice": notice}))
 
 
 class SessionPeopleView(ApiView):

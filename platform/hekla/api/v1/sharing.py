@@ -79,6 +79,7 @@ class OpenTerminalSerializer(serializers.Serializer[OpenTerminal]):
 
 class GuestUrlSerializer(serializers.Serializer[Any]):
     url = serializers.URLField(help_text="of a session: works once, within half a minute; of a terminal: its page")
+    notice = serializers.CharField(help_text="what the person must know before they open it; usually empty")
 
 
 class JobTerminalsView(ApiView):
@@ -168,11 +169,15 @@ class GuestUrlView(ApiView):
         if guest.state(clock.now()) is not GuestState.ACCEPTED:
             raise Refused(_("Accept the invitation first. One that has ended opens nothing."))
         if guest.session is None:
-            return respond(GuestUrlSerializer({"url": request.build_absolute_uri(guest.page)}))
+            return respond(GuestUrlSerializer({"url": request.build_absolute_uri(guest.page), "notice": ""}))
         guest.session.pod = guest.pod
         if guest.session.state is not SessionState.READY:
             raise Refused(_("The session is not ready, or has ended."))
         token = request.auth.pk if isinstance(request.auth, ApiToken) else None
         login = request._request.session.session_key if token is None else None
         ticket = entry.issue_ticket(guest.session, login=login, token=token, person=user.pk, guest=guest.pk)
-        return respond(GuestUrlSerializer({"url": entry.entry_url(guest.session, ticket, request.get_host())}))
+        url, notice = (
+            entry.entry_url(guest.session, ticket, request.get_host()),
+            " ".join(entry.shared_host_notices(guest.session)),
+        )
+        return respond(GuestUrlSerializer({"url": url, "notice": notice}))

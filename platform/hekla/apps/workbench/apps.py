@@ -6,5 +6,5 @@ class WorkbenchConfig(AppConfig):
     label = "workbench"
 
     def ready(self) -> None:
-        """Wake the task that ends sessions after an event of a job."""
-        from hekla.apps.workbench import wake  # noqa: PLC0415, F401  (connects a signal)
+        """Wake the task that ends sessions after an event of a job, and check the settings of a deployment."""
+        from hekla.apps.workbench import checks, wake  # noqa: PLC0415, F401  (one connects a signal)

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from hekla.apps.ciphers import cipher
 from hekla.apps.workbench.models import ToolSession
 from hekla.domain.errors import Refused
+from hekla.domain.tools import Tool
 from hekla.lib.encryption import DecryptionError
 
 TICKET_SECONDS = 30
@@ -30,7 +31,8 @@ _LONGEST = 2048
 class EntryPass:
     """Who may enter which session. `login`: the key of the login session; `token`: the id of the API token, if any.
 
-    `guest`: the invitation of a person who did not open it.
+    `guest`: the invitation of a person who did not open it. `browser`: of the one that entered, where all sessions
+    share a host (`browsers`).
     """
 
     slug: str
@@ -38,6 +40,16 @@ class EntryPass:
     login: str | None = None
     token: int | None = None
     guest: int | None = None
+    browser: str = ""
+
+    @property
+    def browser_cookie(self) -> str:
+        """The value of the cookie without which this pass does not count on a shared host."""
+        return f"{self.person}.{self.browser}"
+
+    def is_of(self, browser: str) -> bool:
+        """Whether the pass counts in the browser with this cookie. Where each session has a host, in any."""
+        return not settings.WORKBENCH_HOST or bool(self.browser and browser == self.browser_cookie)
 
     def encrypt(self) -> str:
         """As the value of a cookie."""
@@ -86,15 +98,43 @@ def redeem(ticket: str, slug: str) -> EntryPass | None:
 
 def cookie_name() -> str:
     """The name of the cookie. With the domain in it, two consoles below one domain do not mix theirs up."""
-    digest = hashlib.sha256(settings.WORKBENCH_DOMAIN.encode()).hexdigest()[:16]
-    return f"{'__Host-' if settings.SESSION_COOKIE_SECURE else ''}hekla-session-{digest}"
+    kind = "Secure" if settings.WORKBENCH_HOST else "Host"
+    return f"{f'__{kind}-' if settings.SESSION_COOKIE_SECURE else ''}hekla-session-{_digest()}"
+
+
+def browser_cookie_name() -> str:
+    """The name of the cookie of a browser on the host that all sessions share; empty if each has its own."""
+    if not settings.WORKBENCH_HOST:
+        return ""
+    return f"{'__Host-' if settings.SESSION_COOKIE_SECURE else ''}hekla-browser-{_digest()}"
+
+
+def mount(slug: str) -> str:
+    """The path below which a session is; empty if it has a host of its own."""
+    return f"/{slug}" if settings.WORKBENCH_HOST else ""
 
 
 def entry_url(session: ToolSession, ticket: str, console: str) -> str:
     """The URL that a browser opens with a ticket. `console`: the host, with its port if any, of the console there."""
     port = urlsplit(f"//{console}").port
-    host = f"{session.slug}.{settings.WORKBENCH_DOMAIN}{f':{port}' if port else ''}"
-    return f"{scheme()}://{host}{ENTER_PATH}?ticket={ticket}"
+    name = settings.WORKBENCH_HOST or f"{session.slug}.{settings.WORKBENCH_DOMAIN}"
+    return f"{scheme()}://{name}{f':{port}' if port else ''}{mount(session.slug)}{ENTER_PATH}?ticket={ticket}"
+
+
+def shared_host_notices(session: ToolSession) -> list[str]:
+    """What a person must know before they enter a session on a shared host; nothing if each has its own."""
+    if not settings.WORKBENCH_HOST:
+        return []
+    apart = _(
+        "All sessions of this console share the host %(host)s. The program of this one can read and use every other "
+        "session whose page is still open in your browser. Only one is open at a time: opening this one ends your "
+        "other session there and deletes what its pages stored. Close its tabs first."
+    ) % {"host": settings.WORKBENCH_HOST}
+    below = _(
+        "The program must work below a path: its page is at %(path)s. It gets requests without this part, and finds "
+        "it in the header X-Forwarded-Prefix."
+    ) % {"path": f"{mount(session.slug)}/"}
+    return [apart, below] if session.tool == Tool.PORT else [apart]
 
 
 def scheme() -> str:
@@ -103,14 +143,20 @@ def scheme() -> str:
 
 
 def lacks_domain() -> bool:
-    """Whether sessions have no domain of their own. The default is this machine, for browsers on it.
+    """Whether sessions have no domain or host of their own. The default is this machine, for browsers on it.
 
     Above or below the console's domain, pages of pods could set cookies that its pages get.
     """
+    if settings.WORKBENCH_HOST:  # checked when the console starts
+        return False
     host, domain = urlsplit(settings.PUBLIC_URL).hostname or "", settings.WORKBENCH_DOMAIN
     if domain == "localhost":
         return not (host in ("localhost", "::1") or host.startswith("127."))
     return f".{domain}".endswith(f".{host}") or f".{host}".endswith(f".{domain}")
+
+
+def _digest() -> str:
+    return hashlib.sha256((settings.WORKBENCH_HOST or settings.WORKBENCH_DOMAIN).encode()).hexdigest()[:16]
 
 
 def _key(ticket: str) -> str:

@@ -2,8 +2,10 @@
 
 import errno
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 
+from hekla.domain.tool_hosts import LOCAL, checked_host
 from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up.roles import Address
 
@@ -39,6 +41,16 @@ def url(address: Address) -> str:
     """The URL for the browser."""
     host = (outward_address() or socket.gethostname()) if address.host in _ANY else address.host
     return f"http://{_in_url(host)}:{address.port}"
+
+
+def check_tool_host(env: Mapping[str, str]) -> None:
+    """Raises LaunchRefused if sessions must not share the host that these settings name."""
+    host, domain = env.get("HEKLA_WORKBENCH_HOST", ""), env.get("HEKLA_WORKBENCH_DOMAIN", LOCAL)
+    names = env["HEKLA_ALLOWED_HOSTS"].split(",")
+    try:
+        checked_host(host, console=env["HEKLA_PUBLIC_URL"], domain=domain, names=names)
+    except ValueError as error:
+        raise LaunchRefused(str(error)) from None
 
 
 def outward_address() -> str:

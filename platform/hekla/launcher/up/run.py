@@ -49,6 +49,7 @@ class Startup:
 
     def bring_up(self, *, demo: bool) -> str:
         """Start up to a console that answers. Returns the path of the sign-in link. Raises LaunchRefused, Stopped."""
+        network.check_tool_host(self.env)
         self._supervisor.end_leftovers()
         self._start_servers()
         self._bring_tables_up()

@@ -1,6 +1,7 @@
 """The proxy of sessions: ports of running pods and tools in them, each on an origin of its own.
 
 hosts.py      finds the requests to hosts of sessions, before anything else of the console
+paths.py      the part of a path that names a session, where all sessions share one host
 admissions.py     who is in which session: one check of rights for requests and websockets, again every two seconds
 presence.py   reports who uses sessions of this process
 activity.py   what of the traffic shows that a person uses a session

@@ -8,17 +8,18 @@ What is open ends with the right to it, within seconds.
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from django.db import DatabaseError
+from redis.exceptions import RedisError
 
 from hekla.apps.accounts.models import User
 from hekla.apps.sharing import selectors as sharing
 from hekla.apps.tenancy.selectors import RoleSnapshot
-from hekla.apps.workbench import selectors
+from hekla.apps.workbench import browsers, entry, selectors
 from hekla.apps.workbench.entry import EntryPass
 from hekla.apps.workbench.models import SessionState, ToolSession
 from hekla.domain.errors import NotFound
@@ -68,7 +69,7 @@ class SessionAdmission:
         self._admissions, self._check = admissions, asyncio.Lock()
 
     async def admit(self) -> Grant:
-        """The grant, checked within the last two seconds. Raises NotFound, DatabaseError."""
+        """The grant, checked within the last two seconds. Raises NotFound, DatabaseError, RedisError."""
         self.used_at = time.monotonic()
         if self.grant is not None and not self.has_ended and self.used_at - self.checked_at < VALID_SECONDS:
             return self.grant
@@ -107,7 +108,7 @@ class SessionAdmission:
                 await self._authorize()
         except NotFound:
             await self.end()
-        except DatabaseError as error:
+        except (DatabaseError, RedisError) as error:
             log.warning("cannot look up who may use a session: %s", error)
 
     async def _authorize(self) -> None:
@@ -134,15 +135,20 @@ class Admissions:
         self._report: asyncio.Task[None] | None = None
         self._reported_at = 0.0
 
-    async def find(self, slug: str, cookie: str) -> tuple[SessionAdmission, Grant]:
-        """The admission of this cookie to this session. Raises NotFound without the right, DatabaseError."""
+    async def find(self, slug: str, cookie: str, browser: str = "") -> tuple[SessionAdmission, Grant]:
+        """The admission of this cookie to this session. `browser`: its cookie on a shared host.
+
+        Raises NotFound without the right, DatabaseError, RedisError.
+        """
         admission = self._admissions.get(cookie)
         if admission is None or admission.entry.slug != slug:
-            entry = EntryPass.decrypt(cookie)
-            if entry is None or entry.slug != slug:
+            found = EntryPass.decrypt(cookie)
+            if found is None or found.slug != slug:
                 raise NotFound("No pass for this session.")
-            same = (one for one in self._admissions.values() if one.entry == entry)  # with another ticket
-            admission = next(same, None) or SessionAdmission(entry, self)
+            same = (one for one in self._admissions.values() if one.entry == found)  # with another ticket
+            admission = next(same, None) or SessionAdmission(found, self)
+        if not admission.entry.is_of(browser):
+            raise NotFound("No pass of this browser.")
         try:
             grant = await admission.admit()
         except NotFound:
@@ -180,9 +186,9 @@ class Admissions:
         used = [admission for admission in self._admissions.values() if admission.open]
         if not used:
             return
-        lasting = await in_thread(partial(selectors.still_open, {admission.entry.slug for admission in used}))
+        lasting = await in_thread(partial(_lasting, {admission.entry for admission in used}))
         for admission in used:
-            if admission.entry.slug not in lasting:
+            if admission.entry not in lasting:
                 await admission.end()
 
     def _begin_report(self) -> None:
@@ -207,10 +213,23 @@ class Admissions:
             self._task = None  # also after a mistake: the next request starts it again
 
 
-def _grant(entry: EntryPass, visitor: Visitor) -> Grant:
+def _lasting(entries: Set[EntryPass]) -> set[EntryPass]:
+    """Those of these passes whose sessions are open, and that count in their browsers, as far as the cache knows."""
+    slugs = selectors.still_open({one.slug for one in entries})
+    lasting = {one for one in entries if one.slug in slugs}
+    try:
+        return browsers.current(lasting)
+    except RedisError as error:
+        log.warning("cannot look up which sessions are open in browsers: %s", error)
+        return lasting
+
+
+def _grant(found: EntryPass, visitor: Visitor) -> Grant:
     """The right to use a session, looked up now. Raises NotFound."""
     roles, user = subscriptions.authorize(visitor)
-    session = _session(entry, user)
+    if not browsers.current([found]):
+        raise NotFound("Another session has been opened on this host.")
+    session = _session(found, user)
     ports = backend_of(session.pod).port_forwarding
     if ports is None or session.state is not SessionState.READY:
         raise NotFound("The session is not ready.")
@@ -219,24 +238,25 @@ def _grant(entry: EntryPass, visitor: Visitor) -> Grant:
 
 
 def _destination(session: ToolSession) -> Destination:
-    """Where the session leads, with its secret as the tool demands it."""
+    """Where the session leads, with its secret as the tool demands it. JupyterLab knows the path at which it is."""
     host, secret = f"localhost:{session.port}".encode(), selectors.secret_of(session)
     if session.tool == Tool.TENSORBOARD:
         return Destination(host, prefix=f"/{secret}".encode())
     if session.tool == Tool.CODE_SERVER:
         return Destination(host, cookie=f"code-server-session={secret}".encode())
-    return Destination(host, secret=secret)
+    prefix = entry.mount(session.slug) if session.tool == Tool.JUPYTERLAB else ""
+    return Destination(host, secret=secret, prefix=prefix.encode())
 
 
-def _session(entry: EntryPass, user: User) -> ToolSession:
+def _session(found: EntryPass, user: User) -> ToolSession:
     """The session that this person opened, or to which they are invited. Raises NotFound."""
-    if entry.guest is None:
-        return selectors.of_slug(entry.slug, user)
-    sharing.guest_of_session(entry.slug, entry.guest, user, now=clock.now())
-    found = selectors.open_of_slug(entry.slug)
-    if found is None:
+    if found.guest is None:
+        return selectors.of_slug(found.slug, user)
+    sharing.guest_of_session(found.slug, found.guest, user, now=clock.now())
+    session = selectors.open_of_slug(found.slug)
+    if session is None:
         raise NotFound("The session has ended.")
-    return found
+    return session
 
 
 admissions = per_loop(Admissions)

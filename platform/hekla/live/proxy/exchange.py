@@ -24,11 +24,11 @@ _NO_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 @dataclass(frozen=True, slots=True)
 class ProxyTarget:
-    """What a request goes to. `cookie`: the name of the proxy's own, which the tool does not get."""
+    """What a request goes to. `cookies`: the names of the console's own, which the tool neither gets nor sets."""
 
     pool: UpstreamPool
     destination: Destination
-    cookie: str
+    cookies: frozenset[bytes]
 
 
 class BrowserLeft(Exception):
@@ -120,7 +120,7 @@ class Exchange:
             return
         if not self.is_started:
             self.is_started = True
-            headers = response_headers(parser.headers, self._target.destination, self._target.cookie)
+            headers = response_headers(parser.headers, self._target.destination, self._target.cookies)
             await self._send({"type": "http.response.start", "status": parser.status, "headers": headers})
         if parts or parser.is_complete:
             body = parts[0] if len(parts) == 1 else b"".join(parts)
@@ -150,7 +150,7 @@ def _head(scope: dict[str, Any], proxied: ProxyTarget) -> tuple[bytes, bool, boo
     if codings and codings[0].lower() != b"chunked":
         raise BadRequest
     path = target(scope["raw_path"], scope["query_string"], proxied.destination)
-    head = request_head(scope["method"], path, headers, proxied.destination, proxied.cookie)
+    head = request_head(scope["method"], path, headers, proxied.destination, proxied.cookies)
     has_body = bool(codings) or bool(lengths and int(lengths[0]))
     if codings:
         head += b"transfer-encoding: chunked\r\n"

@@ -1,4 +1,6 @@
-"""The requests to hosts of sessions: `<slug>.<workbench domain>`. They never reach Django, nor its cookies them.
+"""The requests to hosts of sessions: `<slug>.<workbench domain>`, or `<workbench host>/<slug>/` (see `paths.py`).
+
+They never reach Django, nor its cookies them.
 
 Their code is imported for the first of them, so that the console itself answers before.
 """
@@ -16,8 +18,10 @@ _SLUG = re.compile(r"[a-z2-7]{26}")
 
 
 def slug_of(host: bytes) -> str | None:
-    """The slug in a `Host` header; None if it is no host of a session."""
+    """The slug in a `Host` header; None if it is no host of a session. Empty at the host that all sessions share."""
     name = host.decode("latin-1").lower().partition(":")[0].removesuffix(".")
+    if settings.WORKBENCH_HOST:
+        return "" if name == settings.WORKBENCH_HOST else None
     slug, _, domain = name.partition(".")
     return slug if domain == settings.WORKBENCH_DOMAIN and _SLUG.fullmatch(slug) else None
 
@@ -32,10 +36,9 @@ class SessionHosts:
         """Serve a request to a session; the application serves the others."""
         if scope["type"] in ("http", "websocket"):
             hosts = [value for name, value in scope["headers"] if name == b"host"]
-            slug = next(filter(None, map(slug_of, hosts)), None)
+            slug = next((slug for slug in map(slug_of, hosts) if slug is not None), None)
             if slug is not None:
                 requests = await import_in_thread("hekla.live.proxy.requests")
-                request = requests.SessionRequest(scope, receive, send, slug, hosts)
-                await (request.http() if scope["type"] == "http" else request.websocket())
+                await requests.serve(scope, receive, send, slug, hosts)
                 return
         await self._application(scope, receive, send)

@@ -41,6 +41,24 @@ async def foreign(headers: Sequence[Header], send: Send) -> None:
         await _send(send, HTTPStatus.FORBIDDEN, title, text)
 
 
+async def no_worker(headers: Sequence[Header], send: Send) -> None:
+    """A page asked for a service worker on a host that sessions share."""
+    with _language_of(headers):
+        text = _("Sessions of this console share one host. No page may install a service worker there.")
+        await _send(send, HTTPStatus.FORBIDDEN, _("Refused."), text)
+
+
+async def outside(headers: Sequence[Header], send: Send) -> None:
+    """The path on a shared host is none of a session."""
+    with _language_of(headers):
+        title = _("No session is at this address.")
+        text = _(
+            "Each session of this console is below a path of this host. If a page of a session led here, its program "
+            "does not work below a path."
+        )
+        await _send(send, HTTPStatus.NOT_FOUND, title, text, _link("/jobs/", _("Open the list of jobs")))
+
+
 async def not_understood(headers: Sequence[Header], send: Send) -> None:
     """The request cannot be passed on."""
     with _language_of(headers):
@@ -73,11 +91,9 @@ async def no_answer(headers: Sequence[Header], send: Send, port: int, reason: st
         await _send(send, HTTPStatus.BAD_GATEWAY, title, f"{text} ({translated(reason)})", _again())
 
 
-async def redirect(send: Send, place: str, cookie: str = "") -> None:
-    """Send the browser to a path of this origin."""
-    headers = [*_HEADERS, (b"location", place.encode())]
-    if cookie:
-        headers.append((b"set-cookie", cookie.encode()))
+async def redirect(send: Send, place: str, *more: Header) -> None:
+    """Send the browser to a path of this origin, with more headers."""
+    headers = [*_HEADERS, (b"location", place.encode()), *more]
     await send({"type": "http.response.start", "status": HTTPStatus.SEE_OTHER.value, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 

@@ -133,7 +133,7 @@ class ToolSocket:
 async def bridge(scope: dict[str, Any], receive: Receive, send: Send, proxied: ProxyTarget) -> None:
     """Connect the websocket of the browser with one of the tool. Raises UpstreamError, BadRequest before it is open."""
     path = target(scope["raw_path"], scope["query_string"], proxied.destination)
-    headers = list(forwarded(scope["headers"], proxied.destination, proxied.cookie))
+    headers = list(forwarded(scope["headers"], proxied.destination, proxied.cookies))
     connection = await proxied.pool.acquire(fresh=True)
     try:
         tool = ToolSocket(connection, path, scope["subprotocols"])

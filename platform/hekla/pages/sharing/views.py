@@ -24,7 +24,7 @@ from hekla.domain.sharing import GuestRole
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.sharing.forms import GuestForm
-from hekla.pages.workbench import people
+from hekla.pages.workbench import people, sharing_host
 from hekla.workbench import tools
 
 
@@ -72,6 +72,9 @@ def enter(request: HttpRequest, uid: UUID) -> HttpResponse:
     if session.state is not SessionState.READY:
         messages.warning(request, _("The session is not ready yet. Try again in a moment."))
         return redirect("sharing:mine")
+    if not sharing_host.has_agreed(request):
+        context = {"session": session, "guest": guest, **sharing_host.part(session, request)}
+        return render(request, "sharing/before.html", context)
     login, me = request.session.session_key, person(request).pk
     ticket = entry.issue_ticket(session, login=login, token=None, person=me, guest=guest.pk)
     url = entry.entry_url(session, ticket, request.get_host())

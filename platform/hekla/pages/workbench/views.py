@@ -20,7 +20,7 @@ from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
 from hekla.domain.tools import STARTED_TOOLS, Tool
 from hekla.lib import clock
 from hekla.pages.frame.people import person
-from hekla.pages.workbench import activity, people
+from hekla.pages.workbench import activity, people, sharing_host
 from hekla.pages.workbench.forms import PortForm
 from hekla.workbench import tools as starting
 
@@ -47,7 +47,7 @@ def tools(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
         except HeklaError as error:
             attach(form, error)
         else:
-            return _enter(request, session)
+            return _enter(request, session) if sharing_host.has_agreed(request) else _to_page(request, session)
     return render(request, "workbench/tools.html", _context(pod, request, form))
 
 
@@ -64,6 +64,7 @@ def session(request: HttpRequest, uid: UUID) -> HttpResponse:
         "goes_on": _GO in request.GET,
         "verdict": activity.summary(found).verdict,
         "limit_minutes": starting.START_LIMIT.seconds // 60,
+        **sharing_host.part(found, request),
         **people.part(found),
     }
     response = render(request, "workbench/session.html", context)
@@ -78,8 +79,8 @@ def enter(request: HttpRequest, uid: UUID) -> HttpResponse:
     found = activity.find(request, uid)
     if found.owner_id != person(request).pk:
         raise Forbidden(_("Only the person who opened a session can enter it. Open one of your own."))
-    if found.state is not SessionState.READY:
-        return redirect("workbench:session", uid)
+    if found.state is not SessionState.READY or not sharing_host.has_agreed(request):
+        return _to_page(request, found)
     return _enter(request, found)
 
 
@@ -99,6 +100,12 @@ def _open_tool(pod: Pod, tool: Tool, request: HttpRequest) -> HttpResponse:
         with suppress(Refused):  # the page of the session says why
             starting.start(found, now=clock.now())
     return redirect(f"{reverse('workbench:session', args=[found.uid])}?{_GO}")
+
+
+def _to_page(request: HttpRequest, found: ToolSession) -> HttpResponse:
+    """The page of a session, which says why it is not open yet."""
+    page = reverse("workbench:session", args=[found.uid])
+    return HttpResponse(headers={"HX-Redirect": page}) if request.headers.get("HX-Request") else redirect(page)
 
 
 def _enter(request: HttpRequest, found: ToolSession) -> HttpResponse:
