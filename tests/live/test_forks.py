@@ -16,6 +16,7 @@ from hekla.backends.files import list_folder, read_file
 from hekla.controller import job_forks
 from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
+from hekla.domain.job_kinds import SESSION
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import PodPhase
 from hekla.lib import clock
@@ -87,7 +88,7 @@ def test_files_of_an_ended_pod_are_looked_at_without_its_program(world: World) -
     assert 'name="only_files" aria-describedby="fork-only-help" checked' in client.get(address).content.decode()
     client.post(address, {"only_files": "on"})
     copy = JobFork.objects.select_related("job").get()
-    assert (copy.job.kind, len(copy.job.spec["tasks"]), copy.job.replicas) == ("session", 1, 1)
+    assert (copy.job.kind, len(copy.job.spec["tasks"]), copy.job.replicas) == (SESSION, 1, 1)
     running = Pod.objects.filter(job=copy.job, phase=PodPhase.RUNNING)
     world.reconcile_until(running.exists)
     assert job_forks.copy_files(now=clock.now()) == 1
