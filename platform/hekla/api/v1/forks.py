@@ -43,6 +43,6 @@ class JobForksView(ApiView):
         """Submit a job like this one. The files of a pod are copied once it runs."""
         values, user = validated(ForkRequestSerializer(data=request.data)), person(request)
         pod = find_pod(uid, user, values["task"], values["index"], None)
-        choice = {"tool": values.get("open_tool", ""), "only_files": values["only_files"]}
-        made = services.fork(pod, **choice, user=user, now=clock.now())
+        tool, only_files = values.get("open_tool", ""), values["only_files"]
+        made = services.fork(pod, tool=tool, only_files=only_files, user=user, now=clock.now())
         return respond(ForkSerializer(made), 201)
