@@ -23,6 +23,7 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.domain import formats
 from hekla.domain.autoscaling import Autoscaling
+from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
 from hekla.lib import clock
@@ -442,3 +443,18 @@ def test_toleration_with_a_time_limit_is_passed_on() -> None:
     spec = JobSpec.parse({"name": "a", "tasks": [document]})
     form = form_of(post_data(form_of(None, filled(spec))), InitialValues())
     assert (form.spec(), form.also) == (spec, ["plugins and their arguments", "main: tolerations"])
+
+
+def test_failed_pods_stay_only_where_hekla_makes_them(people: People) -> None:
+    task = {"name": "main", "image": "busybox", "command": ["false"]}
+    spec = JobSpec.parse({"name": "kept", "tasks": [task], "keep_failed_seconds": 3600})
+
+    def problems() -> list[str]:
+        found = jobs.find_problems(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())
+        return [problem.path for problem in found]
+
+    assert problems() == []
+    Cluster.objects.filter(pk=people.cluster.pk).update(kind="kubernetes", config={"scheduler": "volcano"})
+    assert problems() == ["keep_failed_seconds"]
+    with pytest.raises(Invalid, match="Volcano makes its pods"):
+        jobs.submit(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())

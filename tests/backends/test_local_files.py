@@ -1,15 +1,39 @@
 """Reading what pods wrote: hostile names, links and folders lead nowhere else."""
 
 import os
+import random
+import threading
 from pathlib import Path
 
 import pytest
+from tests.support.examples import examples
 
 from hekla.backends.files import MOST_ENTRIES, FileKind, NoSuchFileError
 from hekla.backends.local import files
 from hekla.backends.local.pod_folder import PodFolder
 
 SECRET = "nobody reads this"
+PIECES = (
+    *("..", ".", "", "~", "out", "deep", "up", "order", "link", "data", "scratch", "beside", ".ssh", "secret", "log"),
+    *(
+        "%2e%2e",
+        "..%2f",
+        "%252e%252e",
+        "..\\",
+        "\\..\\",
+        "．．",
+        "‥",
+        "..;",
+        ".. ",
+        "\uff0e.",
+        "\udc2e\udc2e",
+        "\0",
+        "..\0",
+    ),
+    *("/etc/passwd", "file:///etc/passwd", "//secret", "C:\\", "a" * 256, "\u202e", "\r\n", "-", "*", "$HOME", "`id`"),
+)
+"""Of which paths are made that lead nowhere else: up, by links, encoded, of other systems, too long."""
+SEED = 14
 
 
 @pytest.fixture
@@ -68,6 +92,46 @@ def test_nothing_else_is_read(folder: PodFolder, path: str) -> None:
 def test_nothing_else_is_listed(folder: PodFolder, path: str) -> None:
     with pytest.raises(NoSuchFileError):
         files.list_folder(folder, path)
+
+
+def test_made_up_paths_lead_nowhere_else(folder: PodFolder) -> None:
+    rng = random.Random(SEED)
+    for _number in range(examples(5000)):
+        path = rng.choice(("/", "/", "//", "\\")).join(rng.choices(PIECES, k=rng.randint(1, 6)))
+        assert SECRET.encode() not in _read_or_nothing(folder, path), path
+        try:
+            names = {entry.name for entry in files.list_folder(folder, path).entries}
+        except NoSuchFileError:
+            continue
+        assert not names & {"secret", "pod", "work", "volumes", "id_rsa"}, path
+
+
+def test_folder_that_a_program_swaps_with_a_link_all_the_time_leads_nowhere_else(folder: PodFolder) -> None:
+    work, stop = Path(folder.work), threading.Event()
+    (work / "race").mkdir()
+    (work / "race" / "secret").write_text("own")
+    (work / "trap").symlink_to(Path(folder.work).parents[2])
+
+    def swap() -> None:
+        while not stop.is_set():
+            for old, new in (("race", "aside"), ("trap", "race"), ("race", "trap"), ("aside", "race")):
+                os.rename(work / old, work / new)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        found = {_read_or_nothing(folder, "race/secret") for _number in range(examples(20_000))}
+    finally:
+        stop.set()
+        thread.join()
+    assert found == {b"own", b""}, "both were met, and nothing else"
+
+
+def _read_or_nothing(folder: PodFolder, path: str) -> bytes:
+    try:
+        return read(folder, path)
+    except NoSuchFileError:
+        return b""
 
 
 def test_link_in_place_of_the_working_folder_is_not_followed(folder: PodFolder, tmp_path: Path) -> None:

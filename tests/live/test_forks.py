@@ -3,17 +3,21 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 from tests.controller.conftest import World, one_machine, world
 from tests.support.terminals import member, run_pod
 
 from hekla.apps.audit.sentences import sentence
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.sharing.models import JobFork
 from hekla.backends.files import list_folder, read_file
 from hekla.controller import job_forks
 from hekla.controller.backends import backend_of
 from hekla.controller.observations import key_of
+from hekla.domain.job_kinds import SESSION
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import PodPhase
 from hekla.lib import clock
 
@@ -67,6 +71,30 @@ def test_fork_copies_files_and_no_links(world: World, monkeypatch: pytest.Monkey
     assert (
         sentence(event, "job talk").text == f"mia forked job talk with the files of pod main-0 as job {copy.job.name}."
     )
+
+
+def test_files_of_an_ended_pod_are_looked_at_without_its_program(world: World) -> None:
+    """TensorBoard for a job that has ended, for example of its third replica."""
+    script = '[ "$VC_TASK_INDEX" = 2 ] && touch curves; exit 0'
+    task = {"name": "main", "command": ["sh", "-c", script], "replicas": 3, "resources": {"cpu": "100m"}}
+    spec = JobSpec.parse({"name": "ended", "tasks": [task], "plugins": {"env": []}})
+    job = jobs.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == "completed")
+    source, client = Pod.objects.get(job=job, index=2), Client()
+    client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
+    page = client.get(reverse("jobs:pod", args=[job.uid, source.pk])).content.decode()
+    address = f"{reverse('sharing:fork', args=[job.uid, source.pk])}?tool=tensorboard&only_files=yes"
+    assert escape(address) in page
+    assert 'name="only_files" aria-describedby="fork-only-help" checked' in client.get(address).content.decode()
+    client.post(address, {"only_files": "on"})
+    copy = JobFork.objects.select_related("job").get()
+    assert (copy.job.kind, len(copy.job.spec["tasks"]), copy.job.replicas) == (SESSION, 1, 1)
+    running = Pod.objects.filter(job=copy.job, phase=PodPhase.RUNNING)
+    world.reconcile_until(running.exists)
+    assert job_forks.copy_files(now=clock.now()) == 1
+    copy.refresh_from_db()
+    assert (copy.state, copy.message) == ("done", "")
+    assert "curves" in names(running.select_related("job__cluster", "job__tenant").get())
 
 
 def test_fork_is_bounded_and_says_why_nothing_was_copied(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,12 +105,14 @@ def save_recording(choice: ServerOptions, recording: object, file: Path) -> None
 @click.option("--task", help="Task of the pod. Required if the job has several.")
 @click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Replica, counted from 0.")
 @click.option("--tool", type=click.Choice(TOOLS), help="Open this tool once the files are there.")
+@click.option("--only-files", is_flag=True, help="Do not run the program of JOB; one pod without GPUs.")
 @click.pass_obj
-def fork(choice: ServerOptions, job: str, task: str | None, index: int, tool: str | None) -> None:
+def fork(choice: ServerOptions, job: str, task: str | None, index: int, tool: str | None, only_files: bool) -> None:
     """Submit a job like JOB (a name or uid). The files of one of its pods are copied once it runs."""
     client = client_of(choice)
     found = client.job(job)
-    request = {"task": task or only_task(found), "index": index, **({"open_tool": tool} if tool else {})}
+    request = {"task": task or only_task(found), "index": index, "only_files": only_files}
+    request |= {"open_tool": tool} if tool else {}
     made = client.post(f"jobs/{found['uid']}/forks", request)
     click.echo(f"Submitted {made['name']}, a fork of {found['name']}.")
 

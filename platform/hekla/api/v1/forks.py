@@ -24,6 +24,9 @@ class ForkRequestSerializer(serializers.Serializer[Any]):
     task = serializers.CharField(max_length=63)
     index = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=0)
     open_tool = serializers.ChoiceField([tool.value for tool in STARTED_TOOLS], required=False)
+    only_files = serializers.BooleanField(
+        default=False, help_text="one pod without cards that does not run the program of the job, for at most 8 hours"
+    )
 
 
 class ForkSerializer(serializers.Serializer[JobFork]):
@@ -40,5 +43,6 @@ class JobForksView(ApiView):
         """Submit a job like this one. The files of a pod are copied once it runs."""
         values, user = validated(ForkRequestSerializer(data=request.data)), person(request)
         pod = find_pod(uid, user, values["task"], values["index"], None)
-        made = services.fork(pod, tool=values.get("open_tool", ""), user=user, now=clock.now())
+        tool, only_files = values.get("open_tool", ""), values["only_files"]
+        made = services.fork(pod, tool=tool, only_files=only_files, user=user, now=clock.now())
         return respond(ForkSerializer(made), 201)

@@ -25,6 +25,10 @@ _WAIT = (
 The command may contain secrets, and more people read the log and the working folder. Pods on a machine without
 isolation share its `/tmp`: each job has a file of its own, which it makes itself or not at all.
 """
+FILES_TASK = "files"
+"""The task of jobs that only have the files of another one (`files_spec`)."""
+_OF_FILES = ("cpu", "memory")
+_ONLY_WAIT = 'trap "exit 0" TERM INT; while :; do sleep 3600 & wait "$!"; done'
 _NOT_OF_ONE_POD = {
     *("name", "replicas", "min_available", "command", "args", "policies", "success_policy", "max_retry", "depends_on"),
     *("partition_size", "min_partitions", "partition_topology", "autoscaling", "env", "node_selector"),
@@ -36,6 +40,34 @@ def debug_spec(job: Job, pod: Pod, name: str) -> JobSpec:
 
     Its files, its command and the settings of its plugins come from the failed pod when it starts.
     """
+    task = valid_spec(job).task(pod.task)
+    fields = {
+        "name": task.name if len(f"{name}-{task.name}-0") <= MAX_HOST_NAME else _SHORT,
+        "command": ["sh", "-c", _WAIT],
+        "env": {**task.env, "HISTFILE": f"{_HISTORY}{secrets.token_hex(12)}"},
+        "node_selector": {**task.node_selector, **_node_of(pod, job.cluster)},
+    }
+    return _one_pod(job, pod, name, fields)
+
+
+def files_spec(job: Job, pod: Pod, name: str) -> JobSpec:
+    """The job of this name in which a copy of the files of this pod can be looked at: its environment, nothing that
+    runs, and no cards. Raises Invalid.
+    """
+    task = valid_spec(job).task(pod.task)
+    amounts = task.model_dump(mode="json").get("resources", {})
+    fields = {
+        "name": FILES_TASK,
+        "command": ["sh", "-c", _ONLY_WAIT],
+        "env": dict(task.env),
+        "node_selector": dict(task.node_selector),
+        "resources": {resource: amounts[resource] for resource in _OF_FILES if resource in amounts},
+    }
+    return _one_pod(job, pod, name, fields)
+
+
+def _one_pod(job: Job, pod: Pod, name: str, fields: dict[str, Any]) -> JobSpec:
+    """A session of one pod like this one, with these fields of its task. Raises Invalid."""
     spec = valid_spec(job)
     task = spec.task(pod.task)
     mounted = {mount.name for mount in task.volume_mounts}
@@ -48,15 +80,7 @@ def debug_spec(job: Job, pod: Pod, name: str) -> JobSpec:
         "volumes": [
             volume.model_dump(mode="json", exclude_defaults=True) for volume in spec.volumes if volume.name in mounted
         ],
-        "tasks": [
-            {
-                **task.model_dump(mode="json", exclude_defaults=True, exclude=_NOT_OF_ONE_POD),
-                "name": task.name if len(f"{name}-{task.name}-0") <= MAX_HOST_NAME else _SHORT,
-                "command": ["sh", "-c", _WAIT],
-                "env": {**task.env, "HISTFILE": f"{_HISTORY}{secrets.token_hex(12)}"},
-                "node_selector": {**task.node_selector, **_node_of(pod, job.cluster)},
-            }
-        ],
+        "tasks": [{**task.model_dump(mode="json", exclude_defaults=True, exclude=_NOT_OF_ONE_POD), **fields}],
         "max_retry": 1,
         "active_deadline_seconds": LAST_SECONDS,
     }

@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hekla.apps.clusters import selectors as clusters
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.job_history import cluster_notices, endings, failures, history, labels, waits
 from hekla.apps.job_history.waits import WaitInterval
 from hekla.apps.jobs import selectors, services
@@ -43,10 +44,17 @@ def page(pod: Pod, *, may_act: bool, now: datetime) -> dict[str, Any]:
         "exit": endings.exit_of(pod),
         "failure": failures.explain(pod),
         "has_terminal": may_act and not services.no_terminal(pod),
+        "may_copy_files": may_act and _has_files_after_its_end(pod),
         "notices": cluster_notices.of_pod(pod),
         "requests": labels.amounts(spec_of(pod.job).task(pod.task).request),
         "overhead": _overhead(pod),
     }
+
+
+def _has_files_after_its_end(pod: Pod) -> bool:
+    """Whether it has ended and its working folder can still be copied. On Kubernetes it goes with the pod."""
+    is_over = pod.is_final and pod.started_at is not None and pod.job.deleted_at is None
+    return is_over and pod.job.cluster.kind == Cluster.Kind.LOCAL
 
 
 def _overhead(pod: Pod) -> str:

@@ -31,8 +31,9 @@ def fork(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
     job_services.require_submission_right(pod.job.tenant, user)
     tool = request.POST.get("tool", request.GET.get("tool", ""))
     tool = tool if tool in STARTED_TOOLS else ""
+    only_files = "only_files" in (request.POST or request.GET)
     if request.method == "POST":
-        made = services.fork(pod, tool=tool, user=user, now=clock.now())
+        made = services.fork(pod, tool=tool, only_files=only_files, user=user, now=clock.now())
         messages.success(request, _("Submitted %(new)s, a fork of %(old)s.") % {"new": made.job, "old": pod.job})
         return redirect(f"{reverse('jobs:detail', args=[made.job.uid])}?tab=pods")
     has_files = not pod.job.cluster.is_simulated and backend_of(pod).files is not None
@@ -40,6 +41,7 @@ def fork(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
         "pod": pod,
         "job": pod.job,
         "tool": tool,
+        "only_files": only_files,
         "tools": STARTED_TOOLS,
         "no_files": "" if has_files else missing_files.no_files(pod),
         "secrets": clone_job(pod.job, pod.job.tenant).secrets,

@@ -183,6 +183,7 @@ def _job_problems(spec: JobSpec, offer: Offering, secrets: Mapping[str, str] | N
 
 def _queue_problems(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
     yield from _missing_commands(spec, queue)
+    yield from _unfreezable(spec, queue)
     yield from never_fitting(spec, queue)
 
 
@@ -307,6 +308,13 @@ def _missing_commands(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
         if not task.command:
             sentence = _("Required on cluster %(cluster)s. It runs processes of this machine, not images.")
             yield Problem(f"tasks.{place}.command", sentence % {"cluster": queue.cluster})
+
+
+def _unfreezable(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
+    """The problem of a job whose failed pods shall stay, where Volcano makes pods without folders that outlive them."""
+    if spec.keep_failed_seconds and queue.cluster.leads_jobs:
+        sentence = _("Not possible on cluster %(cluster)s: Volcano makes its pods, and their files go with them.")
+        yield Problem("keep_failed_seconds", sentence % {"cluster": queue.cluster})
 
 
 def _missing_secrets(spec: JobSpec, values: Mapping[str, str]) -> Iterable[Problem]:

@@ -12,22 +12,27 @@ from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
 from hekla.apps.jobs.clone import clone_job
+from hekla.apps.jobs.debug_spec import FILES_TASK, files_spec
 from hekla.apps.jobs.models import Pod
 from hekla.apps.sharing.models import ForkState, JobFork
 from hekla.apps.sharing.services.telling import place, tell
 from hekla.apps.sharing.wake import copying
 from hekla.domain import events
 from hekla.domain.errors import Refused
+from hekla.domain.job_kinds import SESSION
 from hekla.domain.phases import FINAL_JOB_PHASES, PodPhase
 
 _ABANDONED = timedelta(minutes=5)
 """A copy that takes longer has lost its worker, and begins again."""
 _AT_ONCE = 5
+_ONLY_FILES = Q(task=FILES_TASK, index=0, job__kind=SESSION)
 _LONGEST_MESSAGE = 500
 
 
-def fork(source: Pod, *, tool: str = "", user: User, now: datetime) -> JobFork:
+def fork(source: Pod, *, tool: str = "", only_files: bool = False, user: User, now: datetime) -> JobFork:
     """Submit a job like that of this pod. The files of the pod are copied once it runs; then `tool` opens, if any.
+
+    `only_files`: its one pod runs no program, and has no cards; its files can be looked at, for at most eight hours.
 
     Raises NotFound, Forbidden, and Refused as for a submission.
     """
@@ -36,10 +41,11 @@ def fork(source: Pod, *, tool: str = "", user: User, now: datetime) -> JobFork:
     if job.is_external:
         raise Refused(_("The pods of this job are external. Hekla cannot submit them again."))
     clone = clone_job(job, job.tenant)
-    if clone.secrets:
+    spec = files_spec(job, source, clone.spec.name) if only_files else clone.spec
+    if clone.secrets and not only_files:
         raise Refused(_("This job has secrets, which a fork does not get. Use “Edit and run again” and enter them."))
     with unit_of_work():
-        made = job_services.submit(spec=clone.spec, tenant=job.tenant, user=user, now=now)
+        made = job_services.submit(spec=spec, tenant=job.tenant, user=user, now=now)
         found = JobFork.objects.create(job=made, source=source, person=user, tool=tool, created_at=now)
         event = events.JobForked.model_validate({**place(source), "name": made.name, "fork": str(made.uid)})
         tell(source, event, actor=actor_of(user), now=now)
@@ -83,12 +89,13 @@ def _finish(found: JobFork, *, message: str, now: datetime) -> None:
 
 def _can_go_on() -> Q:
     """Its pod runs, or its job has ended. Most forks that wait do so for their turn in a queue."""
-    place = {"task": OuterRef("source__task"), "index": OuterRef("source__index")}
-    running = Pod.objects.filter(job=OuterRef("job"), phase=PodPhase.RUNNING, **place)
+    place = Q(task=OuterRef("source__task"), index=OuterRef("source__index")) | _ONLY_FILES
+    running = Pod.objects.filter(place, job=OuterRef("job"), phase=PodPhase.RUNNING)
     return Q(Exists(running)) | Q(job__phase__in=[str(phase) for phase in FINAL_JOB_PHASES])
 
 
 def _target(found: JobFork) -> Pod | None:
-    """The running pod in the place of the source."""
+    """The running pod in the place of the source, or that of a job that only has its files."""
     running = Pod.objects.select_related("job__cluster", "job__tenant").filter(job=found.job, phase=PodPhase.RUNNING)
-    return running.filter(task=found.source.task, index=found.source.index).first()
+    place = Q(task=found.source.task, index=found.source.index)
+    return running.filter(place).first() or running.filter(_ONLY_FILES).first()
