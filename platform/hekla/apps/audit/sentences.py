@@ -41,7 +41,7 @@ class Sentence:
     def html(self, **links: SafeString) -> SafeString:
         """As HTML, with other content in some places. All texts are escaped."""
         texts = {name: escape(text) for name, text in self.values.items() if name not in links}
-        return SafeString(str.format_map(escape(self.template), _Places(texts | links)))
+        return SafeString(str.format_map(escape(self.template), _Places({**texts, **links})))
 
 
 class _Places(dict[str, str]):

@@ -52,7 +52,8 @@ def show(request: HttpRequest) -> HttpResponse:
 @lru_cache(maxsize=512)
 def _kinds(_language: str | None, chosen: str) -> SafeString:
     """The options of all kinds with their labels in the language in force, by label."""
-    return options(sorted(((kind, str(words)) for kind, words in KINDS.items()), key=lambda one: one[1]), {chosen})
+    labelled = sorted([(kind, str(words)) for kind, words in KINDS.items()], key=lambda one: one[1])
+    return options(labelled, {chosen})
 
 
 @require_safe

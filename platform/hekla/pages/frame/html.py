@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 from functools import cache, lru_cache
+from typing import Any
 
 from django.conf import settings
 from django.http import QueryDict
@@ -26,13 +27,12 @@ NOTHING = SafeString('<span class="muted nothing">–</span>')
 _special = re.compile("[&<>'\"]").search
 
 
-def text(value: object) -> str:
+def text(value: Any) -> str:  # noqa: ANN401  (any value)
     """The value as HTML: escaped, unless it is HTML. As `escape` of MarkupSafe, in a fifth of its steps for most."""
     kind = type(value)
-    if kind is str:
-        return value if _special(value) is None else escape(value)  # type: ignore[return-value, arg-type]
-    if kind is SafeString:
-        return value  # type: ignore[return-value]
+    if kind is str or kind is SafeString:
+        words: str = value
+        return escape(words) if kind is str and _special(words) is not None else words
     return str(value) if kind is int else escape(value)
 
 

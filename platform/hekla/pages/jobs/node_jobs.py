@@ -41,6 +41,6 @@ def _words(_language: str | None) -> tuple[str, str]:
 def _link(one: "JobOnNode", pods: str) -> str:
     """`pods`: how their number is said, translated once for all links."""
     place = html.address("jobs:detail", one.uid)
-    if one.count == 1:
+    if one.pods == 1:
         return f'<a href="{place}#pod-{one.pod_id}">{text(f"{one.name} {one.pod_name}")}</a>'
-    return f'<a href="{place}">{text(one.name)}</a>{text(pods % {"n": one.count})}'
+    return f'<a href="{place}">{text(one.name)}</a>{text(pods % {"n": one.pods})}'

@@ -105,7 +105,7 @@ class JobOnNode(NamedTuple):
     name: str
     pod_id: int
     pod_name: str
-    count: int
+    pods: int
 
 
 _FIRST_PODS = """
