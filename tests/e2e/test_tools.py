@@ -206,7 +206,7 @@ def _run_a_whole_notebook(page: Page, hekla: HeklaServer) -> None:
 def _restart_the_kernel(page: Page) -> None:
     """Afterwards it runs cells again, and knows none of the variables."""
     page.get_by_role("button", name="Restart the kernel").first.click()
-    page.get_by_role("button", name="Restart", exact=False).last.click()
+    page.locator(".jp-Dialog .jp-mod-accept").click()
     cell = page.locator(".jp-Notebook .jp-CodeCell").nth(3)
     cell.locator(".cm-content").click()
     page.keyboard.insert_text("print('job' in globals(), 'after', 'restart')")
