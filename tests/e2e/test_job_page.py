@@ -2,7 +2,6 @@
 tabs that the address keeps, and that a change reaches while they are open.
 """
 
-import os
 import re
 import time
 from typing import Literal
@@ -17,7 +16,7 @@ from tests.support.examples import EVERY
 pytestmark = pytest.mark.browser
 
 MOST_SECONDS, MOST_TRIES = 1.5, 3
-"""From a click on the home page to the answer, while each process of the machine has a core."""
+"""From a click on the home page to the answer, on a quiet machine. Checked with `HEKLA_EXAMPLES=1` only."""
 METRICS = "for n in 1 2 3; do echo ::metric step=$n loss=$n accuracy=$n; done; "
 SCRIPT = (
     "mkdir out; echo weights > out/model.txt; echo 2026-01-01 10:00:00 INFO begin; "
@@ -37,13 +36,12 @@ def submit(page: Page, name: str, command: list[str], cpu: str = "100m", replica
 
 
 def reach(page: Page, job: str, found: Locator, words: str, tab: str = "") -> None:
-    """Open a job with a click on the home page, and a tab with a second one: the words appear in time.
+    """Open a job with a click on the home page, and a tab with a second one: the words appear.
 
-    The best of three tries counts, and processes that share a core may take as much longer.
+    Prints the seconds that it took (`pytest -rP`); the best of three tries counts.
     """
     seconds: list[float] = []
-    most = MOST_SECONDS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-    while not seconds or (min(seconds) > most and len(seconds) < MOST_TRIES):
+    while not seconds or (EVERY == 1 and min(seconds) > MOST_SECONDS and len(seconds) < MOST_TRIES):
         page.goto("/")
         link = page.locator("main").get_by_role("link", name=job, exact=True).first
         link.wait_for()
@@ -54,7 +52,8 @@ def reach(page: Page, job: str, found: Locator, words: str, tab: str = "") -> No
             page.get_by_role("link", name=tab, exact=True).click()
         expect(found.first).to_contain_text(words, timeout=30_000)
         seconds.append(time.monotonic() - began)
-    assert min(seconds) <= most, seconds
+    print(f"{words}: {min(seconds):.2f} s")
+    assert EVERY > 1 or min(seconds) <= MOST_SECONDS, seconds
 
 
 def test_failed_job_shows_its_cause_its_last_error_and_its_files(hekla: HeklaServer, page: Page) -> None:
