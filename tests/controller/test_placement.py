@@ -214,7 +214,12 @@ def test_labels_that_were_set_here_choose_nodes_and_pods_do_not_carry_them(
     found: WorldFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, orders, make = found({"zone": "a"}, {"zone": "a"}), list[PodOrder](), pods._order
-    monkeypatch.setattr(pods, "_order", lambda *values: orders.append(make(*values)) or orders[-1])
+
+    def noted(*values: Any) -> PodOrder:
+        orders.append(make(*values))
+        return orders[-1]
+
+    monkeypatch.setattr(pods, "_order", noted)
     node = Node.objects.latest("name")
     clusters.label_node(node, {"fast": "yes"}, actor=PLATFORM, now=clock.now())
     submit(world, spec(node_selector={"fast": "yes", "zone": "a"}))
