@@ -131,6 +131,17 @@ def test_a_label_that_a_person_set_again_stays(people):
     assert Node.objects.get().labels == {"broken": "yes"}
 
 
+def test_the_label_that_was_set_is_removed_also_if_the_rule_names_another_one_now(people):
+    found = rule(people, actions=[LABEL])
+    report(people, ready=False)
+    evaluate()
+    clusters.label_node(Node.objects.get(), {"loud": "yes"}, actor=actor_of(people.ada), now=clock.now())
+    services.change(found, {"actions": [LABEL | {"label": "loud"}]}, user=people.ada, now=clock.now())
+    report(people, ready=True)
+    evaluate()
+    assert Node.objects.get().labels == {"loud": "yes"}
+
+
 def test_a_node_that_a_person_drains_meanwhile_stays_cordoned(people):
     rule(people, actions=[CORDON])
     report(people, ready=False)

@@ -11,12 +11,15 @@ from tests.kubernetes.control_plane import ControlPlane
 from tests.simulation.conftest import WorldFactory, abort_and_settle, found, settle, spec, submit
 
 from hekla.apps.accounts import services as accounts
+from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.tenancy import services as tenancy
+from hekla.backends.base import PodOrder
 from hekla.backends.kubernetes import names
+from hekla.controller import pods
 from hekla.domain.resources import Resources
 from hekla.engine import model
 from hekla.engine.cycle import cycle
@@ -205,6 +208,23 @@ def test_pods_of_a_task_share_their_constraints(found: WorldFactory) -> None:
     assert (first.constraints, first.tolerations) == (third.constraints, third.tolerations)
     (term,) = first.constraints.pod_anti_affinity
     assert term.selector.namespaces == {str(world.tenant.pk)}
+
+
+def test_labels_that_were_set_here_choose_nodes_and_pods_do_not_carry_them(
+    found: WorldFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, orders, make = found({"zone": "a"}, {"zone": "a"}), list[PodOrder](), pods._order
+
+    def noted(*values: Any) -> PodOrder:
+        orders.append(make(*values))
+        return orders[-1]
+
+    monkeypatch.setattr(pods, "_order", noted)
+    node = Node.objects.latest("name")
+    clusters.label_node(node, {"fast": "yes"}, actor=PLATFORM, now=clock.now())
+    submit(world, spec(node_selector={"fast": "yes", "zone": "a"}))
+    settle(world)
+    assert [(one.node, one.placement) for one in orders] == [(node.name, {"nodeSelector": {"zone": "a"}})]
 
 
 @pytest.mark.kubernetes

@@ -6,7 +6,7 @@ import pytest
 
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.placement import pod_fields
+from hekla.domain.placement import pod_fields, without_labels
 
 REQUIRED = "required_during_scheduling_ignored_during_execution"
 PREFERRED = "preferred_during_scheduling_ignored_during_execution"
@@ -167,3 +167,16 @@ def test_default_values_are_not_written():
     spec = JobSpec.parse(job(affinity={"node_affinity": {}}, tolerations=[], topology_spread_constraints=[], labels={}))
     assert spec.document()["tasks"] == [{"name": "a", "command": ["x"]}]
     assert pod_fields(spec.tasks[0]) == {}
+
+
+def test_a_pod_does_not_require_labels_that_only_the_scheduler_reads():
+    """The kubelet would refuse it."""
+    fast, near = ({"key": key, "operator": "Exists"} for key in ("fast", "zone"))
+    document = nodes(fast, near)
+    document["tasks"][0] |= {"node_selector": {"fast": "yes", "zone": "a"}, "tolerations": [{"key": "gpu"}]}
+    fields = pod_fields(JobSpec.parse(document).tasks[0])
+    assert without_labels(fields, {}) == without_labels(fields, {"other": "x"}) == fields
+    left = without_labels(fields, {"fast": "yes"})
+    assert left == {"nodeSelector": {"zone": "a"}, "tolerations": fields["tolerations"]}
+    assert without_labels(pod_fields(JobSpec.parse(nodes(near)).tasks[0]), {"fast": "yes"})["affinity"]
+    assert "affinity" in fields

@@ -196,3 +196,11 @@ def test_one_cycle_that_admits_and_places_decides_as_two(
     by_two = simulated_run.run(workload, policy)
     assert found.digest == by_two.digest
     assert found.cycles < by_two.cycles
+
+
+def test_a_policy_that_places_before_it_admits_needs_two_cycles() -> None:
+    """In one, the only job would wait for the next event, which never comes."""
+    policy = parse(DEFAULT_POLICY_TEXT.replace('"enqueue, allocate, backfill"', '"allocate, backfill, enqueue"'))
+    assert policy.actions[0] == "allocate"
+    found = simulated_run.run(week(synthetic.job("job", 0, HOUR)), policy).histories
+    assert found["job"].started == 0

@@ -119,6 +119,15 @@ class _Files(LoadFileScheduling):
             for node in self.nodes:
                 self._reschedule(node)
 
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Queue what a crashed worker had not run, for the others. Finished units would be units without a test: the
+        worker that replaces it would get them first, and wait for ever.
+        """
+        units = self.assigned_work[node]
+        for scope in [scope for scope, unit in units.items() if all(unit.values())]:
+            del units[scope]
+        return super().remove_node(node)
+
     def _reschedule(self, node: WorkerController) -> None:
         """Give the worker another unit if it needs one soon. It ends if there is none that it can take."""
         if node.shutting_down or node not in self._orders or self._pending_of(self.assigned_work[node]) > 2:

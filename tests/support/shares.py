@@ -26,7 +26,7 @@ def pytest_configure_node(node: WorkerController) -> None:
     """Tell each worker how many there are."""
     is_whole = node.config.args_source is pytest.Config.ArgsSource.TESTPATHS
     is_by_file = node.config.getoption("dist") == "loadfile"
-    node.workerinput[_WORKERS] = node.config.getoption("numprocesses") if is_whole and is_by_file else 0
+    node.workerinput[_WORKERS] = node.workerinput["workercount"] if is_whole and is_by_file else 0
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

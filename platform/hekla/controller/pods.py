@@ -4,6 +4,7 @@ import hmac
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 
@@ -34,7 +35,7 @@ from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, shares_addresses
 from hekla.domain.job_kinds import SESSION
 from hekla.domain.phases import PodPhase
-from hekla.domain.placement import pod_fields
+from hekla.domain.placement import pod_fields, without_labels
 from hekla.domain.secrets import fill_command
 from hekla.domain.shell_text import command_line
 from hekla.domain.volumes import is_mounted
@@ -104,11 +105,12 @@ def _orders(
     by_job: dict[Job, list[Pod]] = defaultdict(list)
     for pod in pods:
         by_job[pod.job].append(pod)
+    set_labels = cache(partial(clusters.set_labels, lease.cluster_id))
     for job, waiting in by_job.items():
         common = cache(partial(_common, lease, job))
         for pod in () if faults.of(job) else waiting:
             try:
-                order = faults.attempt(job, "start", partial(_order, pod, common), now, raises=(NotFound,))
+                order = faults.attempt(job, "start", partial(_order, pod, common, set_labels), now, raises=(NotFound,))
             except NotFound as missing:
                 _refused(lease, pod, str(missing), faults, now)
             else:
@@ -127,8 +129,12 @@ def _common(lease: LeaseContext, job: Job) -> Common:
     return hosts, secrets.of_job(job.uid) if "openpai" in spec.plugins else {}, failed
 
 
-def _order(pod: Pod, common: Callable[[], Common]) -> PodOrder:
-    return order_of(pod.job, pod, *common())
+def _order(pod: Pod, common: Callable[[], Common], set_labels: Callable[[], dict[str, dict[str, str]]]) -> PodOrder:
+    """The order. `set_labels`: those that only Hekla's scheduler reads, by node."""
+    order = order_of(pod.job, pod, *common())
+    if order.placement.keys().isdisjoint({"nodeSelector", "affinity"}):  # most tasks
+        return order
+    return replace(order, placement=without_labels(order.placement, set_labels().get(pod.node, {})))
 
 
 def order_of(

@@ -5,7 +5,7 @@ selectors select pods of the own tenant only, so terms for other namespaces do n
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +27,7 @@ MAX_VALUES = 64
 MAX_AFFINITY_BYTES = 64 * 1024
 RESERVED_LABELS = ("hekla.dev/", "app.kubernetes.io/")
 """Prefixes of labels by which Hekla, its network policies and its installation find pods."""
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _MAX_NAME, _MAX_PREFIX, _MOST = 63, 253, 2**31 - 1
 _MAX_KEY = _MAX_PREFIX + 1 + _MAX_NAME
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -399,6 +400,23 @@ def pod_fields(task: "TaskSpec") -> dict[str, Any]:
         "topologySpreadConstraints": [_kubernetes_form(one) for one in task.topology_spread_constraints],
     }
     return {name: value for name, value in fields.items() if value}
+
+
+def without_labels(fields: Mapping[str, Any], labels: Collection[str]) -> Mapping[str, Any]:
+    """The same fields of a pod whose node has these labels for Hekla's scheduler only: without what requires them.
+
+    Its kubelet does not know these labels, and would refuse the pod. Required terms of affinity are left out together:
+    the scheduler has chosen the node by one of them.
+    """
+    selector = {key: value for key, value in fields.get("nodeSelector", {}).items() if key not in labels}
+    affinity = dict(fields.get("affinity", {}))
+    nodes = dict(affinity.get("nodeAffinity", {}))
+    terms = nodes.get(_REQUIRED, {}).get("nodeSelectorTerms", ())
+    if any(one["key"] in labels for term in terms for one in term.get("matchExpressions", ())):
+        del nodes[_REQUIRED]
+        affinity["nodeAffinity"] = nodes
+    changed = {"nodeSelector": selector, "affinity": {name: one for name, one in affinity.items() if one}}
+    return {name: value for name, value in {**fields, **changed}.items() if value}
 
 
 def _kubernetes_form(model: BaseModel) -> dict[str, Any]:

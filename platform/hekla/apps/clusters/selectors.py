@@ -175,6 +175,11 @@ def node_versions(cluster: Cluster) -> dict[str, str]:
         return dict(cursor.fetchall())
 
 
+def set_labels(cluster_id: int) -> dict[str, dict[str, str]]:
+    """The labels that people and alert rules set on nodes of the cluster, by name; without nodes that have none."""
+    return dict(Node.objects.filter(cluster=cluster_id).exclude(set_labels={}).values_list("name", "set_labels"))
+
+
 def node_images(cluster: Cluster, digests: Collection[str]) -> dict[str, dict[str, int]]:
     """The images of nodes by their digest; equal ones are read once."""
     found = Node.objects.filter(cluster=cluster, images_digest__in=digests)

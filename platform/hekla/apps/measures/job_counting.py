@@ -137,7 +137,8 @@ def _refresh(ids: Collection[int], *, now: datetime) -> None:
         update_fields=_FIELDS,
     )
     before = [stored[_key(row)] for row in changed if _key(row) in stored]
-    _mark({(row.cluster_id, floor(row.at, HOUR)) for row in (*changed, *gone, *before)}, now)
+    differing = (row for row in (*changed, *gone, *before) if row.at >= oldest)  # else the sums would lose the deleted
+    _mark({(row.cluster_id, floor(row.at, HOUR)) for row in differing}, now)
 
 
 def _key(row: JobMoment) -> _Key:

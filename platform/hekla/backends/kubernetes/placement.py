@@ -1,7 +1,8 @@
 """Which constraints of a task its pods on Kubernetes carry.
 
 Hekla has chosen the node. The kubelet admits a pod only if the node still meets its node selector and required node
-affinity, and Kubernetes evicts pods that do not tolerate a NoExecute taint. So pods carry these.
+affinity, and Kubernetes evicts pods that do not tolerate a NoExecute taint. So pods carry these, except what names
+labels that only Hekla's scheduler reads (`domain.placement.without_labels`).
 
 Labels of tasks, and the terms that select pods by them, reach every pod of a namespace: a Service could select the pods
 of another tenant, and required anti-affinity also keeps pods of others off a node. In a tenant's own namespace pods

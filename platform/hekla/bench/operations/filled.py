@@ -40,7 +40,7 @@ class FilledDays:
         path = folder / _NAME
         if not path.exists():
             if (folder / _POSTGRES).exists():
-                raise LaunchRefused(f"{folder} has no whole day. Delete it, or choose another folder.")
+                raise LaunchRefused(f"{folder} has other data, or a day that was interrupted. Choose another folder.")
             return None
         found = json.loads(path.read_text(encoding="utf-8"))
         known = OperationsSize(**found.pop("size"))

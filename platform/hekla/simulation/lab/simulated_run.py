@@ -151,6 +151,8 @@ class _Run:
         is_known = not (policy.follows_volcano or policy.reads_clock or any(map(_is_external, options)))
         self._room_counts = is_known and not self._evicts and enqueue.NAME in policy.actions
         """Whether the engine only admits jobs where no pod has room; without this action, `allocate` admits them."""
+        self._admits_first = policy.actions[:1] == (enqueue.NAME,)
+        """Whether one cycle can place what it admits."""
         self._is_whole = any(option.name == "gang" and option.has(_READY_SWITCH) for option in options)
         """Whether jobs start only with their minimum."""
         self._is_changed = True
@@ -262,7 +264,7 @@ class _Run:
         places it, with the same result as two: admission does not look at pods.
         """
         new, self._new = self._new, []
-        if len(new) != 1 or not self._room_counts or self._stopping or self._state.quotas:
+        if len(new) != 1 or not (self._room_counts and self._admits_first) or self._stopping or self._state.quotas:
             return None
         one = new[0]
         for uid in self._waiting:

@@ -194,23 +194,23 @@ def _uncordon(action: AlertAction, now: datetime) -> ActionResult:
 
 
 def _label_node(action: AlertAction, now: datetime) -> ActionResult:
-    key, value = action.spec["label"], action.spec["value"]
     if action.moment != FIRE:
-        return _remove_label(action, key, value, now)
+        return _remove_label(action, now)
     if not still_fires(action):
         return _NOTHING
-    node = _node(action)
+    node, key, value = _node(action), action.spec["label"], action.spec["value"]
     if node.labels.get(key) == value:
         return _ALREADY
     cluster_services.label_node(node, {key: value}, actor=actor_of(action.rule.owner), now=now)
     return _CHANGED
 
 
-def _remove_label(action: AlertAction, key: str, value: str, now: datetime) -> ActionResult:
+def _remove_label(action: AlertAction, now: datetime) -> ActionResult:
+    """The label that was set: the rule may name another one now."""
     fire = own_change(action)
     if fire is None:
         return _NOTHING
-    node = _node(fire)
+    node, key, value = _node(fire), fire.spec["label"], fire.spec["value"]
     if key not in node.set_labels:
         return _ALREADY
     wanted = Q(subject=fire.subject, spec__label=key, spec__value=value)

@@ -1,23 +1,4 @@
-"""Adds up the starved queues of the days that exist. The version before may add hours meanwhile: the next hour of their
-day adds them up, too.
-"""
-
-from django.apps.registry import Apps
 from django.db import migrations, models
-from django.db.backends.base.schema import BaseDatabaseSchemaEditor
-
-_FILL = """
-INSERT INTO measures_starvedqueueday
-    (at, cluster_id, resource, queue_id, other_id, milliseconds, first_at, last_at)
-SELECT date_trunc('day', at, 'UTC') AS day, cluster_id, resource, queue_id, other_id,
-    sum(milliseconds), min(first_at), max(last_at)
-FROM measures_starvedqueuetime GROUP BY day, cluster_id, resource, queue_id, other_id
-"""
-
-
-def fill(_apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
-    with editor.connection.cursor() as cursor:
-        cursor.execute(_FILL)
 
 
 class Migration(migrations.Migration):
@@ -57,5 +38,4 @@ class Migration(migrations.Migration):
                 "abstract": False,
             },
         ),
-        migrations.RunPython(fill, migrations.RunPython.noop),
     ]

@@ -1,5 +1,7 @@
-"""Adds up the days that exist by two facts. The version before may write days without them meanwhile: those of two days
-are added up again.
+"""Adds up the days that exist: those of jobs by two facts, and those of starved queues.
+
+The version before may write days of jobs without pairs meanwhile: those of two days are added up again. It may add
+hours of starved queues: the next hour of their day adds them up, too.
 """
 
 from django.apps.registry import Apps
@@ -24,6 +26,14 @@ FROM measures_jobsum CROSS JOIN LATERAL (VALUES {_PAIRS}) AS fact (name, value)
 WHERE level = 1440 GROUP BY level, cluster_id, at, fact.name, fact.value, what, part
 ON CONFLICT DO NOTHING
 """  # noqa: S608  (names of our own)
+_STARVED = """
+INSERT INTO measures_starvedqueueday
+    (at, cluster_id, resource, queue_id, other_id, milliseconds, first_at, last_at)
+SELECT date_trunc('day', at, 'UTC') AS day, cluster_id, resource, queue_id, other_id,
+    sum(milliseconds), min(first_at), max(last_at)
+FROM measures_starvedqueuetime GROUP BY day, cluster_id, resource, queue_id, other_id
+ON CONFLICT DO NOTHING
+"""
 _NEWEST = """
 INSERT INTO measures_stalejobhour (cluster_id, at, since)
 SELECT DISTINCT cluster_id, at, now() FROM measures_jobsum WHERE level = 60 AND at > now() - interval '2 days'
@@ -33,6 +43,7 @@ ON CONFLICT DO NOTHING
 
 def fill(_apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
     with editor.connection.cursor() as cursor:
+        cursor.execute(_STARVED)
         cursor.execute(_FILL)
         cursor.execute(_NEWEST)
 
