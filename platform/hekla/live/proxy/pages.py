@@ -34,6 +34,19 @@ async def closed(headers: Sequence[Header], send: Send) -> None:
         await _send(send, HTTPStatus.FORBIDDEN, title, text, _link("/jobs/", _("Open the list of jobs")))
 
 
+async def confirm(headers: Sequence[Header], send: Send) -> None:
+    """A browser comes with a ticket to a host that sessions share: the person says whether they want that."""
+    with _language_of(headers):
+        title = _("Open this session?")
+        text = _(
+            "Go on only if you have just chosen to open it in the console: it ends another session that this browser "
+            "has open. If any other page led you here, close this one."
+        )
+        button = f'<form method="post"><button>{escape(_("Open now"))}</button></form>'
+        own = (b"referrer-policy", b"same-origin")  # without one, browsers would name no origin in what the form sends
+        await _send(send, HTTPStatus.OK, title, text, button, own)
+
+
 async def foreign(headers: Sequence[Header], send: Send) -> None:
     """Another site made the request."""
     with _language_of(headers):
@@ -101,7 +114,8 @@ async def redirect(send: Send, place: str, *more: Header) -> None:
 async def _send(send: Send, status: HTTPStatus, title: str, text: str, links: str = "", *more: Header) -> None:
     language = translation.get_language() or settings.LANGUAGE_CODE
     page = _PAGE.format(language=language, title=escape(title), text=escape(text), links=links).encode()
-    headers = [*_HEADERS, *more, (b"content-length", str(len(page)).encode())]
+    standard = (one for one in _HEADERS if one[0] not in dict(more))
+    headers = [*standard, *more, (b"content-length", str(len(page)).encode())]
     await send({"type": "http.response.start", "status": status.value, "headers": headers})
     await send({"type": "http.response.body", "body": page})
 
