@@ -23,7 +23,8 @@ _HEADERS: Sequence[Header] = (
 _PAGE = """<!doctype html><html lang="{language}"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>{title}</title>
 <style>:root{{color-scheme:light dark}}body{{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;
-padding:0 1.25rem}}h1{{font-size:1.25rem}}</style><h1>{title}</h1><p>{text}</p><p>{links}</p></html>"""
+padding:0 1.25rem}}h1{{font-size:1.25rem}}
+button{{font:inherit;padding:.5rem 1rem}}</style><h1>{title}</h1><p>{text}</p><p>{links}</p></html>"""
 
 
 async def closed(headers: Sequence[Header], send: Send) -> None:
