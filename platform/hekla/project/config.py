@@ -42,7 +42,7 @@ class Config(BaseSettings):
     workbench_domain: str = Field("localhost", pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
     """Sessions with tools in pods are at `<name>.<this domain>`, with the scheme and port of `public_url`."""
     workbench_host: str = ""
-    """All sessions are at paths of this host instead, and share its origin (`domain.tool_hosts`); empty: none is."""
+    """All sessions are at paths of this host instead, and share its origin (`lib.shared_hosts`); empty: none is."""
     hsts_seconds: int = Field(365 * 24 * 3600, ge=0)
     """How long browsers that were here use TLS only, if `public_url` begins with https; 0: do not ask them to."""
     trusted_proxies: str = ""

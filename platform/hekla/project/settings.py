@@ -8,9 +8,9 @@ from csp.constants import NONCE
 from django.utils.translation import gettext_lazy as _
 
 from hekla.controller.periodic import BEAT_SCHEDULE
-from hekla.domain.tool_hosts import checked_host
 from hekla.lib import tracing
 from hekla.lib.checkout import CHECKOUT
+from hekla.lib.shared_hosts import checked_host
 from hekla.project import logs, mail
 from hekla.project.config import Config
 from hekla.project.database import from_url

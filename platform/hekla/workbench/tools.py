@@ -34,7 +34,7 @@ NO_CONSOLE = gettext_noop(
     "Pods of this cluster do not reach the console, so notebooks cannot submit jobs. An operator sets “console” in the "
     "configuration of the cluster."
 )
-_RUN_SECONDS, _PROBE_SECONDS, _TOGETHER_SECONDS = 30.0, 2.0, 20.0
+_RUN_SECONDS, _PROBE_SECONDS, _PAUSE_SECONDS, _TOGETHER_SECONDS = 30.0, 2.0, 0.1, 20.0
 _ENDS_AT_ONCE = 16
 _MAX_OUTPUT = 64 * 1024
 _LAST_PORT, _LAST_PROCESS = 65535, 2**31 - 1
@@ -91,10 +91,11 @@ def _client_settings(session: ToolSession, now: datetime) -> dict[str, str]:
     }
 
 
-def look(session: ToolSession, *, now: datetime) -> None:
+def look(session: ToolSession, *, now: datetime, seconds: float = 0.0) -> None:
     """Find out whether a starting tool answers now, and whether a tool has ended by itself. Records it.
 
-    While it starts, `message` of this object is what the tool has written so far; that is not stored.
+    `seconds`: how long to wait for the answer of a tool that starts. While it starts, `message` of this object is what
+    the tool has written so far; that is not stored.
     """
     if session.tool not in STARTED_TOOLS or session.state is SessionState.ENDED:
         return
@@ -106,7 +107,7 @@ def look(session: ToolSession, *, now: datetime) -> None:
             services.note_failure(session, "", now=now)
         return
     try:
-        if _answers(session):
+        if _answers(session, seconds if is_starting else 0.0):
             services.note_ready(session, now=now)
             return
         limit = _RUN_SECONDS if is_starting else _PROBE_SECONDS  # a page waits for it
@@ -202,10 +203,17 @@ async def _run_script(commands: Exec, key: PodKey, request: Mapping[str, object]
     return {"text": errors.decode(errors="replace")}
 
 
-def _answers(session: ToolSession) -> bool:
-    """Whether a server answers at the port of the session."""
+def _answers(session: ToolSession, seconds: float) -> bool:
+    """Whether a server answers at the port of the session, at once or within so many seconds."""
     ports = _backend_of(session.pod).port_forwarding
-    return ports is not None and async_to_sync(_probe)(ports, key_of(session.pod), session.port)
+    return ports is not None and async_to_sync(_probe_until)(ports, key_of(session.pod), session.port, seconds)
+
+
+async def _probe_until(ports: PortForwarding, key: PodKey, port: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not (found := await _probe(ports, key, port)) and time.monotonic() < deadline:
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return found
 
 
 async def _probe(ports: PortForwarding, key: PodKey, port: int) -> bool:

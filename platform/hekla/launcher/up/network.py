@@ -5,9 +5,9 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 
-from hekla.domain.tool_hosts import LOCAL, checked_host
 from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up.roles import Address
+from hekla.lib.shared_hosts import LOCAL, checked_host
 
 _ALWAYS = ("127.0.0.1", "localhost", "[::1]")
 _ANY = {"0.0.0.0", "::"}  # noqa: S104  (compared, not bound)

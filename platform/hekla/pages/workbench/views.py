@@ -26,6 +26,7 @@ from hekla.workbench import tools as starting
 
 _GO = "go"
 """In the address of a session: open it as soon as it is ready."""
+_WAIT_SECONDS = 1.5
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -53,9 +54,12 @@ def tools(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
 
 @require_safe
 def session(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """One session: how it is, and how to open it. While its tool starts, the page looks again by itself."""
+    """One session: how it is, and how to open it. While its tool starts, the page looks again by itself.
+
+    It waits here for a while: each look in the page takes CPU from the start of the tool.
+    """
     found = activity.find(request, uid)
-    starting.look(found, now=clock.now())
+    starting.look(found, now=clock.now(), seconds=_WAIT_SECONDS if _GO in request.GET else 0.0)
     context = {
         "session": found,
         "pod": found.pod,
@@ -69,7 +73,7 @@ def session(request: HttpRequest, uid: UUID) -> HttpResponse:
     }
     response = render(request, "workbench/session.html", context)
     if found.state is SessionState.STARTING:
-        response.headers["Refresh"] = "1"
+        response.headers["Refresh"] = "0" if found.port and _GO in request.GET else "1"
     return response
 
 

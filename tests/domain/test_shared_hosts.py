@@ -2,7 +2,7 @@
 
 import pytest
 
-from hekla.domain.tool_hosts import checked_host
+from hekla.lib.shared_hosts import checked_host
 
 CONSOLE = "https://hekla.example.org"
 
