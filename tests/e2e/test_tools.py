@@ -93,6 +93,7 @@ def test_both_run_at_paths_of_a_shared_host_one_at_a_time(shared: tuple[HeklaSer
         expect(page.get_by_text("All sessions of this console share the host")).to_be_visible(timeout=START_MS)
         page.get_by_role("button", name="Open now").click()
         page.wait_for_url(place, timeout=START_MS)
+        page.get_by_role("button", name="Open now").click()
         return page
 
     lab = opened("JupyterLab")

@@ -30,7 +30,7 @@ def second(place: ProxySetup) -> ToolSession:
 def enter(place: ProxySetup, session: ToolSession, ticket: str = "") -> http.client.HTTPResponse:
     """Enter in the browser that `place` has, with its cookies."""
     path = f"{entry.ENTER_PATH}?ticket={ticket or place.ticket(session)}"
-    return place.get(path, at=entry.mount(session.slug))
+    return place.get(path, at=entry.mount(session.slug), **place.entering)
 
 
 def test_paths_lead_into_the_session_of_the_cookie_only(place: ProxySetup) -> None:
@@ -84,6 +84,22 @@ def test_pass_counts_beside_the_cookie_of_its_browser_only(place: ProxySetup) ->
     cache.clear()
     found = place.enter("")
     assert found.status == 403, "what the cache has forgotten is opened again"
+
+
+def test_other_pages_cannot_open_a_session_in_the_browser_of_a_person(place: ProxySetup) -> None:
+    place.enter(place.ticket())
+    other = second(place)
+    address = f"{entry.ENTER_PATH}?ticket={place.ticket(other)}"
+    link = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    for headers in (link, {**link, "sec_fetch_site": "none"}, {}):
+        page = place.get(address, at=entry.mount(other.slug), **headers)
+        assert (page.status, page.headers["set-cookie"], page.headers["clear-site-data"]) == (200, None, None)
+        assert page.headers.get_all("referrer-policy") == ["same-origin"], "so that its form names its origin"
+        assert b'<form method="post">' in page.read()
+    for headers in ({}, {"origin": "http://evil.example"}, {"origin": "null"}, {**link, "origin": "null"}):
+        assert place.get(address, at=entry.mount(other.slug), method="POST", **headers).status == 403
+    assert place.get("/headers").status == 200, "the session of before is still open"
+    assert place.get(address, at=entry.mount(other.slug), **place.entering).status == 303
 
 
 def test_second_session_ends_the_first_one(place: ProxySetup) -> None:

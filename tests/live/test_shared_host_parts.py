@@ -99,5 +99,6 @@ def test_tools_that_get_whole_paths_or_demand_a_secret_one_are_below_it_too() ->
 
 def test_what_browsers_keep_for_a_whole_host_does_not_pass() -> None:
     lasting = ["NEL", "Report-To", "Service-Worker-Allowed", "Strict-Transport-Security", "Clear-Site-Data", "Alt-Svc"]
+    lasting += ["Secure-Session-Registration"]
     headers: list[Header] = [*((name.lower().encode(), b"x") for name in lasting), (b"etag", b"x")]
     assert response_headers(headers, SHARED, OWN) == [(b"etag", b"x")]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +19,7 @@ from hekla.backends.streams import Output
 from hekla.domain.errors import Refused
 from hekla.domain.tools import Tool
 from hekla.lib import clock
+from hekla.pages.workbench import views
 from hekla.workbench import tools
 
 STARTED = b'{"port": 8888, "process": 7, "text": ""}'
@@ -124,6 +125,20 @@ def test_page_of_a_starting_tool_shows_what_it_has_written(pod: FakePod, session
     assert "loading extensions" in page
     assert "does not answer on port 8888 yet" in page
     assert "After 3 minutes" in page
+
+
+def test_few_pages_wait_for_tools_and_the_others_look_again_later(pod: FakePod, session: ToolSession) -> None:
+    tools.start(session, now=clock.now())
+    pod.answer = lambda _request: b'{"alive": true}'
+    browser, page = Client(), reverse("workbench:session", args=[session.uid])
+    browser.force_login(session.owner, backend="django.contrib.auth.backends.ModelBackend")
+    for _time in range(5):  # each gives its turn back
+        assert browser.get(f"{page}?go").headers["Refresh"] == "0"
+    assert browser.get(page).headers["Refresh"] == "1"
+    with ExitStack() as waiting:
+        while waiting.enter_context(views._wait(is_useful=True)):
+            pass
+        assert browser.get(f"{page}?go").headers["Refresh"] == "1"
 
 
 def test_tool_that_ended_by_itself_is_noticed_when_its_session_is_opened(pod: FakePod, session: ToolSession) -> None:

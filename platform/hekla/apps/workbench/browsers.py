@@ -37,14 +37,15 @@ def enter(entry: EntryPass, browser: str) -> Entrance:
 
     `browser`: the cookie of the browser; empty if it has none. A second page of the same session ends nothing.
     """
-    last = _last(entry.person)
+    last, lasting = _last(entry.person), settings.SESSION_HOURS * _HOUR_SECONDS
     if last is not None and last.slug == entry.slug and last.browser_cookie == browser:
+        cache.touch(_key(entry.person), lasting)  # as long as this login session, which may be a new one
         return Entrance(replace(entry, browser=last.browser))
     others = [_last(_person_of(browser))] if browser else []
     left = [one for one in others if one is not None and one.browser_cookie == browser and one.person != entry.person]
     cache.delete_many([_key(one.person) for one in left])
     entered = replace(entry, browser=secrets.token_urlsafe(24))
-    cache.set(_key(entry.person), f"{entered.slug} {entered.browser}", timeout=settings.SESSION_HOURS * _HOUR_SECONDS)
+    cache.set(_key(entry.person), f"{entered.slug} {entered.browser}", timeout=lasting)
     return Entrance(entered, tuple(one.slug for one in (last, *left) if one is not None), is_new=True)
 
 

@@ -24,6 +24,7 @@ above too; the date is set by the server of the console; the last ones would mak
 """
 _NOT_BACK_TO_ALL = frozenset({
     *(b"nel", b"report-to", b"service-worker-allowed", b"strict-transport-security", b"use-as-dictionary"),
+    *(b"sec-session-registration", b"secure-session-registration"),
 })  # fmt: skip
 """Of a response on a host that sessions share: what browsers keep for all pages of the host."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -23,7 +23,8 @@ _HEADERS: Sequence[Header] = (
 _PAGE = """<!doctype html><html lang="{language}"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>{title}</title>
 <style>:root{{color-scheme:light dark}}body{{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;
-padding:0 1.25rem}}h1{{font-size:1.25rem}}</style><h1>{title}</h1><p>{text}</p><p>{links}</p></html>"""
+padding:0 1.25rem}}h1{{font-size:1.25rem}}
+button{{font:inherit;padding:.5rem 1rem}}</style><h1>{title}</h1><p>{text}</p><p>{links}</p></html>"""
 
 
 async def closed(headers: Sequence[Header], send: Send) -> None:
@@ -32,6 +33,19 @@ async def closed(headers: Sequence[Header], send: Send) -> None:
         title = _("Open this session from the console.")
         text = _("It has ended, or this browser has not opened it, or you signed out meanwhile.")
         await _send(send, HTTPStatus.FORBIDDEN, title, text, _link("/jobs/", _("Open the list of jobs")))
+
+
+async def confirm(headers: Sequence[Header], send: Send) -> None:
+    """A browser comes with a ticket to a host that sessions share: the person says whether they want that."""
+    with _language_of(headers):
+        title = _("Open this session?")
+        text = _(
+            "Go on only if you have just chosen to open it in the console: it ends another session that this browser "
+            "has open. If any other page led you here, close this one."
+        )
+        button = f'<form method="post"><button>{escape(_("Open now"))}</button></form>'
+        own = (b"referrer-policy", b"same-origin")  # without one, browsers would name no origin in what the form sends
+        await _send(send, HTTPStatus.OK, title, text, button, own)
 
 
 async def foreign(headers: Sequence[Header], send: Send) -> None:
@@ -101,7 +115,8 @@ async def redirect(send: Send, place: str, *more: Header) -> None:
 async def _send(send: Send, status: HTTPStatus, title: str, text: str, links: str = "", *more: Header) -> None:
     language = translation.get_language() or settings.LANGUAGE_CODE
     page = _PAGE.format(language=language, title=escape(title), text=escape(text), links=links).encode()
-    headers = [*_HEADERS, *more, (b"content-length", str(len(page)).encode())]
+    standard = (one for one in _HEADERS if one[0] not in dict(more))
+    headers = [*standard, *more, (b"content-length", str(len(page)).encode())]
     await send({"type": "http.response.start", "status": status.value, "headers": headers})
     await send({"type": "http.response.body", "body": page})
 

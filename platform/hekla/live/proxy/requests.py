@@ -64,6 +64,7 @@ class SessionRequest:
         self._has_one_host = len(hosts) == 1
         self._origin = f"{entry.scheme()}://".encode() + hosts[0].lower()
         self._cookie, self._browser_cookie = entry.cookie_name(), entry.browser_cookie_name()
+        self._entering = "POST" if self._browser_cookie else "GET"
 
     async def http(self) -> None:
         """Serve a request of HTTP."""
@@ -73,8 +74,8 @@ class SessionRequest:
                 await pages.foreign(self._headers, self._send)
             elif self._browser_cookie and is_service_worker(self._headers):
                 await pages.no_worker(self._headers, self._send)
-            elif self._scope["raw_path"] == entry.ENTER_PATH.encode() and method == "GET":
-                await self._enter()
+            elif self._scope["raw_path"] == entry.ENTER_PATH.encode() and method in ("GET", self._entering):
+                await (self._enter() if method == self._entering else pages.confirm(self._headers, self._send))
             else:
                 admission, grant = await self._find()
                 passing = self._counted(grant)
@@ -138,7 +139,11 @@ class SessionRequest:
             pass
 
     async def _enter(self) -> None:
-        """Take a ticket, set the cookie, and open the tool. With a used ticket, the cookie of before decides."""
+        """Take a ticket, set the cookie, and open the tool. With a used ticket, the cookie of before decides.
+
+        On a shared host a person does that, on the page of `pages.confirm`: any page of the web could send their
+        browser here with the ticket of somebody else, whose program would then share the origin with their session.
+        """
         if not self._has_one_host:
             raise BadRequest
         ticket = parse_qs(self._scope["query_string"].decode("latin-1")).get("ticket", [""])[0]

@@ -1,6 +1,8 @@
 """The tools of a pod: its ports in the browser, each on an origin of its own (`live.proxy`)."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import BoundedSemaphore
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -27,6 +29,8 @@ from hekla.workbench import tools as starting
 _GO = "go"
 """In the address of a session: open it as soon as it is ready."""
 _WAIT_SECONDS = 1.5
+_waiting = BoundedSemaphore(3)
+"""A page that waits holds a thread and one of the process's few connections of the database. Others do not wait."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -59,7 +63,8 @@ def session(request: HttpRequest, uid: UUID) -> HttpResponse:
     It waits here for a while: each look in the page takes CPU from the start of the tool.
     """
     found = activity.find(request, uid)
-    starting.look(found, now=clock.now(), seconds=_WAIT_SECONDS if _GO in request.GET else 0.0)
+    with _wait(is_useful=_GO in request.GET and bool(found.port)) as seconds:
+        starting.look(found, now=clock.now(), seconds=seconds)
     context = {
         "session": found,
         "pod": found.pod,
@@ -73,8 +78,19 @@ def session(request: HttpRequest, uid: UUID) -> HttpResponse:
     }
     response = render(request, "workbench/session.html", context)
     if found.state is SessionState.STARTING:
-        response.headers["Refresh"] = "0" if found.port and _GO in request.GET else "1"
+        response.headers["Refresh"] = "0" if seconds else "1"
     return response
+
+
+@contextmanager
+def _wait(*, is_useful: bool) -> Iterator[float]:
+    """How many seconds a page may wait for a tool; 0 if enough of them wait."""
+    waits = is_useful and _waiting.acquire(blocking=False)
+    try:
+        yield _WAIT_SECONDS if waits else 0.0
+    finally:
+        if waits:
+            _waiting.release()
 
 
 @require_POST
