@@ -176,6 +176,7 @@ def _open_a_terminal(page: Page) -> None:
     """Until it has run a command."""
     page.get_by_role("link", name="Terminal").click()
     expect(page.locator("[data-terminal-state]")).to_have_text("Connected")
+    expect(page.locator(".xterm-rows")).to_contain_text("$")
     page.keyboard.type("echo $((40 + 2))\n")
     expect(page.locator(".xterm-rows")).to_contain_text("42")
 
